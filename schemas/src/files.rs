@@ -1,0 +1,81 @@
+//! Whole-file output: written to a temporary name beside the target, then renamed.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// An input or output error that names its file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct FileError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the operating system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Adds the path to an [`io::Error`].
+pub fn at(path: &Path) -> impl FnOnce(io::Error) -> FileError + '_ {
+    move |source| FileError { path: path.to_path_buf(), source }
+}
+
+/// Writes a whole file so that a reader sees the old or the new content, never
+/// half of it, and a failure leaves what was there.
+pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let folder = match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder).map_err(at(folder))?;
+    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(at(folder))?;
+    temporary.write_all(content).map_err(at(path))?;
+    temporary.as_file().sync_data().map_err(at(path))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o644);
+        temporary.as_file().set_permissions(mode).map_err(at(path))?;
+    }
+    temporary.persist(path).map_err(|e| at(path)(e.error))?;
+    Ok(())
+}
+
+/// Writes a JSON document with [`write_atomically`].
+pub fn write_json<X: serde::Serialize>(path: &Path, value: &X) -> Result<(), FileError> {
+    let mut text = serde_json::to_string_pretty(value).map_err(|e| at(path)(io::Error::other(e)))?;
+    text.push('\n');
+    write_atomically(path, text.as_bytes())
+}
+
+/// Reads a JSON document; the error names the file and the line.
+pub fn read_json<X: serde::de::DeserializeOwned>(path: &Path) -> Result<X, FileError> {
+    let text = std::fs::read_to_string(path).map_err(at(path))?;
+    serde_json::from_str(&text).map_err(|e| at(path)(io::Error::new(io::ErrorKind::InvalidData, e)))
+}
+
+/// The BLAKE3 sum of a file, as lower-case hex.
+pub fn blake3_of(path: &Path) -> Result<String, FileError> {
+    let mut hasher = blake3::Hasher::new();
+    let mut file = File::open(path).map_err(at(path))?;
+    io::copy(&mut file, &mut hasher).map_err(at(path))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        write_json(&path, &1).unwrap();
+        // A folder where the file should go: the rename fails.
+        let taken = dir.path().join("taken");
+        std::fs::create_dir_all(taken.join("x")).unwrap();
+        assert!(write_json(&taken, &2).is_err());
+        assert_eq!(read_json::<i32>(&path).unwrap(), 1);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}

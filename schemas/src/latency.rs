@@ -1,0 +1,106 @@
+//! The histogram of response times that all tools use, so that any two merge.
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+
+/// Three significant digits from 1 ns to an hour; longer counts as an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Response times in nanoseconds, each within 0.1% of its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResponseTimes(Histogram<u64>);
+
+impl Default for ResponseTimes {
+    fn default() -> Self {
+        ResponseTimes(
+            Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap_or_else(|e| unreachable!("the bounds are valid: {e}")),
+        )
+    }
+}
+
+impl ResponseTimes {
+    /// Counts one response time.
+    #[inline]
+    pub fn record(&mut self, response_ns: i64) {
+        self.0.saturating_record(response_ns.max(0) as u64);
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The response time that `percent` of the operations did not exceed; 0 when there is none.
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        self.0.value_at_percentile(percent)
+    }
+
+    /// The mean; 0 when there is none.
+    pub fn mean_ns(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// The longest, exactly to 0.1%.
+    pub fn max_ns(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// Counts all of another's too.
+    pub fn merge(&mut self, other: &ResponseTimes) {
+        self.0.add(&other.0).unwrap_or_else(|e| unreachable!("all histograms have the same bounds: {e}"));
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.reset();
+    }
+
+    /// The histogram itself.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.0
+    }
+
+    /// HdrHistogram's own V2 encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // Writing to memory cannot fail, and the counts fit the format.
+        let _ = V2Serializer::new().serialize(&self.0, &mut out);
+        out
+    }
+
+    /// From [`ResponseTimes::to_bytes`]; None when the bytes are something else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<ResponseTimes> {
+        let read: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).ok()?;
+        let mut out = ResponseTimes::default();
+        out.0.add(&read).ok()?;
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_round_trip_and_merging_counts_all() {
+        let mut a = ResponseTimes::default();
+        for i in 1..1000 {
+            a.record(i * 1000);
+        }
+        let mut b = ResponseTimes::from_bytes(&a.to_bytes()).unwrap();
+        assert_eq!(a, b);
+        b.merge(&a);
+        assert_eq!(b.count(), 2 * a.count());
+        assert_eq!(b.percentile_ns(50.0), a.percentile_ns(50.0));
+        assert!(ResponseTimes::from_bytes(b"garbage").is_none());
+    }
+
+    #[test]
+    fn out_of_range_values_saturate() {
+        let mut a = ResponseTimes::default();
+        a.record(-5);
+        a.record(i64::MAX);
+        assert_eq!(a.count(), 2);
+        assert!(a.max_ns() >= LONGEST_NS);
+    }
+}

@@ -1,0 +1,190 @@
+//! `manifest.json`: what a trace set is, where it came from, and the BLAKE3 sum
+//! of every file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, FileError};
+use crate::social::Action;
+use crate::spec::Spec;
+
+/// The name of the manifest in a trace set's folder.
+pub const FILE_NAME: &str = "manifest.json";
+
+/// A trace set that cannot be used as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceSetError {
+    /// The folder has no readable manifest.
+    #[error("{0}; is this a trace set? `tracegen gen` makes one")]
+    Manifest(#[source] FileError),
+    /// Written by another version of the format.
+    #[error("{}: trace format version {found}, this Encore reads version {expected}; generate it again from its spec with this `tracegen`, or use the Encore that wrote it", path.display())]
+    Version {
+        /// The manifest.
+        path: PathBuf,
+        /// The version it names.
+        found: u64,
+        /// The version this program reads.
+        expected: u32,
+    },
+    /// A file is missing.
+    #[error("{}: missing from the trace set; copy it again from its source", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not what the manifest says.
+    #[error("{}: {what} differs from the manifest ({found}, should be {expected}); copy the trace set again from its source", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Size or BLAKE3 sum.
+        what: &'static str,
+        /// As found.
+        found: String,
+        /// As the manifest says.
+        expected: String,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The manifest of a trace set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`crate::TRACE_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// The version of `tracegen` that wrote it, for information.
+    pub generator_version: String,
+    /// [`Spec::workload_id`].
+    pub workload_id: String,
+    /// BLAKE3 over the names and sums of all files.
+    pub trace_id: String,
+    /// The specification, complete with defaults.
+    pub spec: Spec,
+    /// Each fragment's share.
+    pub fragments: Vec<FragmentCounts>,
+    /// Share of each action as the spec asks for, adding up to 1.
+    pub requested_mix: BTreeMap<Action, f64>,
+    /// Share of each action among the operations.
+    pub achieved_mix: BTreeMap<Action, f64>,
+    /// How often an action was drawn that the socialite could not perform.
+    pub redrawn: BTreeMap<Action, u64>,
+    /// Every file but the manifest, sorted by path.
+    pub files: Vec<FileEntry>,
+}
+
+/// What one fragment holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FragmentCounts {
+    /// Its number.
+    pub fragment: u32,
+    /// Share of all draws that fall on its members.
+    pub weight: f64,
+    /// Members.
+    pub members: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Operations.
+    pub operations: u64,
+}
+
+/// One file of a trace set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Path below the trace set's folder, with '/'.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Rows.
+    pub rows: u64,
+    /// BLAKE3 sum, hex.
+    pub blake3: String,
+}
+
+impl Manifest {
+    /// Reads the manifest of a trace set and checks that every file is there
+    /// with its size. [`verify`](Manifest::verify) checks the sums too.
+    pub fn read(folder: &Path) -> Result<Manifest, TraceSetError> {
+        let path = folder.join(FILE_NAME);
+        let value: serde_json::Value = files::read_json(&path).map_err(TraceSetError::Manifest)?;
+        let found = value["format_version"].as_u64().unwrap_or(0);
+        let expected = crate::TRACE_FORMAT_VERSION;
+        if found != expected as u64 {
+            return Err(TraceSetError::Version { path, found, expected });
+        }
+        let manifest: Manifest = serde_json::from_value(value).map_err(|e| {
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidData, e);
+            TraceSetError::Manifest(FileError { path: path.clone(), source })
+        })?;
+        for entry in &manifest.files {
+            let path = folder.join(&entry.path);
+            let Ok(metadata) = std::fs::metadata(&path) else {
+                return Err(TraceSetError::Missing { path });
+            };
+            if metadata.len() != entry.bytes {
+                let (found, expected) = (metadata.len().to_string(), entry.bytes.to_string());
+                return Err(TraceSetError::Changed { path, what: "its size", found, expected });
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// Checks the sum of every file, and that the files add up to the trace id.
+    pub fn verify(&self, folder: &Path) -> Result<(), TraceSetError> {
+        for entry in &self.files {
+            let path = folder.join(&entry.path);
+            let found = files::blake3_of(&path)?;
+            if found != entry.blake3 {
+                return Err(TraceSetError::Changed {
+                    path,
+                    what: "its BLAKE3 sum",
+                    found,
+                    expected: entry.blake3.clone(),
+                });
+            }
+        }
+        let found = trace_id(&self.files);
+        if found != self.trace_id {
+            let path = folder.join(FILE_NAME);
+            return Err(TraceSetError::Changed { path, what: "its trace_id", found, expected: self.trace_id.clone() });
+        }
+        Ok(())
+    }
+
+    /// Sessions over all fragments.
+    pub fn sessions(&self) -> u64 {
+        self.fragments.iter().map(|f| f.sessions).sum()
+    }
+
+    /// Operations over all fragments.
+    pub fn operations(&self) -> u64 {
+        self.fragments.iter().map(|f| f.operations).sum()
+    }
+
+    /// The weights of the fragments, in their order.
+    pub fn weights(&self) -> Vec<f64> {
+        self.fragments.iter().map(|f| f.weight).collect()
+    }
+
+    /// The operation files of a fragment, in order.
+    pub fn operation_files(&self, folder: &Path, fragment: u32) -> Vec<PathBuf> {
+        let prefix = format!("operations/fragment={fragment}/");
+        self.files.iter().filter(|f| f.path.starts_with(&prefix)).map(|f| folder.join(&f.path)).collect()
+    }
+}
+
+/// The id of a trace set: BLAKE3 over the path and sum of each file.
+pub fn trace_id(files: &[FileEntry]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for entry in files {
+        hasher.update(entry.path.as_bytes());
+        hasher.update(&[0]);
+        hasher.update(entry.blake3.as_bytes());
+        hasher.update(&[0]);
+    }
+    hasher.finalize().to_hex()[..32].to_string()
+}

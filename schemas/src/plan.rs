@@ -1,0 +1,133 @@
+//! `plan.json`: one experiment, as the coordinator hands it to a replayer.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// One experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`crate::RUN_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// The experiment's number in its run, from 1.
+    pub experiment: u32,
+    /// The trace set's folder.
+    pub trace: PathBuf,
+    /// The trace set's id, which the folder must still have.
+    pub trace_id: String,
+    /// The store's URL; written to files only after [`redact`].
+    pub store: String,
+    /// Threads: streams of sessions at the same time.
+    pub threads: u32,
+    /// Operating-system threads that drive them; fragments are shared among
+    /// these, so more than there are fragments is of no use.
+    pub workers: u32,
+    /// When the experiment ends.
+    pub limit: Limit,
+    /// The fragments to replay, and where each starts.
+    pub fragments: Vec<FragmentPlan>,
+    /// Never let two threads act for one socialite at the same time.
+    pub unique_socialites: bool,
+}
+
+/// When an experiment ends. What is in flight then is finished and logged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// After this time, in seconds.
+    DurationS(f64),
+    /// After this many sessions over all fragments.
+    Sessions(u64),
+    /// At the end of the trace.
+    WholeTrace,
+}
+
+/// A fragment's part in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FragmentPlan {
+    /// The fragment.
+    pub fragment: u32,
+    /// Its first session in this experiment: all before it are in the store.
+    pub first_session: u64,
+}
+
+/// A store's URL without secrets: the password after `user:` and the values of
+/// parameters that name a password, a secret, a token or a key become `***`.
+///
+/// ```
+/// use schemas::plan::redact;
+/// assert_eq!(redact("postgres://me:hush@db/encore?a=1&password=x"), "postgres://me:***@db/encore?a=1&password=***");
+/// assert_eq!(redact("sqlite:a@b.db"), "sqlite:a@b.db");
+/// ```
+pub fn redact(url: &str) -> String {
+    let (base, query) = match url.split_once('?') {
+        Some((base, query)) => (base, Some(query)),
+        None => (url, None),
+    };
+    let mut out = String::new();
+    match base.split_once("://") {
+        Some((scheme, rest)) => {
+            out.push_str(scheme);
+            out.push_str("://");
+            // The last '@' ends the credentials: a password may hold others.
+            match rest.rsplit_once('@') {
+                Some((credentials, host)) => {
+                    match credentials.split_once(':') {
+                        Some((user, _)) => out.push_str(&format!("{user}:***")),
+                        None => out.push_str(credentials),
+                    }
+                    out.push('@');
+                    out.push_str(host);
+                }
+                None => out.push_str(rest),
+            }
+        }
+        None => out.push_str(base),
+    }
+    if let Some(query) = query {
+        let parameters: Vec<String> = query
+            .split('&')
+            .map(|parameter| match parameter.split_once('=') {
+                Some((name, _)) if is_secret(name) => format!("{name}=***"),
+                _ => parameter.to_string(),
+            })
+            .collect();
+        out.push('?');
+        out.push_str(&parameters.join("&"));
+    }
+    out
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["password", "passwd", "pwd", "secret", "token", "key"].iter().any(|word| name.contains(word))
+}
+
+impl Plan {
+    /// The plan as it may be written to a file.
+    pub fn redacted(&self) -> Plan {
+        Plan { store: redact(&self.store), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_redacted_wherever_they_stand() {
+        for (url, expect) in [
+            ("mysql://u:p@ss:w@h:1/d", "mysql://u:***@h:1/d"),
+            ("postgres://u@h/d", "postgres://u@h/d"),
+            (
+                "mongodb://u:p@h/d?authToken=t&tlsCertificateKeyFilePassword=q&w=1",
+                "mongodb://u:***@h/d?authToken=***&tlsCertificateKeyFilePassword=***&w=1",
+            ),
+            ("memory:?stale=0.1", "memory:?stale=0.1"),
+        ] {
+            assert_eq!(redact(url), expect);
+        }
+    }
+}

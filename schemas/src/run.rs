@@ -1,0 +1,281 @@
+//! The run folder: where everything is, `run.json`, and what a replayer reports
+//! at the end of an experiment (`replay.json`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, FileError};
+use crate::sla::Sla;
+use crate::spec::Spec;
+
+/// The paths of a run folder.
+///
+/// ```text
+/// run.json                                      RunDocument
+/// rating.json                                   verdict::RatingDocument
+/// experiments/0007-T64/plan.json                plan::Plan, without secrets
+///                      replay.json              ReplayReport
+///                      verdict.json             verdict::Verdict
+///                      log/fragment-0.arrows    oplog
+/// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
+/// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
+/// ```
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    root: PathBuf,
+}
+
+impl RunFolder {
+    /// The run in a folder, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> RunFolder {
+        RunFolder { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `run.json`.
+    pub fn document(&self) -> PathBuf {
+        self.root.join("run.json")
+    }
+
+    /// `rating.json`.
+    pub fn rating(&self) -> PathBuf {
+        self.root.join("rating.json")
+    }
+
+    /// An experiment's folder.
+    pub fn experiment(&self, experiment: u32, threads: u32) -> ExperimentFolder {
+        ExperimentFolder { root: self.root.join("experiments").join(format!("{experiment:04}-T{threads}")) }
+    }
+
+    /// The sealed rows of a fragment of an experiment.
+    pub fn sealed_operations(&self, experiment: u32, fragment: u32) -> PathBuf {
+        self.root.join(format!("operations/experiment={experiment}/fragment={fragment}/part-0.parquet"))
+    }
+
+    /// The unpredictable reads of a fragment of an experiment.
+    pub fn unpredictable(&self, experiment: u32, fragment: u32) -> PathBuf {
+        self.root.join(format!("unpredictable/experiment={experiment}/fragment={fragment}/part-0.parquet"))
+    }
+
+    /// Reads `run.json`; the error says how a run folder comes to be.
+    pub fn read_document(&self) -> Result<RunDocument, RunError> {
+        let path = self.document();
+        let value: serde_json::Value = files::read_json(&path).map_err(RunError::NoRun)?;
+        let found = value["format_version"].as_u64().unwrap_or(0);
+        if found != crate::RUN_FORMAT_VERSION as u64 {
+            return Err(RunError::Version { path, found });
+        }
+        serde_json::from_value(value).map_err(|e| {
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidData, e);
+            RunError::NoRun(FileError { path, source })
+        })
+    }
+
+    /// The experiments of the run, by number.
+    pub fn experiments(&self) -> Result<Vec<(u32, ExperimentFolder)>, FileError> {
+        let folder = self.root.join("experiments");
+        let mut found = Vec::new();
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+            Err(e) => return Err(files::at(&folder)(e)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(files::at(&folder))?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|n| n.split_once("-T")).and_then(|(n, _)| n.parse().ok());
+            if let Some(number) = number {
+                found.push((number, ExperimentFolder { root: entry.path() }));
+            }
+        }
+        found.sort_by_key(|(number, _)| *number);
+        Ok(found)
+    }
+}
+
+/// A run that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no `run.json`, or it is damaged.
+    #[error("{0}; is this a run folder? `coord rate` or `replayer run` makes one")]
+    NoRun(#[source] FileError),
+    /// Written by another version.
+    #[error("{}: run format version {found}, this Encore reads version {}", path.display(), crate::RUN_FORMAT_VERSION)]
+    Version {
+        /// `run.json`.
+        path: PathBuf,
+        /// The version it names.
+        found: u64,
+    },
+    /// Another file of the run.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The paths of one experiment.
+#[derive(Debug, Clone)]
+pub struct ExperimentFolder {
+    root: PathBuf,
+}
+
+impl ExperimentFolder {
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `plan.json`.
+    pub fn plan(&self) -> PathBuf {
+        self.root.join("plan.json")
+    }
+
+    /// `replay.json`.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("replay.json")
+    }
+
+    /// `verdict.json`.
+    pub fn verdict(&self) -> PathBuf {
+        self.root.join("verdict.json")
+    }
+
+    /// The raw log of a fragment.
+    pub fn log(&self, fragment: u32) -> PathBuf {
+        self.root.join(format!("log/fragment-{fragment}.arrows"))
+    }
+}
+
+/// `run.json`: what was rated, against what, where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunDocument {
+    /// [`crate::RUN_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// The version of Encore.
+    pub encore_version: String,
+    /// The run's name.
+    pub name: String,
+    /// When it began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// How far it got.
+    pub state: RunState,
+    /// The SLA, where one was given.
+    pub sla: Option<Sla>,
+    /// The trace set's folder.
+    pub trace: PathBuf,
+    /// Its id.
+    pub trace_id: String,
+    /// The id of its workload.
+    pub workload_id: String,
+    /// Its specification.
+    pub spec: Spec,
+    /// The store's URL without secrets.
+    pub store: String,
+    /// The settings that the store itself says are in effect: version,
+    /// durability, isolation.
+    pub store_settings: BTreeMap<String, String>,
+    /// The machine of the replayer.
+    pub host: Host,
+    /// The command line, without secrets.
+    pub command: Vec<String>,
+}
+
+/// How far a run got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It is going on, or it was killed without a chance to say so.
+    Running,
+    /// It ended as planned.
+    Complete,
+    /// It was interrupted (Ctrl-C); what it did until then is here.
+    Interrupted,
+    /// It ended with this error.
+    Failed(String),
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Operating system and architecture.
+    pub system: String,
+    /// Processors that the process may use.
+    pub cpus: u32,
+}
+
+impl Host {
+    /// This machine.
+    pub fn current() -> Host {
+        let name = std::fs::read_to_string("/etc/hostname").map(|n| n.trim().to_string()).unwrap_or_default();
+        Host {
+            name,
+            system: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
+            cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        }
+    }
+}
+
+/// `replay.json`: how an experiment went, from the replayer's side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// [`crate::RUN_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// Why it ended.
+    pub end: EndReason,
+    /// From the start to the end of the last operation.
+    pub elapsed_ns: u64,
+    /// Sessions that ended, over all fragments.
+    pub sessions: u64,
+    /// Where each fragment stands: the sessions before are all done.
+    pub positions: Vec<FragmentPosition>,
+    /// Operations by outcome.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Writes of unknown fate.
+    pub unknown: u64,
+    /// Operations not issued.
+    pub skipped: u64,
+    /// CPU time over wall time of the busiest worker thread, 0 to 1.
+    pub worker_cpu_share: f64,
+    /// How late a worker's timer fired that should tick every 10 ms: the 99th
+    /// percentile, as a measure of how late it takes up any work.
+    pub dispatch_lag_ns_p99: u64,
+    /// Time that workers stood still because the log could not be written fast enough.
+    pub log_stall_ns: u64,
+    /// Time that workers stood still because the trace could not be read fast enough.
+    pub trace_stall_ns: u64,
+    /// What the store says of itself.
+    pub store_settings: BTreeMap<String, String>,
+}
+
+/// Where a fragment stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentPosition {
+    /// The fragment.
+    pub fragment: u32,
+    /// The first session that has not been run.
+    pub next_session: u64,
+}
+
+/// Why an experiment ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// Its time was over, or its sessions were done.
+    Limit,
+    /// The trace ran out before its time.
+    TraceExhausted {
+        /// How many sessions (over all fragments) would have been enough.
+        sessions_needed: u64,
+    },
+    /// It was interrupted.
+    Interrupted,
+}

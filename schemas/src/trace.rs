@@ -1,0 +1,257 @@
+//! The operations of a trace set: `operations/fragment=N/part-NNNNN.parquet`.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, DictionaryArray, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int8Type, Schema, SchemaRef};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use crate::social::{Action, Operation};
+
+/// A table that cannot be read: the file, and what is wrong with it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", path.display())]
+pub struct TableError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong, with the row where one is to blame.
+    pub message: String,
+}
+
+impl TableError {
+    /// An error about a file.
+    pub fn new(path: &Path, message: impl ToString) -> TableError {
+        TableError { path: path.to_path_buf(), message: message.to_string() }
+    }
+}
+
+/// One operation of a trace: the envelope and what is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceRow {
+    /// The session, counted from 0 in its fragment.
+    pub session: u64,
+    /// The operation's place in its session, from 0.
+    pub step: u16,
+    /// What the thread waits before the operation; for the first operation of a
+    /// session that is the inter-arrival time.
+    pub think_us: u32,
+    /// When the session starts, from the experiment's start (open loop only).
+    pub due_us: Option<u64>,
+    /// The session (of the same fragment) whose write must be done before.
+    pub after: Option<u64>,
+    /// What is done.
+    pub operation: Operation,
+}
+
+/// The Arrow type of columns with one of few names.
+pub fn name_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))
+}
+
+/// The columns of the operations table.
+pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        Field::new("session", DataType::Int64, false),
+        Field::new("step", DataType::Int16, false),
+        Field::new("action", name_type(), false),
+        Field::new("socialite", DataType::Int64, false),
+        Field::new("target", DataType::Int64, false),
+        Field::new("comment", DataType::Int64, true),
+        Field::new("after", DataType::Int64, true),
+        Field::new("think_us", DataType::Int32, false),
+        Field::new("due_us", DataType::Int64, true),
+        Field::new("txn", DataType::Int32, true),
+    ]))
+});
+
+/// The dictionary of the `action` column: every name, in the order of the codes.
+pub fn action_names() -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(Action::ALL.iter().map(|a| a.name())))
+}
+
+/// Action codes as an array of names.
+pub fn action_column(codes: Vec<i8>) -> ArrayRef {
+    Arc::new(DictionaryArray::<Int8Type>::new(codes.into(), action_names()))
+}
+
+/// Builds record batches of the operations table.
+#[derive(Default)]
+pub struct OperationsBuilder {
+    session: Vec<i64>,
+    step: Vec<i16>,
+    action: Vec<i8>,
+    socialite: Vec<i64>,
+    target: Vec<i64>,
+    comment: Vec<Option<i64>>,
+    after: Vec<Option<i64>>,
+    think_us: Vec<i32>,
+    due_us: Vec<Option<i64>>,
+}
+
+impl OperationsBuilder {
+    /// Adds a row.
+    pub fn push(&mut self, row: &TraceRow) {
+        self.session.push(row.session as i64);
+        self.step.push(row.step as i16);
+        self.action.push(row.operation.action as i8);
+        self.socialite.push(row.operation.socialite as i64);
+        self.target.push(row.operation.target as i64);
+        self.comment.push(row.operation.comment.map(|c| c as i64));
+        self.after.push(row.after.map(|a| a as i64));
+        self.think_us.push(row.think_us as i32);
+        self.due_us.push(row.due_us.map(|d| d as i64));
+    }
+
+    /// How many rows have been added since the last batch.
+    pub fn len(&self) -> usize {
+        self.session.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.session.is_empty()
+    }
+
+    /// The rows as a batch; the builder is empty afterwards.
+    pub fn finish(&mut self) -> RecordBatch {
+        let rows = std::mem::take(self);
+        let count = rows.session.len();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(rows.session)),
+            Arc::new(Int16Array::from(rows.step)),
+            action_column(rows.action),
+            Arc::new(Int64Array::from(rows.socialite)),
+            Arc::new(Int64Array::from(rows.target)),
+            Arc::new(Int64Array::from(rows.comment)),
+            Arc::new(Int64Array::from(rows.after)),
+            Arc::new(Int32Array::from(rows.think_us)),
+            Arc::new(Int64Array::from(rows.due_us)),
+            arrow::array::new_null_array(&DataType::Int32, count),
+        ];
+        RecordBatch::try_new(OPERATIONS.clone(), columns)
+            .unwrap_or_else(|e| unreachable!("the builder fills every column alike: {e}"))
+    }
+}
+
+/// The columns of a batch, checked and downcast once.
+pub(crate) fn column<'a, A: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &str,
+    path: &Path,
+) -> Result<&'a A, TableError> {
+    let array = batch.column_by_name(name).ok_or_else(|| TableError::new(path, format!("column {name} is missing")))?;
+    array.as_any().downcast_ref::<A>().ok_or_else(|| {
+        TableError::new(path, format!("column {name} has type {}, which is not the format's", array.data_type()))
+    })
+}
+
+fn unsigned(value: i64, name: &str, row: usize, path: &Path) -> Result<u64, TableError> {
+    u64::try_from(value).map_err(|_| TableError::new(path, format!("row {row}: {name} is {value}, below 0")))
+}
+
+fn optional(array: &Int64Array, name: &str, row: usize, path: &Path) -> Result<Option<u64>, TableError> {
+    if array.is_null(row) { Ok(None) } else { unsigned(array.value(row), name, row, path).map(Some) }
+}
+
+/// Appends the rows of a batch of the operations table to `rows`.
+pub fn decode(batch: &RecordBatch, path: &Path, rows: &mut Vec<TraceRow>) -> Result<(), TableError> {
+    let session = column::<Int64Array>(batch, "session", path)?;
+    let step = column::<Int16Array>(batch, "step", path)?;
+    let action = column::<DictionaryArray<Int8Type>>(batch, "action", path)?;
+    let socialite = column::<Int64Array>(batch, "socialite", path)?;
+    let target = column::<Int64Array>(batch, "target", path)?;
+    let comment = column::<Int64Array>(batch, "comment", path)?;
+    let after = column::<Int64Array>(batch, "after", path)?;
+    let think_us = column::<Int32Array>(batch, "think_us", path)?;
+    let due_us = column::<Int64Array>(batch, "due_us", path)?;
+    let names = action
+        .values()
+        .as_any()
+        .downcast_ref::<StringArray>()
+        .ok_or_else(|| TableError::new(path, "column action does not hold names"))?;
+    let actions: Vec<Option<Action>> = names.iter().map(|n| n.and_then(Action::from_name)).collect();
+    rows.reserve(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        let key = action.keys().value(row) as usize;
+        let action = actions.get(key).copied().flatten().ok_or_else(|| {
+            TableError::new(
+                path,
+                format!(
+                    "row {row}: action {:?} is not one of this format",
+                    names.value(key.min(names.len().saturating_sub(1)))
+                ),
+            )
+        })?;
+        rows.push(TraceRow {
+            session: unsigned(session.value(row), "session", row, path)?,
+            step: step.value(row) as u16,
+            think_us: think_us.value(row) as u32,
+            due_us: optional(due_us, "due_us", row, path)?,
+            after: optional(after, "after", row, path)?,
+            operation: Operation {
+                action,
+                socialite: unsigned(socialite.value(row), "socialite", row, path)?,
+                target: unsigned(target.value(row), "target", row, path)?,
+                comment: optional(comment, "comment", row, path)?,
+            },
+        });
+    }
+    Ok(())
+}
+
+/// Opens a Parquet file of any of the formats.
+pub fn open_parquet(path: &Path, batch_rows: usize) -> Result<ParquetRecordBatchReader, TableError> {
+    let file = File::open(path).map_err(|e| TableError::new(path, e))?;
+    ParquetRecordBatchReaderBuilder::try_new(file)
+        .and_then(|b| b.with_batch_size(batch_rows).build())
+        .map_err(|e| TableError::new(path, e))
+}
+
+/// The operations of one fragment in trace order, chunk by chunk.
+pub struct OperationsReader {
+    files: std::vec::IntoIter<PathBuf>,
+    open: Option<(PathBuf, ParquetRecordBatchReader)>,
+    batch_rows: usize,
+    first: u64,
+}
+
+impl OperationsReader {
+    /// Reads the given files one after the other, `batch_rows` rows at a time.
+    pub fn new(files: Vec<PathBuf>, batch_rows: usize) -> OperationsReader {
+        OperationsReader { files: files.into_iter(), open: None, batch_rows, first: 0 }
+    }
+
+    /// Leaves out the sessions before `first`.
+    pub fn starting_at(mut self, first: u64) -> OperationsReader {
+        self.first = first;
+        self
+    }
+
+    /// Puts the next rows into `rows` (cleared first); false at the end.
+    pub fn next_chunk(&mut self, rows: &mut Vec<TraceRow>) -> Result<bool, TableError> {
+        rows.clear();
+        loop {
+            if self.open.is_none() {
+                let Some(path) = self.files.next() else { return Ok(false) };
+                let reader = open_parquet(&path, self.batch_rows)?;
+                self.open = Some((path, reader));
+            }
+            let Some((path, reader)) = self.open.as_mut() else { continue };
+            match reader.next() {
+                None => self.open = None,
+                Some(Err(e)) => return Err(TableError::new(path, e)),
+                Some(Ok(batch)) => {
+                    decode(&batch, path, rows)?;
+                    if self.first > 0 {
+                        rows.retain(|r| r.session >= self.first);
+                    }
+                    if !rows.is_empty() {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+}
