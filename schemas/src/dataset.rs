@@ -81,36 +81,53 @@ impl Table {
             .unwrap_or_else(|e| unreachable!("the caller gives one vector for each column: {e}"))
     }
 
-    /// Calls `each` with every row of the table of a fragment; `N` is the number
-    /// of columns.
+    /// The rows of the table of a fragment, some thousands at a time; `N` is the
+    /// number of columns.
+    pub fn rows<const N: usize>(
+        self,
+        folder: &Path,
+        fragment: u32,
+    ) -> Result<impl Iterator<Item = Result<Vec<[u64; N]>, TableError>> + use<N>, TableError> {
+        debug_assert_eq!(N, self.columns().len());
+        let path = self.path(folder, fragment);
+        let mut first_row = 0;
+        Ok(open_parquet(&path, 8192)?.map(move |batch| {
+            let batch = batch.map_err(|e| TableError::new(&path, e))?;
+            let rows = self.decode(&batch, &path, first_row);
+            first_row += batch.num_rows();
+            rows
+        }))
+    }
+
+    fn decode<const N: usize>(
+        self,
+        batch: &RecordBatch,
+        path: &Path,
+        first_row: usize,
+    ) -> Result<Vec<[u64; N]>, TableError> {
+        let mut rows = vec![[0; N]; batch.num_rows()];
+        for (at, name) in self.columns().iter().enumerate() {
+            let values: &Int64Array = column(batch, name, path)?;
+            for (row, value) in rows.iter_mut().zip(values.values()) {
+                row[at] = *value as u64;
+            }
+            if let Some(row) = values.values().iter().position(|value| *value < 0) {
+                let message = format!("row {}: {name} is {}, below 0", first_row + row, values.value(row));
+                return Err(TableError::new(path, message));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Calls `each` with every row of the table of a fragment.
     pub fn for_each<const N: usize>(
         self,
         folder: &Path,
         fragment: u32,
         mut each: impl FnMut([u64; N]),
     ) -> Result<(), TableError> {
-        debug_assert_eq!(N, self.columns().len());
-        let path = self.path(folder, fragment);
-        let mut first_row = 0;
-        for batch in open_parquet(&path, 8192)? {
-            let batch = batch.map_err(|e| TableError::new(&path, e))?;
-            let mut columns: Vec<&Int64Array> = Vec::with_capacity(N);
-            for name in self.columns() {
-                columns.push(column(&batch, name, &path)?);
-            }
-            for row in 0..batch.num_rows() {
-                let mut values = [0; N];
-                for (value, (column, name)) in values.iter_mut().zip(columns.iter().zip(self.columns())) {
-                    *value = u64::try_from(column.value(row)).map_err(|_| {
-                        TableError::new(
-                            &path,
-                            format!("row {}: {name} is {}, below 0", first_row + row, column.value(row)),
-                        )
-                    })?;
-                }
-                each(values);
-            }
-            first_row += batch.num_rows();
+        for rows in self.rows::<N>(folder, fragment)? {
+            rows?.into_iter().for_each(&mut each);
         }
         Ok(())
     }

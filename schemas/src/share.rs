@@ -32,13 +32,21 @@ pub fn sessions_by_fragment(weights: &[f64], total: u64) -> Vec<u64> {
 /// The fragment of the session that follows in the global order when
 /// `positions` sessions of each fragment have been taken.
 pub fn next_fragment(weights: &[f64], positions: &[u64]) -> usize {
-    let mut best = 0;
-    for i in 1..weights.len() {
-        if due(positions[i], weights[i]) < due(positions[best], weights[best]) {
-            best = i;
+    let candidates = weights.iter().copied().zip(positions.iter().copied()).enumerate();
+    next_among(candidates.map(|(fragment, (weight, position))| (fragment, weight, position))).unwrap_or(0)
+}
+
+/// Like [`next_fragment`], for some of the fragments: (number, weight,
+/// position), by rising number.
+pub fn next_among(candidates: impl Iterator<Item = (usize, f64, u64)>) -> Option<usize> {
+    let mut best = None;
+    for (fragment, weight, position) in candidates {
+        let at = due(position, weight);
+        if best.is_none_or(|(_, earliest)| at < earliest) {
+            best = Some((fragment, at));
         }
     }
-    best
+    best.map(|(fragment, _)| fragment)
 }
 
 #[cfg(test)]

@@ -1,0 +1,298 @@
+//! The command line of `replayer`.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Read};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use schemas::plan::Limit;
+use schemas::run::EndReason;
+use schemas::sla::{nanoseconds, short_time};
+
+use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
+use crate::recording;
+use crate::service;
+use crate::source::Source;
+use crate::stores::{self, AnyStore, Blame, StoreError};
+
+const EXAMPLES: &str = "Examples:
+  replayer load --trace quickstart.trace --store sqlite:store.db
+  replayer run --trace quickstart.trace --store sqlite:store.db --threads 8 --duration 10s -o runs/first
+  replayer digest --trace quickstart.trace --store sqlite:store.db
+
+Stores:
+  sqlite:PATH   one file; journal=wal|delete, synchronous=full|normal|off, busy_ms=N
+  memory:       this process, for reference; stale=P, lost=P, error=P, unknown=P,
+                latency_us=N, stall_ms=N, seed=N make it lie in a known way
+  null:         answers at once; measures the replayer
+
+Exit codes: 0 success, 2 wrong usage or input, 3 the replayer or the store failed.";
+
+#[derive(Parser)]
+#[command(name = "replayer", version, about = "Replays a trace set against a data store and logs every operation", after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Put the trace set's data set into the store, in place of what Encore loaded before
+    Load(Target),
+    /// Run one experiment and write its operation log into a run folder
+    Run(RunArgs),
+    /// Print the digest of the state that the store holds
+    ///
+    /// `tracegen digest` prints the one that the trace must leave.
+    Digest(Target),
+    /// Wait for a coordinator, on a loopback address
+    Serve(ServeArgs),
+}
+
+#[derive(Args)]
+struct Target {
+    /// The trace set's folder
+    #[arg(long, value_name = "DIR")]
+    trace: PathBuf,
+    /// The store's URL
+    #[arg(long, value_name = "URL")]
+    store: String,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct RunArgs {
+    #[command(flatten)]
+    target: Target,
+    /// Streams of sessions at the same time, each with its own connection
+    #[arg(long, short = 'T', value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    threads: u32,
+    /// End after this time, e.g. 30s (without --duration and --sessions: the whole trace)
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, conflicts_with = "sessions")]
+    duration: Option<u64>,
+    /// End after this many sessions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    sessions: Option<u64>,
+    /// The run folder; an existing one gets a further experiment
+    #[arg(long, short = 'o', value_name = "RUN")]
+    output: PathBuf,
+    /// Operating-system threads that drive the threads; useful up to the number of fragments
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    workers: u32,
+    /// Let several threads act for one socialite at the same time
+    #[arg(long)]
+    shared_socialites: bool,
+    /// Load the data set first (a store in this process is always loaded)
+    #[arg(long)]
+    load: bool,
+    /// Print the digest of the store's state afterwards
+    #[arg(long)]
+    digest: bool,
+}
+
+#[derive(Args)]
+struct ServeArgs {
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// End when standard input ends, as it does when the parent process dies
+    #[arg(long)]
+    exit_with_stdin: bool,
+}
+
+/// Runs the command line; the exit codes are those of the help text.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no reason to fail.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match execute(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(if is_usage(&error) { 2 } else { 3 })
+        }
+    }
+}
+
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<ExperimentError>().is_some_and(ExperimentError::is_usage)
+        || error.downcast_ref::<StoreError>().is_some_and(|e| e.blame == Blame::Usage)
+        || error.downcast_ref::<schemas::manifest::TraceSetError>().is_some()
+        || error.downcast_ref::<recording::RecordingError>().is_some_and(recording::RecordingError::is_usage)
+}
+
+fn execute(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Load(target) => load(&target),
+        Command::Run(args) => run(&args),
+        Command::Digest(target) => digest(&target),
+        Command::Serve(args) => serve(&args),
+    }
+}
+
+fn load(target: &Target) -> anyhow::Result<ExitCode> {
+    let source = Source::open(&target.trace)?;
+    let store = stores::open(&target.store)?;
+    load_into(store.as_ref(), &source)?;
+    let rows = source.rows_total();
+    if target.json {
+        println!("{}", serde_json::json!({ "workload_id": source.manifest.workload_id, "rows": rows }));
+    } else {
+        println!("loaded {rows} rows of workload {}", source.manifest.workload_id);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load_into(store: &dyn AnyStore, source: &Source) -> Result<(), StoreError> {
+    let bar = progress_bar("loading [{bar:30}] {pos} of {len} rows");
+    bar.set_length(source.rows_total());
+    let result = store.load(source, &|rows, _| bar.set_position(rows));
+    bar.finish_and_clear();
+    result
+}
+
+/// On a terminal only: silent in a pipe.
+fn progress_bar(template: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(0).with_style(style)
+}
+
+fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let source = Source::open(&args.target.trace)?;
+    let store = stores::open(&args.target.store)?;
+    let limit = match (args.duration, args.sessions) {
+        (Some(ns), _) => Limit::DurationS(ns as f64 / 1e9),
+        (None, Some(sessions)) => Limit::Sessions(sessions),
+        (None, None) => Limit::WholeTrace,
+    };
+    if args.load || store.in_process() {
+        load_into(store.as_ref(), &source)?;
+    }
+    let request = recording::Request {
+        source: &source,
+        store_url: &args.target.store,
+        threads: args.threads,
+        workers: args.workers,
+        limit,
+        unique_socialites: !args.shared_socialites,
+    };
+    let mut recording = recording::Recording::begin(&args.output, &request)?;
+    let experiment = Experiment::prepare(recording.plan().clone(), recording.experiment_folder())?;
+    let control = Control::default();
+    let stop = control.stop.clone();
+    // Where a handler exists already (another tool hosts this one), it keeps its own.
+    let _ = ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed));
+    let bar = progress_bar("{msg}");
+    let result = store.run(&experiment, &control, &mut |snapshot| bar.set_message(line(&snapshot)));
+    bar.finish_and_clear();
+    let report = match result {
+        Ok(report) => report,
+        Err(error) => {
+            recording.fail(&error.to_string())?;
+            return Err(error.into());
+        }
+    };
+    recording.finish(&report)?;
+    let state = if args.digest { Some(store.digest(&source)?.to_string()) } else { None };
+    if args.target.json {
+        let mut value = serde_json::to_value(&report)?;
+        value["experiment"] = recording.plan().experiment.into();
+        value["digest"] = state.into();
+        println!("{value}");
+    } else {
+        let seconds = report.elapsed_ns as f64 / 1e9;
+        println!(
+            "experiment {}: {} sessions in {seconds:.2} s; operations: {} ok ({:.0}/s), {} failed, {} unknown, {} skipped",
+            recording.plan().experiment,
+            report.sessions,
+            report.ok,
+            report.ok as f64 / seconds.max(1e-9),
+            report.failed,
+            report.unknown,
+            report.skipped
+        );
+        println!("logged in {}", recording.experiment_folder().display());
+        if let Some(state) = state {
+            println!("digest {state}");
+        }
+    }
+    match report.end {
+        EndReason::Limit => Ok(ExitCode::SUCCESS),
+        EndReason::Interrupted => {
+            anyhow::bail!("interrupted; what ran until then is logged in {}", recording.experiment_folder().display())
+        }
+        EndReason::TraceExhausted { sessions_needed } => Err(ExperimentError::Plan(format!(
+            "the trace {} ran out after {} sessions; about {sessions_needed} would have been enough (tracegen gen --sessions {sessions_needed})",
+            args.target.trace.display(),
+            report.sessions
+        ))
+        .into()),
+    }
+}
+
+/// The progress line of a running experiment.
+fn line(snapshot: &Snapshot) -> String {
+    let seconds = snapshot.elapsed_ns.max(0) as f64 / 1e9;
+    let [ok, failed, unknown, skipped] = snapshot.outcomes;
+    format!(
+        "{seconds:6.1} s  {:8.0} ops/s  p95 {:>9}  p99 {:>9}  errors {}",
+        ok as f64 / seconds.max(1e-9),
+        short_time(snapshot.response_times.percentile_ns(95.0)),
+        short_time(snapshot.response_times.percentile_ns(99.0)),
+        failed + unknown + skipped
+    )
+}
+
+fn digest(target: &Target) -> anyhow::Result<ExitCode> {
+    let source = Source::open(&target.trace)?;
+    let digest = stores::open(&target.store)?.digest(&source)?;
+    if target.json {
+        println!("{}", serde_json::json!({ "digest": digest.to_string(), "facts": digest.facts() }));
+    } else {
+        println!("{digest}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let ended = Arc::new(tokio::sync::Notify::new());
+    if args.exit_with_stdin {
+        let ended = ended.clone();
+        std::thread::spawn(move || {
+            let mut nothing = [0; 64];
+            while matches!(std::io::stdin().read(&mut nothing), Ok(n) if n > 0) {}
+            ended.notify_one();
+        });
+    }
+    runtime.block_on(service::serve(
+        args.listen,
+        |address| println!("listening on {address}"),
+        async move {
+            tokio::select! {
+                () = ended.notified() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+        },
+    ))?;
+    // A running experiment finishes and logs what is in flight on its own thread,
+    // which the stop flag has reached; the process must not end before it.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(ExitCode::SUCCESS)
+}

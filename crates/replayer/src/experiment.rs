@@ -1,0 +1,489 @@
+//! One experiment from its plan to its report: check the state, connect, run
+//! the workers, close the logs, write down the state.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use schemas::files::{self, FileError};
+use schemas::latency::ResponseTimes;
+use schemas::manifest::TraceSetError;
+use schemas::oplog::{LogHeader, LogRow, Outcome};
+use schemas::plan::{Limit, Plan};
+use schemas::run::{EndReason, FragmentPosition, ReplayReport};
+use schemas::share::sessions_by_fragment;
+use schemas::trace::TableError;
+
+use crate::clock::{Clock, unix_ns};
+use crate::dispatch::{Dispatcher, Stretch};
+use crate::feed::Feed;
+use crate::log::{BATCH_ROWS, LogSender, OperationLogs};
+use crate::source::Source;
+use crate::stores::{Blame, HeldState, Store, StoreError, block_on, check_workload};
+use crate::worker::{self, WorkerPlan, WorkerReport};
+
+/// An experiment that cannot be run, or did not end as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The trace set is not usable.
+    #[error(transparent)]
+    TraceSet(#[from] TraceSetError),
+    /// A file of the trace or the log.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A file of the run.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The plan asks for what cannot be.
+    #[error("plan: {0}")]
+    Plan(String),
+    /// The operating system refused a thread or a runtime.
+    #[error("cannot start a worker: {0}")]
+    Worker(std::io::Error),
+}
+
+impl ExperimentError {
+    /// Whether the user's input is to blame (else a tool or store failed).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            ExperimentError::TraceSet(_) | ExperimentError::Plan(_) => true,
+            ExperimentError::Store(error) => error.blame == Blame::Usage,
+            _ => false,
+        }
+    }
+}
+
+/// Counts and response times from the start until now.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Time since the start; in the end, that of the last operation's end.
+    pub elapsed_ns: i64,
+    /// Operations by outcome, in the order of [`Outcome::ALL`].
+    pub outcomes: [u64; 4],
+    /// Response times of successful operations.
+    pub response_times: ResponseTimes,
+}
+
+impl Snapshot {
+    #[inline]
+    pub(crate) fn count(&mut self, row: &LogRow) {
+        self.outcomes[row.outcome as usize] += 1;
+        self.elapsed_ns = self.elapsed_ns.max(row.end_ns);
+        if row.outcome == Outcome::Ok {
+            let from_ns = row.due_ns.unwrap_or(row.start_ns);
+            self.response_times.record(row.end_ns - from_ns);
+        }
+    }
+
+    /// Adds what another worker counted in the same time.
+    pub fn merge(&mut self, other: &Snapshot) {
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        for (mine, others) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *mine += others;
+        }
+        self.response_times.merge(&other.response_times);
+    }
+}
+
+/// Ends an experiment early, or delays its start.
+#[derive(Debug, Clone, Default)]
+pub struct Control {
+    /// Set it to end: what is in flight is finished and logged.
+    pub stop: Arc<AtomicBool>,
+    /// When to start, in nanoseconds since 1970; at once when it has passed.
+    pub start_unix_ns: Option<i64>,
+}
+
+/// A plan that has been checked against its trace set.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    plan: Plan,
+    folder: PathBuf,
+    source: Source,
+    /// What each fragment of the plan replays.
+    stretches: Vec<Stretch>,
+}
+
+impl Experiment {
+    /// Checks the plan. `folder` is where the logs and the report go.
+    pub fn prepare(plan: Plan, folder: PathBuf) -> Result<Experiment, ExperimentError> {
+        let wrong = |message: String| Err(ExperimentError::Plan(message));
+        let source = Source::open(&plan.trace)?;
+        let manifest = &source.manifest;
+        if plan.format_version != schemas::RUN_FORMAT_VERSION {
+            return wrong(format!("format version {}, this replayer reads version {}", plan.format_version, schemas::RUN_FORMAT_VERSION));
+        }
+        if plan.trace_id != manifest.trace_id {
+            return wrong(format!("trace {} is not the planned one: its id is {}, not {}", plan.trace.display(), manifest.trace_id, plan.trace_id));
+        }
+        if plan.threads == 0 || plan.workers == 0 {
+            return wrong("threads and workers must be at least 1".into());
+        }
+        if plan.fragments.is_empty() {
+            return wrong("names no fragment".into());
+        }
+        let mut counts = Vec::with_capacity(plan.fragments.len());
+        for fragment in &plan.fragments {
+            match manifest.fragments.iter().find(|f| f.fragment == fragment.fragment) {
+                None => return wrong(format!("fragment {} is not in the trace set", fragment.fragment)),
+                Some(count) => counts.push(count),
+            }
+        }
+        let weights: Vec<f64> = counts.iter().map(|c| c.weight).collect();
+        let before: u64 = plan.fragments.iter().map(|f| f.first_session).sum();
+        let ends: Vec<u64> = match plan.limit {
+            Limit::WholeTrace => counts.iter().map(|c| c.sessions).collect(),
+            Limit::Sessions(sessions) => sessions_by_fragment(&weights, before + sessions),
+            Limit::DurationS(_) => vec![u64::MAX; counts.len()],
+        };
+        let stretches = plan
+            .fragments
+            .iter()
+            .zip(weights.iter().zip(ends))
+            .map(|(f, (weight, end))| Stretch { weight: *weight, first_session: f.first_session, end_session: end.max(f.first_session) })
+            .collect();
+        Ok(Experiment { plan, folder, source, stretches })
+    }
+
+    /// The trace set.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The experiment's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn log_path(&self, fragment: u32) -> PathBuf {
+        self.folder.join(format!("log/fragment-{fragment}.arrows"))
+    }
+
+    /// The fragments of each worker, as indexes into the plan's, by turns.
+    fn shares(&self) -> Vec<Vec<usize>> {
+        let fragments = self.plan.fragments.len();
+        let workers = (self.plan.workers.min(self.plan.threads) as usize).min(fragments);
+        (0..workers).map(|w| (w..fragments).step_by(workers).collect()).collect()
+    }
+
+    /// Threads of each worker, by the weight of its fragments, at least one each.
+    fn threads(&self, shares: &[Vec<usize>]) -> Vec<u32> {
+        let weights: Vec<f64> =
+            shares.iter().map(|share| share.iter().map(|f| self.stretches[*f].weight).sum()).collect();
+        let spare = self.plan.threads as u64 - shares.len() as u64;
+        sessions_by_fragment(&weights, spare).into_iter().map(|n| n as u32 + 1).collect()
+    }
+}
+
+/// Runs an experiment on a store.
+pub fn run<S: Store>(
+    store: &S,
+    experiment: &Experiment,
+    control: &Control,
+    progress: &mut dyn FnMut(Snapshot),
+) -> Result<ReplayReport, ExperimentError> {
+    let plan = &experiment.plan;
+    let url = store.url();
+    block_on(url, check_state(store, experiment))?;
+    let log_folder = experiment.folder.join("log");
+    std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
+    files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
+    block_on(url, set_diverged(store, experiment, Some("an experiment is running, or was killed".into())))?;
+
+    let shares = experiment.shares();
+    let workers = run_workers(store, experiment, &shares, control, progress)?;
+
+    let (mut report, writes_not_ok) = summarize(experiment, &shares, workers, control);
+    let diverged = match writes_not_ok {
+        0 => None,
+        n => Some(format!("{n} writes of experiment {} did not succeed", plan.experiment)),
+    };
+    let workload_id = experiment.source.manifest.workload_id.clone();
+    let held = HeldState { workload_id, positions: report.positions.clone(), diverged };
+    report.store_settings = block_on(url, async {
+        store.set_held(&held).await?;
+        store.settings().await
+    })?;
+    files::write_json(&experiment.folder.join("replay.json"), &report)?;
+    Ok(report)
+}
+
+/// What a worker needs to begin, once all are connected.
+struct Start {
+    clock: Clock,
+    sender: LogSender,
+}
+
+/// Connects all workers, then lets them start at the same time. Connecting
+/// takes its time and is not part of the experiment.
+fn run_workers<S: Store>(
+    store: &S,
+    experiment: &Experiment,
+    shares: &[Vec<usize>],
+    control: &Control,
+    progress: &mut dyn FnMut(Snapshot),
+) -> Result<Vec<WorkerReport>, ExperimentError> {
+    let threads = experiment.threads(shares);
+    let snapshots: Vec<Arc<Mutex<Snapshot>>> = shares.iter().map(|_| Arc::default()).collect();
+    let reports = std::thread::scope(|scope| {
+        let (ready_sender, ready) = channel();
+        let mut starts = Vec::new();
+        let mut handles = Vec::new();
+        let mut first_thread = 0;
+        for (index, share) in shares.iter().enumerate() {
+            let (start_sender, start) = channel::<Start>();
+            starts.push(start_sender);
+            let worker = Worker {
+                share,
+                first_thread,
+                threads: threads[index],
+                snapshot: snapshots[index].clone(),
+                stop: control.stop.clone(),
+            };
+            first_thread += threads[index];
+            let ready = ready_sender.clone();
+            handles.push(scope.spawn(move || worker.run(store, experiment, ready, &start)));
+        }
+        drop(ready_sender);
+        // A worker that could not connect sends no word but ends with its error;
+        // the others end when their `Start` does not come.
+        let all_ready = ready.iter().count() == shares.len();
+        let logs = match all_ready {
+            true => {
+                let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
+                let clock = Clock::starting_at(Instant::now() + Duration::from_nanos(delay_ns as u64));
+                let logs = OperationLogs::create(log_files(experiment, shares, &threads, unix_ns() + delay_ns))?;
+                for start in &starts {
+                    // A worker that is gone has left its error in its handle.
+                    let _ = start.send(Start { clock, sender: logs.sender() });
+                }
+                Some(logs)
+            }
+            false => None,
+        };
+        drop(starts);
+        while handles.iter().any(|h| !h.is_finished()) {
+            std::thread::sleep(POLL);
+            progress(merged(&snapshots));
+        }
+        let mut reports = Vec::new();
+        for handle in handles {
+            match handle.join() {
+                Ok(report) => reports.push(report),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        // A log that could not be written is why the workers ended: it comes first.
+        logs.map_or(Ok(()), OperationLogs::close)?;
+        reports.into_iter().collect::<Result<Vec<_>, ExperimentError>>()
+    })?;
+    progress(merged(&snapshots));
+    Ok(reports.into_iter().flatten().collect())
+}
+
+/// How often progress is looked at.
+const POLL: Duration = Duration::from_millis(100);
+
+/// One worker's part in an experiment.
+struct Worker<'a> {
+    share: &'a [usize],
+    first_thread: u32,
+    threads: u32,
+    snapshot: Arc<Mutex<Snapshot>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Worker<'_> {
+    /// Connects, says so, waits for the start, runs. None when the start never came.
+    fn run<S: Store>(
+        self,
+        store: &S,
+        experiment: &Experiment,
+        ready: Sender<()>,
+        start: &Receiver<Start>,
+    ) -> Result<Option<WorkerReport>, ExperimentError> {
+        let (plan, source) = (&experiment.plan, &experiment.source);
+        let feeds = self.share.iter().map(|index| {
+            let fragment = &plan.fragments[*index];
+            let files = source.manifest.operation_files(&source.folder, fragment.fragment);
+            Feed::start(files, fragment.first_session)
+        });
+        let feeds = feeds.collect();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExperimentError::Worker)?;
+        let connections = runtime.block_on(async {
+            let mut connections = Vec::with_capacity(self.threads as usize);
+            for thread in self.first_thread..self.first_thread + self.threads {
+                connections.push(store.connect(source, thread).await?);
+            }
+            Ok::<_, StoreError>(connections)
+        })?;
+        let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index]).collect();
+        let dispatcher = Dispatcher::new(&stretches, self.threads as usize, plan.unique_socialites);
+        // Whoever counts is there until all senders are gone.
+        let _ = ready.send(());
+        drop(ready);
+        let Ok(Start { clock, sender }) = start.recv() else { return Ok(None) };
+        let deadline_ns = match plan.limit {
+            Limit::DurationS(seconds) => Some((seconds * 1e9) as i64),
+            _ => None,
+        };
+        let worker_plan = WorkerPlan {
+            dispatcher,
+            feeds,
+            logs: self.share.to_vec(),
+            sender,
+            clock,
+            deadline_ns,
+            stop: self.stop,
+            snapshot: self.snapshot,
+        };
+        let local = tokio::task::LocalSet::new();
+        let report = local.block_on(&runtime, worker::run(worker_plan, self.first_thread, connections))?;
+        Ok(Some(report))
+    }
+}
+
+fn merged(snapshots: &[Arc<Mutex<Snapshot>>]) -> Snapshot {
+    let mut all = Snapshot::default();
+    for snapshot in snapshots {
+        all.merge(&snapshot.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    all
+}
+
+/// The store must hold the state that the plan starts from.
+async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
+    let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
+    if store.in_process() && store.held().await?.is_none() {
+        // There is nothing to check in a store that holds nothing (`null:`).
+        return Ok(());
+    }
+    let held = store.held().await?;
+    check_workload(url, held.as_ref(), source)?;
+    let Some(held) = held else { return Ok(()) };
+    let again = "load it again with `replayer load`";
+    if let Some(why) = &held.diverged {
+        return Err(StoreError::usage(url, format!("is not in a state to start from: {why}; {again}")));
+    }
+    let position = |fragment| held.positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
+    for fragment in &plan.fragments {
+        let (at, wanted) = (position(fragment.fragment), fragment.first_session);
+        if at != wanted {
+            let message = format!("has fragment {} at session {at}, the experiment starts at {wanted}; {again}", fragment.fragment);
+            return Err(StoreError::usage(url, message));
+        }
+    }
+    if source.fragments().all(|f| position(f) == 0) {
+        store.check_loaded(source).await?;
+    }
+    Ok(())
+}
+
+async fn set_diverged<S: Store>(store: &S, experiment: &Experiment, diverged: Option<String>) -> Result<(), StoreError> {
+    let Some(held) = store.held().await? else { return Ok(()) };
+    debug_assert_eq!(held.workload_id, experiment.source.manifest.workload_id);
+    store.set_held(&HeldState { diverged, ..held }).await
+}
+
+fn log_files(experiment: &Experiment, shares: &[Vec<usize>], threads: &[u32], started_unix_ns: i64) -> Vec<(PathBuf, LogHeader)> {
+    let plan = &experiment.plan;
+    let threads_of = |index: usize| {
+        shares.iter().position(|share| share.contains(&index)).map_or(plan.threads, |worker| threads[worker])
+    };
+    plan.fragments
+        .iter()
+        .enumerate()
+        .map(|(index, f)| {
+            let header = LogHeader {
+                format_version: schemas::RUN_FORMAT_VERSION,
+                experiment: plan.experiment,
+                fragment: f.fragment,
+                workload_id: experiment.source.manifest.workload_id.clone(),
+                first_session: f.first_session,
+                threads: threads_of(index),
+                batch_rows: BATCH_ROWS as u64,
+                started_unix_ns,
+            };
+            (experiment.log_path(f.fragment), header)
+        })
+        .collect()
+}
+
+/// The report, and how many writes did not succeed.
+fn summarize(
+    experiment: &Experiment,
+    shares: &[Vec<usize>],
+    workers: Vec<WorkerReport>,
+    control: &Control,
+) -> (ReplayReport, u64) {
+    let plan = &experiment.plan;
+    let mut all = Snapshot::default();
+    let mut lag = ResponseTimes::default();
+    let mut positions: BTreeMap<u32, u64> = experiment
+        .source
+        .manifest
+        .fragments
+        .iter()
+        .map(|f| (f.fragment, 0))
+        .chain(plan.fragments.iter().map(|f| (f.fragment, f.first_session)))
+        .collect();
+    for (share, worker) in shares.iter().zip(&workers) {
+        all.merge(&worker.snapshot);
+        lag.merge(&worker.lag);
+        for (index, position) in share.iter().zip(&worker.positions) {
+            positions.insert(plan.fragments[*index].fragment, *position);
+        }
+    }
+    let sessions: u64 = workers.iter().map(|w| w.sessions).sum();
+    let elapsed_ns = all.elapsed_ns.max(0) as u64;
+    let end = if workers.iter().any(|w| w.ran_out) {
+        EndReason::TraceExhausted { sessions_needed: sessions_needed(plan, sessions, elapsed_ns) }
+    } else if control.stop.load(Ordering::Relaxed) {
+        EndReason::Interrupted
+    } else {
+        EndReason::Limit
+    };
+    let [ok, failed, unknown, skipped] = all.outcomes;
+    let report = ReplayReport {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        end,
+        elapsed_ns,
+        sessions,
+        positions: positions.into_iter().map(|(fragment, next_session)| FragmentPosition { fragment, next_session }).collect(),
+        ok,
+        failed,
+        unknown,
+        skipped,
+        worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
+        dispatch_lag_ns_p99: lag.percentile_ns(99.0),
+        log_stall_ns: workers.iter().map(|w| w.log_stall_ns).sum(),
+        trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).sum(),
+        store_settings: BTreeMap::new(),
+    };
+    (report, workers.iter().map(|w| w.writes_not_ok).sum())
+}
+
+/// How many sessions the trace should have had, with a fifth to spare.
+fn sessions_needed(plan: &Plan, sessions: u64, elapsed_ns: u64) -> u64 {
+    let before: u64 = plan.fragments.iter().map(|f| f.first_session).sum();
+    match plan.limit {
+        Limit::DurationS(seconds) => {
+            let rate = sessions as f64 / (elapsed_ns.max(1) as f64 / 1e9);
+            before + (rate * seconds * 1.2).ceil() as u64
+        }
+        Limit::Sessions(wanted) => before + wanted,
+        Limit::WholeTrace => before + sessions,
+    }
+}

@@ -1,0 +1,114 @@
+//! Writes the operation logs, on a thread of its own.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use schemas::oplog::{LogBuffer, LogHeader, LogWriter};
+use schemas::trace::TableError;
+
+/// Rows that a batch holds at the most, so the most that a killed replayer loses.
+pub const BATCH_ROWS: usize = 32_768;
+
+/// Observed values that a batch holds at the most but for its last row: long
+/// lists must not make a batch huge.
+pub const BATCH_VALUES: usize = 16 * BATCH_ROWS;
+
+/// Batches that may wait for the disk before the workers have to.
+const BATCHES_AHEAD: usize = 8;
+
+/// The logs of an experiment, one for each fragment.
+pub struct OperationLogs {
+    sender: SyncSender<(usize, LogBuffer)>,
+    failure: Arc<Failure>,
+    writer: JoinHandle<Result<(), TableError>>,
+}
+
+/// Tells the workers that there is no use in going on.
+#[derive(Default)]
+struct Failure {
+    happened: AtomicBool,
+    error: Mutex<Option<TableError>>,
+}
+
+/// A worker's way to the logs.
+#[derive(Clone)]
+pub struct LogSender {
+    sender: SyncSender<(usize, LogBuffer)>,
+    failure: Arc<Failure>,
+}
+
+impl OperationLogs {
+    /// Creates the files, which must not exist, and starts the writer.
+    pub fn create(files: Vec<(PathBuf, LogHeader)>) -> Result<OperationLogs, TableError> {
+        let mut logs = Vec::with_capacity(files.len());
+        for (path, header) in files {
+            logs.push(LogWriter::create(&path, &header)?);
+        }
+        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+        let failure = Arc::new(Failure::default());
+        let shared = failure.clone();
+        let writer = std::thread::spawn(move || write_all(logs, &batches, &shared));
+        Ok(OperationLogs { sender, failure, writer })
+    }
+
+    /// A sender for a worker.
+    pub fn sender(&self) -> LogSender {
+        LogSender { sender: self.sender.clone(), failure: self.failure.clone() }
+    }
+
+    /// Waits until all that was sent is written, and closes the files. Every
+    /// [`LogSender`] must be gone.
+    pub fn close(self) -> Result<(), TableError> {
+        drop(self.sender);
+        match self.writer.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl LogSender {
+    /// Hands a batch of the `log`-th file over; the nanoseconds that the caller
+    /// had to wait for the disk.
+    pub fn send(&self, log: usize, batch: LogBuffer) -> u64 {
+        match self.sender.try_send((log, batch)) {
+            Ok(()) => 0,
+            Err(TrySendError::Full(batch)) => {
+                let began = Instant::now();
+                // The writer takes batches until all senders are gone, even after a failure.
+                let _ = self.sender.send(batch);
+                began.elapsed().as_nanos() as u64
+            }
+            Err(TrySendError::Disconnected(_)) => 0,
+        }
+    }
+
+    /// Whether writing has failed.
+    pub fn has_failed(&self) -> bool {
+        self.failure.happened.load(Ordering::Relaxed)
+    }
+}
+
+fn write_all(
+    mut logs: Vec<LogWriter>,
+    batches: &Receiver<(usize, LogBuffer)>,
+    failure: &Failure,
+) -> Result<(), TableError> {
+    while let Ok((log, batch)) = batches.recv() {
+        if failure.happened.load(Ordering::Relaxed) {
+            continue;
+        }
+        if let Err(error) = logs[log].write(&batch.into_batch()) {
+            *failure.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            failure.happened.store(true, Ordering::Relaxed);
+        }
+    }
+    if let Some(error) = failure.error.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    logs.into_iter().try_for_each(LogWriter::close)
+}

@@ -1,0 +1,228 @@
+//! The stores: what each has to offer, and the list of them.
+//!
+//! A new store is one file in this folder that implements [`Store`] and
+//! [`Connection`], and one line in [`open`].
+
+mod memory;
+mod null;
+mod sqlite;
+pub mod url;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use schemas::digest::StateDigest;
+use schemas::run::{FragmentPosition, ReplayReport};
+use schemas::social::Operation;
+
+use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
+use crate::source::Source;
+use url::StoreUrl;
+
+/// Opens the store of a URL. Nothing is created or changed yet.
+pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
+    let url = StoreUrl::parse(url)?;
+    match url.scheme() {
+        "sqlite" => Ok(Box::new(sqlite::Sqlite::open(url)?)),
+        "memory" => Ok(Box::new(memory::Memory::open(url)?)),
+        "null" => Ok(Box::new(null::Null::open(url)?)),
+        other => Err(StoreError::usage(&url, format!("no store {other:?}; there are sqlite:PATH, memory: and null:"))),
+    }
+}
+
+/// A store that cannot do what is asked of it. The URL in it carries no secrets.
+#[derive(Debug, thiserror::Error)]
+#[error("{url}: {message}")]
+pub struct StoreError {
+    /// The store, without secrets.
+    pub url: String,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// Whether the user's input is to blame, or the store.
+    pub blame: Blame,
+}
+
+/// Who has to act on an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The user: a wrong URL, a store that is not loaded.
+    Usage,
+    /// The store: it does not answer as it should.
+    Store,
+}
+
+impl StoreError {
+    /// The user has to act.
+    pub fn usage(url: &StoreUrl, message: impl ToString) -> StoreError {
+        StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::Usage }
+    }
+
+    /// The store failed.
+    pub fn store(url: &StoreUrl, message: impl ToString) -> StoreError {
+        StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::Store }
+    }
+}
+
+/// Why an operation did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OperationError {
+    /// It did not happen.
+    Failed(String),
+    /// A write that may have happened, now or later.
+    Unknown(String),
+}
+
+/// What a read saw; reused from operation to operation.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The values that [`Operation::observations`] asks for, in its order.
+    pub values: Vec<i64>,
+    /// Bytes of text and images that came with them.
+    pub payload_bytes: u64,
+    /// How often the operation was tried.
+    pub attempts: u16,
+    /// How long it waited for a connection.
+    pub pool_wait_ns: i64,
+}
+
+impl Answer {
+    /// Forgets what the last operation saw.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.payload_bytes = 0;
+        self.attempts = 1;
+        self.pool_wait_ns = 0;
+    }
+}
+
+/// Reports (rows done, rows in all) of a load.
+pub type LoadProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// What a store says of the state that it holds.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct HeldState {
+    /// The workload that it was loaded from.
+    pub workload_id: String,
+    /// How far each fragment has been replayed.
+    pub positions: Vec<FragmentPosition>,
+    /// Why the state is not what the positions say (an experiment is running or
+    /// died, writes failed); none when it is.
+    pub diverged: Option<String>,
+}
+
+/// A data store, seen from one process.
+///
+/// Methods that talk to it are async and run on the caller's runtime.
+pub trait Store: Send + Sync + 'static {
+    /// One client's way to the store.
+    type Connection: Connection;
+
+    /// The URL that it was opened with.
+    fn url(&self) -> &StoreUrl;
+
+    /// Whether the store lives and dies with this process, so that every
+    /// experiment has to load it first.
+    fn in_process(&self) -> bool {
+        false
+    }
+
+    /// Puts the data set of a trace set in place of whatever data set of
+    /// Encore's is there, by the fastest way.
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// What the store says that it holds; none when nothing of Encore's is there.
+    fn held(&self) -> impl Future<Output = Result<Option<HeldState>, StoreError>> + Send;
+
+    /// Writes down what the store holds from now on.
+    fn set_held(&self, state: &HeldState) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Checks by counting rows that a store at position 0 holds the data set.
+    fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The settings in effect that decide durability and isolation, and the version.
+    fn settings(&self) -> impl Future<Output = Result<BTreeMap<String, String>, StoreError>> + Send;
+
+    /// The digest of all that the store holds.
+    fn digest(&self, source: &Source) -> impl Future<Output = Result<StateDigest, StoreError>> + Send;
+
+    /// A connection for a thread, ready for its first operation.
+    fn connect(&self, source: &Source, thread: u32) -> impl Future<Output = Result<Self::Connection, StoreError>>;
+}
+
+/// One client's way to a store. One operation at a time.
+pub trait Connection: 'static {
+    /// Performs an operation. A read leaves in `answer` what it saw; `answer` is
+    /// clear at the call.
+    fn execute(
+        &mut self,
+        operation: &Operation,
+        answer: &mut Answer,
+    ) -> impl Future<Output = Result<(), OperationError>>;
+}
+
+/// A [`Store`] of whatever kind. Methods block until they are done.
+pub trait AnyStore: Send + Sync {
+    /// [`Store::in_process`].
+    fn in_process(&self) -> bool;
+    /// [`Store::load`].
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    /// [`Store::digest`], of a store that holds the trace set's workload.
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
+    /// Runs an experiment; the snapshot function is called about twice a second.
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError>;
+}
+
+impl<S: Store> AnyStore for S {
+    fn in_process(&self) -> bool {
+        Store::in_process(self)
+    }
+
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        block_on(self.url(), Store::load(self, source, progress))
+    }
+
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
+        block_on(self.url(), async {
+            let held = self.held().await?;
+            check_workload(self.url(), held.as_ref(), source)?;
+            Store::digest(self, source).await
+        })
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError> {
+        crate::experiment::run(self, experiment, control, progress)
+    }
+}
+
+/// Runs a future on a small runtime of its own.
+pub(crate) fn block_on<X>(url: &StoreUrl, future: impl Future<Output = Result<X, StoreError>>) -> Result<X, StoreError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| StoreError::store(url, format!("no runtime: {e}")))?;
+    runtime.block_on(future)
+}
+
+/// Refuses a store that is not loaded, or with another workload.
+pub(crate) fn check_workload(url: &StoreUrl, held: Option<&HeldState>, source: &Source) -> Result<(), StoreError> {
+    let wanted = &source.manifest.workload_id;
+    let load = "load it with `replayer load`";
+    match held {
+        None => Err(StoreError::usage(url, format!("is not loaded; {load}"))),
+        Some(held) if &held.workload_id != wanted => Err(StoreError::usage(
+            url,
+            format!("holds workload {}, the trace set {} has {wanted}; {load}", held.workload_id, source.folder.display()),
+        )),
+        Some(_) => Ok(()),
+    }
+}

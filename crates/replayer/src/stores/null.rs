@@ -1,0 +1,77 @@
+//! `null:` answers at once with nothing: it measures the replayer.
+
+use std::collections::BTreeMap;
+
+use schemas::digest::StateDigest;
+use schemas::social::Operation;
+
+use super::url::StoreUrl;
+use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Store, StoreError};
+use crate::source::Source;
+
+/// The store that holds nothing.
+pub struct Null {
+    url: StoreUrl,
+}
+
+impl Null {
+    /// Takes no parameters.
+    pub fn open(url: StoreUrl) -> Result<Null, StoreError> {
+        url.allow(&[])?;
+        Ok(Null { url })
+    }
+
+    fn holds_nothing(&self) -> StoreError {
+        StoreError::usage(&self.url, "holds nothing, so there is no state to ask for")
+    }
+}
+
+impl Store for Null {
+    type Connection = NullConnection;
+
+    fn url(&self) -> &StoreUrl {
+        &self.url
+    }
+
+    fn in_process(&self) -> bool {
+        true
+    }
+
+    async fn load(&self, _source: &Source, _progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
+        Ok(None)
+    }
+
+    async fn set_held(&self, _state: &HeldState) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn check_loaded(&self, _source: &Source) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        Ok(BTreeMap::from([("durability".into(), "none: nothing is kept".into())]))
+    }
+
+    async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
+        Err(self.holds_nothing())
+    }
+
+    async fn connect(&self, _source: &Source, _thread: u32) -> Result<NullConnection, StoreError> {
+        Ok(NullConnection)
+    }
+}
+
+/// A connection to nowhere.
+pub struct NullConnection;
+
+impl Connection for NullConnection {
+    #[inline]
+    async fn execute(&mut self, _operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+        Ok(())
+    }
+}

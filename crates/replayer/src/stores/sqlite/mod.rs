@@ -1,0 +1,201 @@
+//! `sqlite:PATH` the embedded default: one connection a thread, write-ahead
+//! log, every commit on disk unless the URL says otherwise.
+//!
+//! | parameter | values |
+//! |---|---|
+//! | `journal` | `wal` (default), `delete` |
+//! | `synchronous` | `full` (default), `normal`, `off` |
+//! | `busy_ms` | how long a statement waits for a lock before it is tried again |
+
+mod actions;
+mod load;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemas::dataset::Table;
+use schemas::digest::StateDigest;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection as _, Row};
+
+use super::url::StoreUrl;
+use super::{HeldState, LoadProgress, Store, StoreError};
+use crate::source::Source;
+use actions::SqliteActions;
+
+/// The store in one file.
+pub struct Sqlite {
+    url: StoreUrl,
+    path: PathBuf,
+    journal: SqliteJournalMode,
+    synchronous: SqliteSynchronous,
+    busy: Duration,
+}
+
+impl Sqlite {
+    /// Reads the URL; opens nothing yet.
+    pub fn open(url: StoreUrl) -> Result<Sqlite, StoreError> {
+        url.allow(&["journal", "synchronous", "busy_ms"])?;
+        let path = url.place().strip_prefix("//").unwrap_or(url.place());
+        if path.is_empty() {
+            return Err(StoreError::usage(&url, "has no path; write sqlite:PATH"));
+        }
+        Ok(Sqlite {
+            path: PathBuf::from(path),
+            journal: match url.one_of("journal", &["wal", "delete"])? {
+                "delete" => SqliteJournalMode::Delete,
+                _ => SqliteJournalMode::Wal,
+            },
+            synchronous: match url.one_of("synchronous", &["full", "normal", "off"])? {
+                "normal" => SqliteSynchronous::Normal,
+                "off" => SqliteSynchronous::Off,
+                _ => SqliteSynchronous::Full,
+            },
+            busy: Duration::from_millis(url.number("busy_ms", 10_000)?),
+            url,
+        })
+    }
+
+    /// How every client opens the store.
+    fn options(&self) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(&self.path)
+            .journal_mode(self.journal)
+            .synchronous(self.synchronous)
+            .busy_timeout(self.busy)
+            .foreign_keys(false)
+            // Each connection belongs to one thread: no mutex inside SQLite.
+            .serialized(false)
+    }
+
+    async fn client(&self) -> Result<SqliteConnection, StoreError> {
+        self.options().connect().await.map_err(|e| self.failed(e))
+    }
+
+    fn failed(&self, error: impl ToString) -> StoreError {
+        StoreError::store(&self.url, error)
+    }
+
+    /// What the file at `path` says that it holds.
+    async fn held_in(&self, path: &Path) -> Result<Option<HeldState>, StoreError> {
+        let empty = std::fs::metadata(path).map_or(true, |m| m.len() == 0);
+        if empty {
+            return Ok(None);
+        }
+        // A file that no tool of Encore's has made must not be touched, not
+        // even by a change of its journal mode.
+        let options = SqliteConnectOptions::new().filename(path).busy_timeout(self.busy);
+        let mut client = options.connect().await.map_err(|e| self.failed(e))?;
+        let tables = sqlx::query("SELECT count(*) FROM sqlite_master WHERE name = 'encore_state'");
+        let found: i64 = tables
+            .fetch_one(&mut client)
+            .await
+            .and_then(|row| row.try_get(0))
+            .map_err(|e| StoreError::usage(&self.url, format!("{}: {e}", path.display())))?;
+        if found == 0 {
+            return Err(StoreError::usage(
+                &self.url,
+                format!("{} is a database, but not one that Encore has loaded; name another file", path.display()),
+            ));
+        }
+        let row = sqlx::query("SELECT state FROM encore_state").fetch_one(&mut client).await;
+        let text: String = row.and_then(|row| row.try_get(0)).map_err(|e| self.failed(e))?;
+        client.close().await.map_err(|e| self.failed(e))?;
+        serde_json::from_str(&text).map(Some).map_err(|e| self.failed(format!("encore_state: {e}")))
+    }
+
+    async fn count(&self, client: &mut SqliteConnection, sql: &'static str) -> Result<u64, StoreError> {
+        let row = sqlx::query(sql).fetch_one(client).await;
+        row.and_then(|row| row.try_get::<i64, _>(0)).map(|n| n as u64).map_err(|e| self.failed(e))
+    }
+}
+
+impl Store for Sqlite {
+    type Connection = SqliteActions;
+
+    fn url(&self) -> &StoreUrl {
+        &self.url
+    }
+
+    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(self, source, progress).await
+    }
+
+    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
+        self.held_in(&self.path).await
+    }
+
+    async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
+        let text = serde_json::to_string(state).map_err(|e| self.failed(e))?;
+        let mut client = self.client().await?;
+        sqlx::query("UPDATE encore_state SET state = ?").bind(text).execute(&mut client).await.map_err(|e| self.failed(e))?;
+        client.close().await.map_err(|e| self.failed(e))
+    }
+
+    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
+        let mut client = self.client().await?;
+        for (table, sql, rows_each) in [
+            (Table::Members, "SELECT count(*) FROM members", 1),
+            (Table::Friendships, "SELECT count(*) FROM friendships", 2),
+            (Table::Invitations, "SELECT count(*) FROM invitations", 1),
+            (Table::Resources, "SELECT count(*) FROM resources", 1),
+            (Table::Comments, "SELECT count(*) FROM comments", 1),
+        ] {
+            let (found, expected) = (self.count(&mut client, sql).await?, rows_each * source.rows(table));
+            if found != expected {
+                let message = format!(
+                    "table {} has {found} rows, a freshly loaded one has {expected}; load it again with `replayer load`",
+                    table.name()
+                );
+                return Err(StoreError::usage(&self.url, message));
+            }
+        }
+        client.close().await.map_err(|e| self.failed(e))
+    }
+
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut client = self.client().await?;
+        let mut settings = BTreeMap::new();
+        for (name, sql) in [
+            ("version", "SELECT sqlite_version()"),
+            ("journal_mode", "PRAGMA journal_mode"),
+            ("synchronous", "PRAGMA synchronous"),
+            ("page_size", "PRAGMA page_size"),
+            ("cache_size", "PRAGMA cache_size"),
+            ("read_uncommitted", "PRAGMA read_uncommitted"),
+        ] {
+            let row = sqlx::query(sql).fetch_one(&mut client).await.map_err(|e| self.failed(e))?;
+            let value = match row.try_get::<String, _>(0) {
+                Ok(text) => text,
+                Err(_) => row.try_get::<i64, _>(0).map_err(|e| self.failed(e))?.to_string(),
+            };
+            settings.insert(name.to_string(), value);
+        }
+        let synchronous = match settings.get("synchronous").map(String::as_str) {
+            Some("0") => "off",
+            Some("1") => "normal",
+            Some("2") => "full",
+            _ => "extra",
+        };
+        settings.insert("synchronous".into(), synchronous.into());
+        settings.insert("isolation".into(), "serializable".into());
+        client.close().await.map_err(|e| self.failed(e))?;
+        Ok(settings)
+    }
+
+    async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
+        let mut client = self.client().await?;
+        let digest = load::digest(&mut client).await.map_err(|e| self.failed(e))?;
+        let halves = "SELECT count(*) FROM friendships f WHERE NOT EXISTS \
+                      (SELECT 1 FROM friendships g WHERE g.member = f.friend AND g.friend = f.member)";
+        match self.count(&mut client, halves).await? {
+            0 => Ok(digest),
+            n => Err(self.failed(format!("{n} friendships are known to one of the two members only"))),
+        }
+    }
+
+    async fn connect(&self, source: &Source, _thread: u32) -> Result<SqliteActions, StoreError> {
+        Ok(SqliteActions::new(self.client().await?, source))
+    }
+}

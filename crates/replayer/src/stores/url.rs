@@ -1,0 +1,124 @@
+//! A store's URL: scheme, place and parameters, each of which must be used.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use super::StoreError;
+
+/// A parsed URL, `SCHEME:PLACE?NAME=VALUE&…`.
+#[derive(Debug, Clone)]
+pub struct StoreUrl {
+    text: String,
+    scheme: String,
+    place: String,
+    parameters: BTreeMap<String, String>,
+}
+
+impl StoreUrl {
+    /// Splits a URL.
+    pub fn parse(text: &str) -> Result<StoreUrl, StoreError> {
+        let mut url = StoreUrl {
+            text: text.to_string(),
+            scheme: String::new(),
+            place: String::new(),
+            parameters: BTreeMap::new(),
+        };
+        let (scheme, rest) = text
+            .split_once(':')
+            .ok_or_else(|| StoreError::usage(&url, "is not a store URL; write it like sqlite:PATH, memory: or null:"))?;
+        url.scheme = scheme.to_string();
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        url.place = place.to_string();
+        for parameter in query.split('&').filter(|p| !p.is_empty()) {
+            let (name, value) = parameter
+                .split_once('=')
+                .ok_or_else(|| StoreError::usage(&url, format!("parameter {parameter:?} has no value; write name=value")))?;
+            if url.parameters.insert(name.to_string(), value.to_string()).is_some() {
+                return Err(StoreError::usage(&url, format!("parameter {name} is given twice")));
+            }
+        }
+        Ok(url)
+    }
+
+    /// What stands before the first ':'.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// What stands between the scheme and the parameters.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The whole URL without secrets.
+    pub fn redacted(&self) -> String {
+        schemas::plan::redact(&self.text)
+    }
+
+    /// Refuses parameters that the store does not know.
+    pub fn allow(&self, known: &[&str]) -> Result<(), StoreError> {
+        match self.parameters.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) if known.is_empty() => {
+                Err(StoreError::usage(self, format!("parameter {name} is unknown; {}: takes none", self.scheme)))
+            }
+            Some(name) => {
+                let known = known.join(", ");
+                Err(StoreError::usage(self, format!("parameter {name} is unknown; {}: takes {known}", self.scheme)))
+            }
+        }
+    }
+
+    /// A parameter as a number, or the default.
+    pub fn number<N: FromStr>(&self, name: &str, default: N) -> Result<N, StoreError> {
+        match self.parameters.get(name) {
+            None => Ok(default),
+            Some(text) => {
+                text.parse().map_err(|_| StoreError::usage(self, format!("parameter {name}: {text:?} is not a number that fits")))
+            }
+        }
+    }
+
+    /// A parameter as a probability, or 0.
+    pub fn probability(&self, name: &str) -> Result<f64, StoreError> {
+        let value = self.number(name, 0.0)?;
+        if (0.0..=1.0).contains(&value) {
+            Ok(value)
+        } else {
+            Err(StoreError::usage(self, format!("parameter {name}: {value} is not between 0 and 1")))
+        }
+    }
+
+    /// A parameter as one of some words, or the first of them.
+    pub fn one_of<'a>(&self, name: &str, words: &[&'a str]) -> Result<&'a str, StoreError> {
+        match self.parameters.get(name) {
+            None => Ok(words[0]),
+            Some(text) => words.iter().copied().find(|word| word == text).ok_or_else(|| {
+                StoreError::usage(self, format!("parameter {name}: {text:?} is none of {}", words.join(", ")))
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::open;
+
+    #[test]
+    fn wrong_urls_are_refused_by_name() {
+        let check = |url: &str, expect: &str| {
+            let error = open(url).err().expect(url).to_string();
+            assert!(error.starts_with(url.split('?').next().unwrap()) && error.contains(expect), "{error}");
+        };
+        check("somewhere", "is not a store URL");
+        check("oracle:x", "no store \"oracle\"");
+        check("null:?x=1", "parameter x is unknown; null: takes none");
+        check("memory:?stael=1", "parameter stael is unknown; memory: takes stale, ");
+        check("memory:?stale=2", "2 is not between 0 and 1");
+        check("memory:?stale=x", "\"x\" is not a number");
+        check("memory:?stale", "has no value");
+        check("memory:?stale=0&stale=0", "given twice");
+        check("sqlite:a.db?journal=off", "\"off\" is none of wal, delete");
+        check("sqlite:", "no path");
+    }
+}
