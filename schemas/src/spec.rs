@@ -223,7 +223,7 @@ impl Spec {
                 format!("{} fragments of {} members leave some without any", self.fragments, data.members),
             );
         }
-        if data.friends_per_member % 2 != 0 {
+        if !data.friends_per_member.is_multiple_of(2) {
             return wrong(
                 "data.friends_per_member",
                 format!("{} is odd; friendships are laid in a ring, so take an even number", data.friends_per_member),

@@ -1,0 +1,251 @@
+//! The command line of `tracegen`.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use schemas::manifest::{Manifest, TraceSetError};
+use schemas::spec::Spec;
+use serde_json::json;
+
+use crate::{DigestError, GenerateError, GenerateOptions, Overview, digest, generate};
+
+/// Wrong usage or input.
+const EXIT_INPUT: u8 = 2;
+/// The tool failed: a disk, a file system.
+const EXIT_TOOL: u8 = 3;
+
+/// Generates trace sets from workload specifications, and looks into them.
+#[derive(Parser)]
+#[command(
+    name = "tracegen",
+    version,
+    after_help = "\
+Examples:
+  tracegen gen traces/quickstart.toml                    writes quickstart.trace
+  tracegen gen traces/quickstart.toml --sessions 20000000 -o long.trace
+  tracegen gen traces/quickstart.toml --set data.members=100000 --fragments 8
+  tracegen show quickstart.trace
+  tracegen verify quickstart.trace
+  tracegen digest quickstart.trace --sessions 1000
+
+Exit codes: 0 success, 2 wrong usage or input, 3 the tool failed."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Gen(GenArgs),
+    /// Prints what a trace set holds: its spec, sizes, mix and fragments
+    Show {
+        /// The trace set
+        dir: PathBuf,
+        /// Print one JSON object: the manifest and the sums over it
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks that every file of a trace set is what its manifest says
+    Verify {
+        /// The trace set
+        dir: PathBuf,
+    },
+    /// Prints the digest of the state that a trace must leave in a store
+    Digest {
+        /// The trace set
+        dir: PathBuf,
+        /// After the first N sessions only
+        #[arg(long, value_name = "N")]
+        sessions: Option<u64>,
+    },
+}
+
+/// Generates a trace set
+///
+/// The same specification gives the same bytes on any machine and with any -j.
+/// A longer trace starts with the shorter one.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tracegen gen traces/quickstart.toml
+  tracegen gen traces/quickstart.toml --set access.distribution=uniform -o flat.trace
+  tracegen gen traces/quickstart.toml --set mix.invite_friend=3 --sessions 500000
+
+A folder that holds a trace set of the same workload is replaced once the new
+one is complete. A folder that holds anything else is left alone.")]
+struct GenArgs {
+    /// The specification, a TOML file
+    spec: PathBuf,
+    /// The trace set's folder [default: NAME.trace, with the spec's name]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Replace a value of the specification, or add one (dotted key, TOML value)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// How many sessions, instead of what the specification says
+    #[arg(long, value_name = "N")]
+    sessions: Option<u64>,
+    /// How many fragments, instead of what the specification says
+    #[arg(long, value_name = "N")]
+    fragments: Option<u32>,
+    /// How many threads; each works on one fragment at a time [default: all processors]
+    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Print one JSON object: folder, trace_id, workload_id, sessions, operations, bytes, elapsed_s
+    #[arg(long)]
+    json: bool,
+}
+
+/// An error and the exit code that it means.
+struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    fn input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure { code: EXIT_INPUT, error: error.into() }
+    }
+
+    fn tool(error: impl Into<anyhow::Error>) -> Failure {
+        Failure { code: EXIT_TOOL, error: error.into() }
+    }
+}
+
+impl From<TraceSetError> for Failure {
+    fn from(error: TraceSetError) -> Failure {
+        match error {
+            TraceSetError::File(_) => Failure::tool(error),
+            _ => Failure::input(error),
+        }
+    }
+}
+
+/// Runs the tool with its arguments (the first is the program's name).
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Nobody is left to tell when even this cannot be printed.
+            let _ = e.print();
+            return ExitCode::from(e.exit_code() as u8);
+        }
+    };
+    let done = match cli.command {
+        Command::Gen(args) => run_gen(&args),
+        Command::Show { dir, json } => run_show(&dir, json),
+        Command::Verify { dir } => run_verify(&dir),
+        Command::Digest { dir, sessions } => run_digest(&dir, sessions),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { code, error }) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Prints to standard output; a reader who has seen enough is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::tool(anyhow::Error::new(e).context("standard output")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_spec(args: &GenArgs) -> Result<Spec, Failure> {
+    let file = args.spec.display().to_string();
+    let text = std::fs::read_to_string(&args.spec)
+        .with_context(|| format!("{file}: cannot read the specification"))
+        .map_err(Failure::input)?;
+    let mut settings = args.settings.clone();
+    settings.extend(args.sessions.map(|n| format!("sessions={n}")));
+    settings.extend(args.fragments.map(|n| format!("fragments={n}")));
+    Spec::parse_with(&text, &file, &settings).map_err(Failure::input)
+}
+
+fn run_gen(args: &GenArgs) -> Result<(), Failure> {
+    let started = Instant::now();
+    let spec = read_spec(args)?;
+    let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.trace", spec.name)));
+    let bar = progress_bar(spec.sessions);
+    let progress = |done| bar.set_position(done);
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    // A program that hosts the tool may have its own handler, which then stays.
+    let _ = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    let options = GenerateOptions { threads: args.threads, progress: Some(&progress), interrupted: Some(&interrupted) };
+    let generated = generate(&spec, &folder, &options);
+    bar.finish_and_clear();
+    let manifest = generated.map_err(|e| match e {
+        GenerateError::FewMembers { .. } => {
+            Failure::input(anyhow::Error::new(e).context(args.spec.display().to_string()))
+        }
+        GenerateError::Spec(_) | GenerateError::Occupied { .. } => Failure::input(e),
+        _ => Failure::tool(e),
+    })?;
+
+    let elapsed_s = started.elapsed().as_secs_f64();
+    let bytes: u64 = manifest.files.iter().map(|f| f.bytes).sum();
+    let (sessions, operations) = (manifest.sessions(), manifest.operations());
+    if args.json {
+        let object = json!({
+            "folder": folder,
+            "trace_id": manifest.trace_id,
+            "workload_id": manifest.workload_id,
+            "sessions": sessions,
+            "operations": operations,
+            "bytes": bytes,
+            "elapsed_s": elapsed_s,
+        });
+        return print(&format!("{object}\n"));
+    }
+    print(&format!(
+        "{}: {operations} operations in {sessions} sessions, {bytes} bytes, trace {}, {elapsed_s:.1} s\n",
+        folder.display(),
+        manifest.trace_id
+    ))
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress_bar(sessions: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} sessions, {per_sec}, {eta} left")
+        .unwrap_or_else(|e| unreachable!("the template is a constant: {e}"));
+    ProgressBar::new(sessions).with_style(style)
+}
+
+fn run_show(dir: &Path, json: bool) -> Result<(), Failure> {
+    let manifest = Manifest::read(dir)?;
+    let overview = Overview::new(&manifest);
+    if json {
+        let text = serde_json::to_string(&overview).map_err(Failure::tool)?;
+        return print(&format!("{text}\n"));
+    }
+    print(&overview.to_string())
+}
+
+fn run_verify(dir: &Path) -> Result<(), Failure> {
+    let manifest = Manifest::read(dir)?;
+    manifest.verify(dir)?;
+    print(&format!("{}: ok, {} files, trace {}\n", dir.display(), manifest.files.len(), manifest.trace_id))
+}
+
+fn run_digest(dir: &Path, sessions: Option<u64>) -> Result<(), Failure> {
+    let found = digest(dir, sessions).map_err(|e| match e {
+        DigestError::TraceSet(e) => Failure::from(e),
+        e => Failure::input(e),
+    })?;
+    print(&format!("{found}\n"))
+}

@@ -1,0 +1,136 @@
+//! Writes the data set of one fragment: what is in the store before the first session.
+
+use std::path::Path;
+
+use schemas::dataset::Table;
+use schemas::manifest::FileEntry;
+use schemas::spec::Spec;
+
+use crate::GenerateError;
+use crate::chance::Stream;
+use crate::output::TableFile;
+use crate::ring::Ring;
+
+/// Rows that are gathered before they go into the file.
+const BATCH_ROWS: usize = 32_768;
+
+/// A table being written row by row.
+struct Rows<const N: usize> {
+    table: Table,
+    file: TableFile,
+    columns: [Vec<i64>; N],
+}
+
+impl<const N: usize> Rows<N> {
+    fn create(table: Table, folder: &Path, fragment: u32) -> Result<Rows<N>, GenerateError> {
+        let file = TableFile::create(folder, table.relative_path(fragment), table.schema())?;
+        Ok(Rows { table, file, columns: std::array::from_fn(|_| Vec::with_capacity(BATCH_ROWS)) })
+    }
+
+    fn push(&mut self, row: [u64; N]) -> Result<(), GenerateError> {
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(value as i64);
+        }
+        if self.columns[0].len() == BATCH_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), GenerateError> {
+        let columns = self.columns.iter_mut().map(std::mem::take).collect();
+        self.file.write(&self.table.batch(columns))
+    }
+
+    fn finish(mut self) -> Result<FileEntry, GenerateError> {
+        if !self.columns[0].is_empty() {
+            self.flush()?;
+        }
+        self.file.finish()
+    }
+}
+
+/// Writes every table of a fragment.
+pub(crate) fn write(spec: &Spec, ring: &Ring, fragment: u32, folder: &Path) -> Result<Vec<FileEntry>, GenerateError> {
+    let positions = ring.positions_by_member();
+    Ok(vec![
+        members(ring, &positions, Rows::create(Table::Members, folder, fragment)?)?,
+        friendships(ring, &positions, Rows::create(Table::Friendships, folder, fragment)?)?,
+        invitations(ring, &positions, Rows::create(Table::Invitations, folder, fragment)?)?,
+        resources(spec, ring, &positions, fragment, Rows::create(Table::Resources, folder, fragment)?)?,
+        comments(spec, ring, &positions, fragment, Rows::create(Table::Comments, folder, fragment)?)?,
+    ])
+}
+
+fn members(ring: &Ring, positions: &[u32], mut rows: Rows<1>) -> Result<FileEntry, GenerateError> {
+    for position in positions {
+        rows.push([ring.member(*position)])?;
+    }
+    rows.finish()
+}
+
+fn friendships(ring: &Ring, positions: &[u32], mut rows: Rows<2>) -> Result<FileEntry, GenerateError> {
+    let mut friends = Vec::new();
+    for position in positions {
+        let member = ring.member(*position);
+        friends.clear();
+        friends.extend((0..ring.friend_count()).map(|i| ring.member(ring.friend(*position, i))));
+        // The other half is in the rows of the friends with lower ids.
+        friends.retain(|friend| *friend > member);
+        friends.sort_unstable();
+        for friend in &friends {
+            rows.push([member, *friend])?;
+        }
+    }
+    rows.finish()
+}
+
+fn invitations(ring: &Ring, positions: &[u32], mut rows: Rows<2>) -> Result<FileEntry, GenerateError> {
+    let mut inviters = Vec::new();
+    for position in positions {
+        inviters.clear();
+        inviters.extend((0..ring.pending_count()).map(|i| ring.member(ring.inviter(*position, i))));
+        inviters.sort_unstable();
+        for inviter in &inviters {
+            rows.push([*inviter, ring.member(*position)])?;
+        }
+    }
+    rows.finish()
+}
+
+fn resources(
+    spec: &Spec,
+    ring: &Ring,
+    positions: &[u32],
+    fragment: u32,
+    mut rows: Rows<3>,
+) -> Result<FileEntry, GenerateError> {
+    let mut walls = Stream::new(spec.seed, "walls", fragment);
+    let each = spec.data.resources_per_member;
+    for position in positions {
+        let owner = ring.member(*position);
+        for resource in owner * each..(owner + 1) * each {
+            let wall = walls.below(ring.len() as u64) as u32;
+            rows.push([resource, owner, ring.member(wall)])?;
+        }
+    }
+    rows.finish()
+}
+
+fn comments(
+    spec: &Spec,
+    ring: &Ring,
+    positions: &[u32],
+    fragment: u32,
+    mut rows: Rows<3>,
+) -> Result<FileEntry, GenerateError> {
+    let mut authors = Stream::new(spec.seed, "authors", fragment);
+    let (resources, each) = (spec.data.resources_per_member, spec.data.comments_per_resource);
+    for position in positions {
+        let owner = ring.member(*position);
+        for resource in owner * resources..(owner + 1) * resources {
+            for comment in resource * each..(resource + 1) * each {
+                let author = authors.below(ring.len() as u64) as u32;
+                rows.push([comment, resource, ring.member(author)])?;
+            }
+        }
+    }
+    rows.finish()
+}

@@ -1,0 +1,184 @@
+//! From a specification to a trace set: deals the fragments to threads and
+//! writes the manifest.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use schemas::TRACE_FORMAT_VERSION;
+use schemas::files::{self, FileError};
+use schemas::manifest::{self, Manifest, trace_id};
+use schemas::share::sessions_by_fragment;
+use schemas::social::Action;
+use schemas::spec::{Spec, SpecError};
+use schemas::trace::TableError;
+
+use crate::fragment::{Generation, Written};
+use crate::population::Population;
+use crate::sessions::ActionCounts;
+use crate::target::Target;
+
+/// How to generate; none of it changes what is generated.
+#[derive(Default)]
+pub struct GenerateOptions<'a> {
+    /// How many threads work on fragments; 0 for as many as there are processors.
+    pub threads: usize,
+    /// Is told how many sessions are done so far, by any of the threads.
+    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+    /// Ends the generation with [`GenerateError::Interrupted`] once it is true.
+    pub interrupted: Option<&'a AtomicBool>,
+}
+
+/// A trace set that could not be generated. Nothing is left of it, and what
+/// was in its place before still is.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// The specification is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A fragment is too small for its friendships and invitations.
+    #[error(
+        "data.friends_per_member, fragments: {friends} friends and {pending} invitations to and from each member \
+         need more than {} members in a fragment, and fragment {fragment} of {fragments} has {members} (popular \
+         members leave room for few others); take fewer friends, fewer fragments or more members",
+        friends + 2 * pending
+    )]
+    FewMembers {
+        /// The fragment.
+        fragment: u32,
+        /// How many fragments there are.
+        fragments: u32,
+        /// How many members were dealt to it.
+        members: u64,
+        /// Friends of each member.
+        friends: u64,
+        /// Invitations that wait for each member.
+        pending: u64,
+    },
+    /// The target folder holds something that must not be replaced.
+    #[error("{}: exists and holds {found}; remove it, or choose another folder", folder.display())]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+        /// What it holds.
+        found: String,
+    },
+    /// A file or folder cannot be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A table cannot be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// It was asked to stop.
+    #[error("interrupted; nothing was changed")]
+    Interrupted,
+}
+
+/// Generates the trace set of a specification into `folder`.
+///
+/// The bytes depend on the specification alone. A trace set of the same
+/// workload that is in `folder` already is replaced; anything else there is an
+/// error.
+pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
+    spec.check(&spec.name)?;
+    let workload_id = spec.workload_id();
+    let population = Population::new(spec)?;
+    let target = Target::new(folder, &workload_id)?;
+    let sessions = sessions_by_fragment(&population.weights, spec.sessions);
+    let generation = Generation {
+        spec,
+        population: &population,
+        sessions: &sessions,
+        folder: &target.folder(),
+        options,
+        done: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let written = write_fragments(&generation)?;
+    let manifest = describe(spec, workload_id, written);
+    files::write_json(&target.folder().join(manifest::FILE_NAME), &manifest)?;
+    target.put_in_place()?;
+    Ok(manifest)
+}
+
+/// Writes all fragments; each thread takes the next one when it is done with one.
+fn write_fragments(generation: &Generation<'_>) -> Result<Vec<Written>, GenerateError> {
+    let fragments = generation.spec.fragments;
+    let threads = match generation.options.threads {
+        0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+        given => given,
+    };
+    let next = AtomicU32::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(fragments as usize) {
+            scope.spawn(|| {
+                loop {
+                    let fragment = next.fetch_add(1, Ordering::Relaxed);
+                    if fragment >= fragments {
+                        break;
+                    }
+                    let result = generation.write(fragment);
+                    let is_err = result.is_err();
+                    // Nothing is done under the lock that could panic and poison it.
+                    results.lock().unwrap_or_else(|e| e.into_inner()).push((fragment, result));
+                    if is_err {
+                        generation.failed.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    results.sort_by_key(|(fragment, _)| *fragment);
+    let mut written = Vec::with_capacity(results.len());
+    let mut interrupted = None;
+    for (_, result) in results {
+        match result {
+            Ok(one) => written.push(one),
+            // The fragments that stopped because of a failure are not the reason for it.
+            Err(e @ GenerateError::Interrupted) => interrupted = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    interrupted.map_or(Ok(written), Err)
+}
+
+/// The manifest of what was written.
+fn describe(spec: &Spec, workload_id: String, written: Vec<Written>) -> Manifest {
+    let (mut performed, mut redrawn) = (ActionCounts::default(), ActionCounts::default());
+    let mut fragments = Vec::with_capacity(written.len());
+    let mut files = Vec::new();
+    for one in written {
+        for action in Action::ALL {
+            performed[action as usize] += one.performed[action as usize];
+            redrawn[action as usize] += one.redrawn[action as usize];
+        }
+        fragments.push(one.counts);
+        files.extend(one.files);
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let operations: u64 = performed.iter().sum();
+    let asked: f64 = spec.mix.values().sum();
+    let wanted = || spec.mix.iter().filter(|(_, share)| **share > 0.0);
+    Manifest {
+        format_version: TRACE_FORMAT_VERSION,
+        generator_version: env!("CARGO_PKG_VERSION").into(),
+        workload_id,
+        trace_id: trace_id(&files),
+        spec: spec.clone(),
+        fragments,
+        requested_mix: wanted().map(|(action, share)| (*action, share / asked)).collect(),
+        achieved_mix: wanted()
+            .map(|(action, _)| (*action, performed[*action as usize] as f64 / operations as f64))
+            .collect(),
+        redrawn: Action::ALL
+            .into_iter()
+            .map(|action| (action, redrawn[action as usize]))
+            .filter(|(_, times)| *times > 0)
+            .collect::<BTreeMap<_, _>>(),
+        files,
+    }
+}

@@ -1,0 +1,143 @@
+//! Friendships and invitations of a fragment as the sessions so far leave them.
+//!
+//! Only what changed is stored: the pairs that were written, and the lists of
+//! the members whose lists were. All else is the [`Ring`]'s.
+
+use schemas::social::{Change, ListKind, Operation};
+
+use crate::chance::Stream;
+use crate::maps::IdMap;
+use crate::ring::{Relation, Ring};
+
+/// How often a random element is tried before the whole list is looked at.
+const TRIES: u32 = 8;
+
+/// From where in the trace a last write counts as long ago.
+#[derive(Clone, Copy)]
+pub(crate) struct Horizon {
+    /// The session that is being made.
+    pub(crate) session: u64,
+    /// How many sessions back a write is long ago.
+    pub(crate) window: u64,
+}
+
+impl Horizon {
+    /// Whether something last written by that session can be written again
+    /// without a replay having to wait.
+    pub(crate) fn is_settled(self, last_write: Option<u64>) -> bool {
+        last_write.is_none_or(|last| self.session - last >= self.window)
+    }
+}
+
+/// A pair that was written: what the two are now, and which session did it.
+#[derive(Clone, Copy)]
+struct Written {
+    relation: Relation,
+    session: u64,
+}
+
+/// The relations of a fragment's members, by their positions in the ring.
+pub(crate) struct Graph<'a> {
+    ring: &'a Ring,
+    pairs: IdMap<u64, Written>,
+    friends: IdMap<u32, Vec<u32>>,
+    pending: IdMap<u32, Vec<u32>>,
+}
+
+/// The key of an unordered pair.
+fn pair(a: u32, b: u32) -> u64 {
+    (a.min(b) as u64) << 32 | a.max(b) as u64
+}
+
+impl<'a> Graph<'a> {
+    /// The graph before the first session.
+    pub(crate) fn new(ring: &'a Ring) -> Graph<'a> {
+        Graph { ring, pairs: IdMap::default(), friends: IdMap::default(), pending: IdMap::default() }
+    }
+
+    /// What two different members are to each other.
+    pub(crate) fn relation(&self, a: u32, b: u32) -> Relation {
+        self.pairs.get(&pair(a, b)).map_or_else(|| self.ring.relation(a, b), |written| written.relation)
+    }
+
+    /// The session that last wrote the pair.
+    pub(crate) fn last_write(&self, a: u32, b: u32) -> Option<u64> {
+        self.pairs.get(&pair(a, b)).map(|written| written.session)
+    }
+
+    /// A random friend, long unwritten if there is such a one, else the one
+    /// whose pair was written longest ago.
+    pub(crate) fn pick_friend(&self, of: u32, horizon: Horizon, chance: &mut Stream) -> Option<u32> {
+        match self.friends.get(&of) {
+            Some(list) => self.pick(of, list.len() as u32, |i| list[i as usize], horizon, chance),
+            None => self.pick(of, self.ring.friend_count(), |i| self.ring.friend(of, i), horizon, chance),
+        }
+    }
+
+    /// A random inviter whose invitation waits, preferred likewise.
+    pub(crate) fn pick_inviter(&self, of: u32, horizon: Horizon, chance: &mut Stream) -> Option<u32> {
+        match self.pending.get(&of) {
+            Some(list) => self.pick(of, list.len() as u32, |i| list[i as usize], horizon, chance),
+            None => self.pick(of, self.ring.pending_count(), |i| self.ring.inviter(of, i), horizon, chance),
+        }
+    }
+
+    fn pick(
+        &self,
+        of: u32,
+        count: u32,
+        element: impl Fn(u32) -> u32,
+        horizon: Horizon,
+        chance: &mut Stream,
+    ) -> Option<u32> {
+        if count == 0 {
+            return None;
+        }
+        let is_settled = |other: &u32| horizon.is_settled(self.last_write(of, *other));
+        for _ in 0..TRIES {
+            let other = element(chance.below(count as u64) as u32);
+            if is_settled(&other) {
+                return Some(other);
+            }
+        }
+        let settled: Vec<u32> = (0..count).map(&element).filter(is_settled).collect();
+        if settled.is_empty() {
+            (0..count).map(element).min_by_key(|other| self.last_write(of, *other))
+        } else {
+            Some(settled[chance.below(settled.len() as u64) as usize])
+        }
+    }
+
+    /// Takes in what an operation on positions changes, as done by `session`.
+    pub(crate) fn apply(&mut self, operation: &Operation, session: u64) {
+        for change in operation.changes().iter() {
+            // The counts move with the lists, and comments are kept elsewhere.
+            let Change::Element { kind, owner, element, present } = change else { continue };
+            let (owner, element) = (owner as u32, element as u32);
+            // Changes come in order: what a pair is after the last one is what it is.
+            let relation = match (kind, present) {
+                (ListKind::Comments, _) => continue,
+                (_, false) => Relation::Strangers,
+                (ListKind::Friends, true) => Relation::Friends,
+                (ListKind::Pending, true) => Relation::Invited { inviter: element },
+            };
+            self.pairs.insert(pair(owner, element), Written { relation, session });
+            let ring = self.ring;
+            let list = match kind {
+                ListKind::Friends => self
+                    .friends
+                    .entry(owner)
+                    .or_insert_with(|| (0..ring.friend_count()).map(|i| ring.friend(owner, i)).collect()),
+                _ => self
+                    .pending
+                    .entry(owner)
+                    .or_insert_with(|| (0..ring.pending_count()).map(|i| ring.inviter(owner, i)).collect()),
+            };
+            if present {
+                list.push(element);
+            } else if let Some(at) = list.iter().position(|e| *e == element) {
+                list.swap_remove(at);
+            }
+        }
+    }
+}

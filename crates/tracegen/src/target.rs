@@ -1,0 +1,84 @@
+//! The folder of a trace set: filled under a temporary name, then put in place.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use schemas::files::{FileError, at, read_json};
+use schemas::manifest;
+use tempfile::TempDir;
+
+use crate::GenerateError;
+
+/// A folder that is being filled. Until it is [put in place](Target::put_in_place),
+/// dropping it removes what was written and leaves what was there before.
+pub(crate) struct Target {
+    place: PathBuf,
+    temporary: TempDir,
+}
+
+impl Target {
+    /// A temporary folder beside `place`, which is free or holds a trace set of
+    /// the same workload.
+    pub(crate) fn new(place: &Path, workload_id: &str) -> Result<Target, GenerateError> {
+        check_replaceable(place, workload_id)?;
+        let parent = match place.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        std::fs::create_dir_all(parent).map_err(at(parent))?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tracegen-");
+        // The folder ends up as the trace set's: for others to read, as the umask says.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o777));
+        }
+        let temporary = builder.tempdir_in(parent).map_err(at(parent))?;
+        std::fs::create_dir(temporary.path().join("new")).map_err(at(temporary.path()))?;
+        Ok(Target { place: place.to_path_buf(), temporary })
+    }
+
+    /// Where to write.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.temporary.path().join("new")
+    }
+
+    /// Gives the folder its name. What had the name is moved aside, and removed
+    /// (with the temporary folder) only after success.
+    pub(crate) fn put_in_place(self) -> Result<(), GenerateError> {
+        let aside = self.temporary.path().join("old");
+        let replaces = match std::fs::rename(&self.place, &aside) {
+            Ok(()) => true,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+            Err(e) => return Err(at(&self.place)(e).into()),
+        };
+        if let Err(e) = std::fs::rename(self.folder(), &self.place) {
+            if replaces && let Err(e) = std::fs::rename(&aside, &self.place) {
+                // The old set must survive, so the temporary folder must too.
+                let kept = self.temporary.keep().join("old");
+                let source = io::Error::new(e.kind(), format!("the old trace set is kept here ({e})"));
+                return Err(FileError { path: kept, source }.into());
+            }
+            return Err(at(&self.place)(e).into());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to replace anything but a trace set of the same workload.
+fn check_replaceable(place: &Path, workload_id: &str) -> Result<(), GenerateError> {
+    let occupied = |found: String| GenerateError::Occupied { folder: place.to_path_buf(), found };
+    match std::fs::symlink_metadata(place) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(at(place)(e).into()),
+        Ok(found) if !found.is_dir() => return Err(occupied("something that is not a folder".into())),
+        Ok(_) => {}
+    }
+    let manifest: Result<serde_json::Value, FileError> = read_json(&place.join(manifest::FILE_NAME));
+    match manifest.ok().as_ref().and_then(|m| m["workload_id"].as_str()) {
+        Some(found) if found == workload_id => Ok(()),
+        Some(found) => Err(occupied(format!("a trace set of another workload ({found}, not {workload_id})"))),
+        None => Err(occupied(format!("no trace set (no readable {})", manifest::FILE_NAME))),
+    }
+}

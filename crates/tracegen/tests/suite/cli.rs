@@ -1,0 +1,159 @@
+//! The command line: what it prints, and how it takes bad input.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{BUSY, content};
+
+/// Exit code, standard output and standard error of `tracegen`, run in `dir`.
+fn run(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tracegen"))
+        .args(args)
+        .current_dir(dir)
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// A folder with `busy.toml`.
+fn workplace() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("busy.toml"), BUSY).unwrap();
+    dir
+}
+
+/// A folder with `busy.toml` and `busy.trace`.
+fn with_trace() -> tempfile::TempDir {
+    let dir = workplace();
+    let (code, out, err) = run(dir.path(), &["gen", "busy.toml", "--sessions", "500", "-j", "2"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("busy.trace: 500 operations in 500 sessions, "), "{out}");
+    dir
+}
+
+/// Runs a command that must fail with one clear error and change nothing.
+fn check_refused(dir: &Path, args: &[&str], code: i32, expect: &[&str]) {
+    let before = content(dir);
+    let (found, out, err) = run(dir, args);
+    assert_eq!((found, out.as_str()), (code, ""), "{args:?}: {err}");
+    assert!(err.starts_with("error: "), "{args:?}: {err}");
+    for part in expect {
+        assert!(err.contains(part), "{args:?}: {err:?} lacks {part:?}");
+    }
+    assert_eq!(content(dir), before, "{args:?} changed something");
+}
+
+#[test]
+fn wrong_input_is_refused_with_a_reason() {
+    let dir = workplace();
+    let dir = dir.path();
+    check_refused(dir, &["gen", "none.toml"], 2, &["none.toml: cannot read the specification: No such file"]);
+    std::fs::write(dir.join("wrong.toml"), BUSY.replace("members = 1_000", "membres = 1_000")).unwrap();
+    check_refused(dir, &["gen", "wrong.toml"], 2, &["wrong.toml: ", "line 7", "membres"]);
+    check_refused(dir, &["gen", "busy.toml", "--set", "data.membres=3"], 2, &["busy.toml: ", "membres"]);
+    check_refused(dir, &["gen", "busy.toml", "--set", "seed"], 2, &["--set seed: is not key=value"]);
+    check_refused(dir, &["gen", "busy.toml", "--set", "seed=many"], 2, &["busy.toml: ", "seed"]);
+    check_refused(dir, &["gen", "busy.toml", "--set", "data.friends_per_member=7"], 2, &["7 is odd"]);
+    check_refused(dir, &["gen", "busy.toml", "--set", "mix={}"], 2, &["busy.toml: mix: is empty"]);
+    check_refused(dir, &["gen", "busy.toml", "--sessions", "0"], 2, &["sessions: must be at least 1"]);
+    check_refused(dir, &["gen", "busy.toml", "--fragments", "500"], 2, &["data.friends_per_member"]);
+    // Large enough on average, too small once popular members are dealt.
+    check_refused(
+        dir,
+        &["gen", "busy.toml", "--fragments", "40"],
+        2,
+        &["busy.toml: data.friends_per_member, fragments", "fragment 0 of 40", "take fewer"],
+    );
+    check_refused(dir, &["gen", "busy.toml", "-j", "few"], 2, &["few"]);
+    check_refused(dir, &["gen", "busy.toml", "-o", "busy.toml/x.trace"], 3, &["busy.toml"]);
+    for command in ["show", "verify", "digest"] {
+        check_refused(dir, &[command, "none.trace"], 2, &["none.trace/manifest.json", "tracegen gen"]);
+    }
+}
+
+#[test]
+fn only_a_trace_set_of_the_workload_is_replaced() {
+    let dir = with_trace();
+    let dir = dir.path();
+    let again = ["gen", "busy.toml", "--sessions", "600", "--json"];
+    let (code, out, _) = run(dir, &again);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &object["sessions"], &object["folder"]), (0, &600.into(), &"busy.trace".into()));
+
+    check_refused(dir, &["gen", "busy.toml", "--set", "seed=9"], 2, &["busy.trace: exists", "another workload"]);
+    std::fs::create_dir(dir.join("photos")).unwrap();
+    std::fs::write(dir.join("photos/a.jpg"), "x").unwrap();
+    check_refused(dir, &["gen", "busy.toml", "-o", "photos"], 2, &["photos: exists and holds no trace set"]);
+    check_refused(dir, &["gen", "busy.toml", "-o", "busy.toml"], 2, &["busy.toml: exists", "not a folder"]);
+}
+
+#[test]
+fn verify_finds_what_is_wrong() {
+    let dir = with_trace();
+    let dir = dir.path();
+    let (code, out, _) = run(dir, &["verify", "busy.trace"]);
+    assert_eq!(code, 0);
+    assert!(out.starts_with("busy.trace: ok, 48 files, trace "), "{out}");
+
+    let name = "busy.trace/operations/fragment=3/part-00000.parquet";
+    let good = std::fs::read(dir.join(name)).unwrap();
+    let mut changed = good.clone();
+    changed[good.len() / 2] ^= 1;
+    std::fs::write(dir.join(name), changed).unwrap();
+    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "its BLAKE3 sum differs"]);
+    std::fs::write(dir.join(name), &good[1..]).unwrap();
+    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "its size differs"]);
+    std::fs::remove_file(dir.join(name)).unwrap();
+    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "missing"]);
+    std::fs::write(dir.join(name), &good).unwrap();
+
+    let manifest = dir.join("busy.trace/manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("\"format_version\": 1,", "\"format_version\": 99,")).unwrap();
+    check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json: trace format version 99"]);
+    std::fs::write(&manifest, &text[..text.len() / 2]).unwrap();
+    check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json", "is this a trace set?"]);
+    // A damaged set cannot be told from something else, so it is not replaced either.
+    check_refused(dir, &["gen", "busy.toml"], 2, &["no readable manifest.json"]);
+}
+
+#[test]
+fn digest_prints_the_digest() {
+    let dir = with_trace();
+    let dir = dir.path();
+    let expect = tracegen::digest(&dir.join("busy.trace"), Some(100)).unwrap();
+    assert_eq!(run(dir, &["digest", "busy.trace", "--sessions", "100"]).1, format!("{expect}\n"));
+    check_refused(dir, &["digest", "busy.trace", "--sessions", "501"], 2, &["has 500 sessions"]);
+}
+
+#[test]
+fn show_prints_the_stored_set() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
+    let (code, out, _) = run(&traces, &["show", "golden.trace"]);
+    assert_eq!(code, 0);
+    // A new version of the generator is no news here.
+    let out: Vec<&str> = out.lines().filter(|l| !l.starts_with("generator ")).collect();
+    insta::assert_snapshot!("show", out.join("\n"));
+    let (_, out, _) = run(&traces, &["show", "golden.trace", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["operations"], 6_000);
+    assert_eq!(object["dataset_rows"]["members"], 60);
+    assert_eq!(object["manifest"]["spec"]["name"], "golden");
+}
+
+#[test]
+fn help_has_examples() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, args) in
+        [("help", &["--help"][..]), ("help_gen", &["gen", "--help"]), ("help_digest", &["digest", "--help"])]
+    {
+        let (code, out, err) = run(dir.path(), args);
+        assert_eq!((code, err.as_str()), (0, ""));
+        insta::assert_snapshot!(name, out);
+    }
+    assert_eq!(run(dir.path(), &["frobnicate"]).0, 2);
+    assert_eq!(run(dir.path(), &[]).0, 2);
+}

@@ -1,0 +1,90 @@
+//! Same specification, same bytes; a longer trace starts with the shorter one.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use schemas::dataset::Table;
+use tracegen::{GenerateError, GenerateOptions, generate};
+
+use crate::{busy, content, generate_into, operations};
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = busy(&[]);
+    let (one, eight) = (dir.path().join("one"), dir.path().join("eight"));
+    let manifest = generate_into(&spec, &one, 1);
+    assert_eq!(manifest, generate_into(&spec, &eight, 8));
+    assert_eq!(content(&one), content(&eight));
+    // Eight fragments of five tables and one part, and the manifest.
+    assert_eq!(content(&one).len(), 8 * 6 + 1);
+    let seeded = generate_into(&busy(&["seed=6"]), &dir.path().join("seeded"), 1);
+    assert!(manifest.files.iter().zip(&seeded.files).all(|(a, b)| a.path == b.path));
+    assert_ne!(manifest.trace_id, seeded.trace_id);
+}
+
+#[test]
+fn a_longer_trace_starts_with_the_shorter_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (short, long) = (dir.path().join("short"), dir.path().join("long"));
+    let short_set = generate_into(&busy(&["sessions=7777"]), &short, 2);
+    let long_set = generate_into(&busy(&["sessions=20000"]), &long, 2);
+    assert_eq!(short_set.workload_id, long_set.workload_id);
+    assert_eq!((short_set.sessions(), long_set.sessions()), (7_777, 20_000));
+    for fragment in 0..8 {
+        let (first, all) = (operations(&short_set, &short, fragment), operations(&long_set, &long, fragment));
+        assert_eq!(first.len() as u64, short_set.fragments[fragment as usize].sessions);
+        assert!(first.len() < all.len());
+        assert_eq!(first, all[..first.len()]);
+        for table in Table::ALL {
+            let read = |folder: &Path| std::fs::read(table.path(folder, fragment)).unwrap();
+            assert_eq!(read(&short), read(&long), "{}", table.name());
+        }
+    }
+    // What the shorter one leaves is what the longer one leaves when stopped there.
+    let stopped = tracegen::digest(&long, Some(7_777)).unwrap();
+    assert_eq!(tracegen::digest(&short, None).unwrap(), stopped);
+    assert_ne!(tracegen::digest(&long, None).unwrap(), stopped);
+    let error = tracegen::digest(&long, Some(20_001)).unwrap_err().to_string();
+    assert!(error.contains("has 20000 sessions, fewer than the 20001"), "{error}");
+}
+
+#[test]
+fn operations_go_on_in_a_second_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("parts");
+    let spec = busy(&["sessions=4194310", "fragments=1", "data.members=100", "mix={view_profile=1}"]);
+    let manifest = generate_into(&spec, &folder, 1);
+    let files = manifest.operation_files(&folder, 0);
+    assert_eq!(files.len(), 2);
+    assert!(files[1].ends_with("operations/fragment=0/part-00001.parquet"), "{}", files[1].display());
+    let mut reader = schemas::trace::OperationsReader::new(files[1..].to_vec(), 100);
+    let mut rows = Vec::new();
+    assert!(reader.next_chunk(&mut rows).unwrap());
+    assert_eq!(rows.iter().map(|r| r.session).collect::<Vec<_>>(), (4_194_304..4_194_310).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_interrupted_generation_leaves_what_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("busy.trace");
+    generate_into(&busy(&["sessions=100"]), &folder, 1);
+    let before = content(&folder);
+
+    let (stop, most) = (AtomicBool::new(false), AtomicU64::new(0));
+    let progress = |done| {
+        most.fetch_max(done, Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
+    };
+    let options = GenerateOptions { threads: 2, progress: Some(&progress), interrupted: Some(&stop) };
+    let error = generate(&busy(&["sessions=1000000"]), &folder, &options).unwrap_err();
+    assert!(matches!(error, GenerateError::Interrupted), "{error}");
+    assert!((1..1_000_000).contains(&most.load(Ordering::Relaxed)));
+    assert_eq!(content(&folder), before);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary folder is left");
+
+    // The same workload, longer, takes the place when it is complete.
+    let manifest = generate_into(&busy(&["sessions=200"]), &folder, 2);
+    assert_eq!(schemas::manifest::Manifest::read(&folder).unwrap().trace_id, manifest.trace_id);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the old trace set is left");
+}

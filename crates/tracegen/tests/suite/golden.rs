@@ -1,0 +1,46 @@
+//! The stored trace set: the bytes of a format version never change.
+
+use std::path::Path;
+
+use schemas::spec::Spec;
+
+use crate::{content, generate_into};
+
+const ADVICE: &str = "\
+the generator no longer gives the stored bytes of traces/golden.trace.
+Trace sets that people keep would no longer be what their spec gives, so a change of bytes needs a new
+schemas::TRACE_FORMAT_VERSION. If that is what you want: raise it, then store the new set with
+  rm -r traces/golden.trace
+  cargo run --release -p tracegen -- gen traces/golden.toml -o traces/golden.trace
+Otherwise find what changed: ";
+
+/// The files with the generator's version left out of the manifest: it is for
+/// information, and no part of the format.
+fn comparable(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = content(folder);
+    for (name, bytes) in &mut files {
+        if name == "manifest.json" {
+            let text = String::from_utf8(std::mem::take(bytes)).unwrap();
+            let lines: Vec<&str> = text.lines().filter(|l| !l.contains("\"generator_version\"")).collect();
+            assert_eq!(lines.len() + 1, text.lines().count());
+            *bytes = lines.join("\n").into_bytes();
+        }
+    }
+    files
+}
+
+#[test]
+fn the_golden_set_is_generated_byte_for_byte() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
+    let spec = Spec::read(&traces.join("golden.toml")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("golden.trace");
+    generate_into(&spec, &folder, 2);
+    let (stored, made) = (comparable(&traces.join("golden.trace")), comparable(&folder));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&stored), names(&made), "{ADVICE}other files");
+    for ((name, stored), (_, made)) in stored.iter().zip(&made) {
+        assert!(stored == made, "{ADVICE}{name}");
+    }
+    assert!(stored.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() <= 200_000);
+}

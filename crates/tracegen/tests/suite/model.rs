@@ -1,0 +1,186 @@
+//! A model of the social network as plain sets, written from what the actions
+//! mean and not from how the generator works.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use schemas::dataset::Table;
+use schemas::digest::StateDigest;
+use schemas::manifest::Manifest;
+use schemas::payload::{PayloadKind, bytes, text};
+use schemas::social::Action;
+use schemas::trace::TraceRow;
+
+/// What two writes have in common when the second must wait for the first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Relation {
+    Pair(u64, u64),
+    Comment(u64),
+}
+
+/// The state of one fragment.
+#[derive(Default)]
+pub struct Model {
+    members: BTreeSet<u64>,
+    friends: BTreeSet<(u64, u64)>,
+    /// (inviter, invitee)
+    invitations: BTreeSet<(u64, u64)>,
+    /// Resource to owner and wall.
+    resources: BTreeMap<u64, (u64, u64)>,
+    /// Comment to resource and author.
+    comments: BTreeMap<u64, (u64, u64)>,
+    last_writes: BTreeMap<Relation, u64>,
+    sessions: u64,
+}
+
+fn pair(a: u64, b: u64) -> (u64, u64) {
+    (a.min(b), a.max(b))
+}
+
+impl Model {
+    /// The state that a data set's tables hold, which must be well-formed.
+    pub fn load(folder: &Path, fragment: u32) -> Model {
+        let mut model = Model::default();
+        let mut last = None;
+        Table::Members
+            .for_each(folder, fragment, |[member]| {
+                assert!(last < Some(member));
+                last = Some(member);
+                model.members.insert(member);
+            })
+            .unwrap();
+        let mut last = None;
+        Table::Friendships
+            .for_each(folder, fragment, |[a, b]| {
+                assert!(a < b && last < Some((a, b)));
+                last = Some((a, b));
+                assert!(model.members.contains(&a) && model.members.contains(&b));
+                model.friends.insert((a, b));
+            })
+            .unwrap();
+        let mut last = None;
+        Table::Invitations
+            .for_each(folder, fragment, |[inviter, invitee]| {
+                assert!(last < Some((invitee, inviter)));
+                last = Some((invitee, inviter));
+                assert!(model.members.contains(&inviter) && model.members.contains(&invitee));
+                assert!(model.are_strangers(inviter, invitee), "{inviter} and {invitee} have two relations");
+                model.invitations.insert((inviter, invitee));
+            })
+            .unwrap();
+        let mut last = None;
+        Table::Resources
+            .for_each(folder, fragment, |[resource, owner, wall]| {
+                assert!(last < Some(resource));
+                last = Some(resource);
+                assert!(model.members.contains(&owner) && model.members.contains(&wall));
+                model.resources.insert(resource, (owner, wall));
+            })
+            .unwrap();
+        let mut last = None;
+        Table::Comments
+            .for_each(folder, fragment, |[comment, resource, author]| {
+                assert!(last < Some(comment));
+                last = Some(comment);
+                assert!(model.resources.contains_key(&resource) && model.members.contains(&author));
+                model.comments.insert(comment, (resource, author));
+            })
+            .unwrap();
+        model
+    }
+
+    fn are_strangers(&self, a: u64, b: u64) -> bool {
+        a != b
+            && !self.friends.contains(&pair(a, b))
+            && !self.invitations.contains(&(a, b))
+            && !self.invitations.contains(&(b, a))
+    }
+
+    /// Checks that each member has the numbers of friends, invitations and
+    /// resources that the specification asks for.
+    pub fn check_counts(&self, manifest: &Manifest) {
+        let data = &manifest.spec.data;
+        for member in &self.members {
+            let friends = self.friends.iter().filter(|(a, b)| a == member || b == member).count() as u64;
+            let pending = self.invitations.iter().filter(|(_, invitee)| invitee == member).count() as u64;
+            let owned: Vec<u64> =
+                self.resources.iter().filter(|(_, (owner, _))| owner == member).map(|(r, _)| *r).collect();
+            assert_eq!((friends, pending), (data.friends_per_member, data.pending_per_member));
+            let first = member * data.resources_per_member;
+            assert_eq!(owned, (first..first + data.resources_per_member).collect::<Vec<_>>());
+        }
+        assert_eq!(self.comments.len() as u64, self.resources.len() as u64 * data.comments_per_resource);
+    }
+
+    /// Replays one operation, which must make sense here and now.
+    pub fn replay(&mut self, row: &TraceRow) {
+        let op = row.operation;
+        let (me, target) = (op.socialite, op.target);
+        assert_eq!((row.session, row.step, row.think_us, row.due_us), (self.sessions, 0, 0, None));
+        self.sessions += 1;
+        assert!(self.members.contains(&me), "{row:?}");
+        match op.action {
+            Action::ViewProfile | Action::ListFriends | Action::ViewTopKResources => {
+                assert!(self.members.contains(&target), "{row:?}");
+            }
+            Action::ViewFriendRequests => assert_eq!(me, target, "{row:?}"),
+            Action::InviteFriend => {
+                assert!(self.members.contains(&target) && self.are_strangers(me, target), "{row:?}");
+                self.invitations.insert((me, target));
+            }
+            Action::AcceptFriendRequest => {
+                assert!(self.invitations.remove(&(target, me)), "{row:?}");
+                self.friends.insert(pair(me, target));
+            }
+            Action::RejectFriendRequest => assert!(self.invitations.remove(&(target, me)), "{row:?}"),
+            Action::ThawFriendship => assert!(self.friends.remove(&pair(me, target)), "{row:?}"),
+            Action::ViewComments => assert!(self.resources.contains_key(&target), "{row:?}"),
+            Action::PostComment => {
+                assert!(self.resources.contains_key(&target), "{row:?}");
+                let before = self.comments.insert(op.comment.unwrap(), (target, me));
+                assert_eq!(before, None, "{row:?}");
+            }
+            Action::DeleteComment => {
+                assert_eq!(self.resources[&target].0, me, "{row:?}");
+                let (resource, _) = self.comments.remove(&op.comment.unwrap()).expect("the comment is there");
+                assert_eq!(resource, target, "{row:?}");
+            }
+        }
+        let written = match (op.action.is_write(), op.comment) {
+            (false, comment) => {
+                assert_eq!((comment, row.after), (None, None), "{row:?}");
+                return;
+            }
+            (true, Some(comment)) => Relation::Comment(comment),
+            (true, None) => Relation::Pair(me.min(target), me.max(target)),
+        };
+        assert_eq!(row.after, self.last_writes.insert(written, row.session), "{row:?}");
+    }
+
+    /// The digest of the state.
+    pub fn digest(&self, manifest: &Manifest) -> StateDigest {
+        let (seed, data) = (manifest.spec.seed, &manifest.spec.data);
+        let mut digest = StateDigest::default();
+        for member in &self.members {
+            let attributes = text(seed, PayloadKind::Attributes, *member, data.attribute_bytes as usize);
+            let image = bytes(seed, PayloadKind::Image, *member, data.image_bytes as usize);
+            let thumbnail = bytes(seed, PayloadKind::Thumbnail, *member, data.thumbnail_bytes as usize);
+            digest.member(*member, &attributes, &image, &thumbnail);
+        }
+        for (a, b) in &self.friends {
+            digest.friendship(*a, *b);
+        }
+        for (inviter, invitee) in &self.invitations {
+            digest.invitation(*inviter, *invitee);
+        }
+        for (resource, (owner, wall)) in &self.resources {
+            let text = text(seed, PayloadKind::Resource, *resource, data.resource_bytes as usize);
+            digest.resource(*resource, *owner, *wall, &text);
+        }
+        for (comment, (resource, author)) in &self.comments {
+            let text = text(seed, PayloadKind::Comment, *comment, data.comment_bytes as usize);
+            digest.comment(*comment, *resource, *author, &text);
+        }
+        digest
+    }
+}
