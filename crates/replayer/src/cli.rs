@@ -192,8 +192,11 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         limit,
         unique_socialites: !args.shared_socialites,
     };
-    let mut recording = recording::Recording::begin(&args.output, &request)?;
+    let mut recording = recording::Recording::new(&args.output, &request)?;
     let experiment = Experiment::prepare(recording.plan().clone(), recording.experiment_folder())?;
+    // Nothing is written before the store has been found to be the right one.
+    store.check(&experiment)?;
+    recording.begin()?;
     let control = Control::default();
     let stop = control.stop.clone();
     // Where a handler exists already (another tool hosts this one), it keeps its own.

@@ -106,8 +106,8 @@ struct Fragment {
 pub struct Dispatcher {
     fragments: Vec<Fragment>,
     /// One entry for each socialite that a thread acts for, with the sessions
-    /// that wait for her.
-    busy: ById<VecDeque<Session>>,
+    /// that wait for her: hardly ever any, so an entry is one word.
+    busy: ById<Option<Box<VecDeque<Session>>>>,
     ready: VecDeque<Session>,
     aside: usize,
     aside_max: usize,
@@ -144,7 +144,7 @@ impl Dispatcher {
         let aside_max = 1024 + 16 * threads;
         Dispatcher {
             fragments,
-            busy: HashMap::with_capacity_and_hasher(2 * threads + aside_max, Default::default()),
+            busy: HashMap::with_capacity_and_hasher(threads, Default::default()),
             ready: VecDeque::with_capacity(threads),
             aside: 0,
             aside_max,
@@ -218,11 +218,11 @@ impl Dispatcher {
             }
             match self.busy.entry(session.socialite()) {
                 std::collections::hash_map::Entry::Occupied(mut waiting) => {
-                    waiting.get_mut().push_back(session);
+                    waiting.get_mut().get_or_insert_default().push_back(session);
                     self.aside += 1;
                 }
                 std::collections::hash_map::Entry::Vacant(free) => {
-                    free.insert(VecDeque::new());
+                    free.insert(None);
                     return Next::Session(session);
                 }
             }
@@ -249,7 +249,7 @@ impl Dispatcher {
         }
         let socialite = session.socialite();
         let Some(waiting) = self.busy.get_mut(&socialite) else { return };
-        match waiting.pop_front() {
+        match waiting.as_mut().and_then(|sessions| sessions.pop_front()) {
             Some(next) => {
                 self.aside -= 1;
                 self.ready.push_back(next);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use schemas::files::{self, FileError};
 use schemas::latency::ResponseTimes;
@@ -262,7 +262,7 @@ fn run_workers<S: Store>(
         let logs = match all_ready {
             true => {
                 let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
-                let clock = Clock::starting_at(Instant::now() + Duration::from_nanos(delay_ns as u64));
+                let clock = Clock::starting_in(delay_ns);
                 let logs = OperationLogs::create(log_files(experiment, shares, &threads, unix_ns() + delay_ns))?;
                 for start in &starts {
                     // A worker that is gone has left its error in its handle.
@@ -364,7 +364,7 @@ fn merged(snapshots: &[Arc<Mutex<Snapshot>>]) -> Snapshot {
 }
 
 /// The store must hold the state that the plan starts from.
-async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
+pub(crate) async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
     let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
     if store.in_process() && store.held().await?.is_none() {
         // There is nothing to check in a store that holds nothing (`null:`).

@@ -61,9 +61,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Makes the folder or takes the next number in an existing run of the same
-    /// workload and store, and writes `run.json`.
-    pub fn begin(folder: &Path, request: &Request<'_>) -> Result<Recording, RecordingError> {
+    /// A new run, or the next experiment of an existing one of the same workload
+    /// and store. Writes nothing yet.
+    pub fn new(folder: &Path, request: &Request<'_>) -> Result<Recording, RecordingError> {
         let run = RunFolder::new(folder);
         let manifest = &request.source.manifest;
         let store = redact(request.store_url);
@@ -116,8 +116,12 @@ impl Recording {
                 .collect(),
             unique_socialites: request.unique_socialites,
         };
-        files::write_json(&run.document(), &document)?;
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })
+    }
+
+    /// Writes `run.json`, which says that the run is going on.
+    pub fn begin(&self) -> Result<(), RecordingError> {
+        Ok(files::write_json(&self.run.document(), &self.document)?)
     }
 
     /// The plan of the experiment.

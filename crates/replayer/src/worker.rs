@@ -25,9 +25,13 @@ const TICK: Duration = Duration::from_millis(10);
 /// How often it publishes progress and hands over what it has logged.
 const PUBLISH_NS: i64 = 500_000_000;
 
-/// A task gives way to the others at least this often, also when it never has
-/// to wait for the store.
-const YIELD_NS: i64 = 1_000_000;
+/// A task that never has to wait for the store gives way to the others after
+/// this time slice. Giving way after each session would cost more than a
+/// session does against a store that answers at once.
+const SLICE_NS: i64 = 20_000;
+
+/// The time slice of a task that has no others beside it but the ticker.
+const SLICE_ALONE_NS: i64 = 1_000_000;
 
 /// What a worker is given.
 pub struct WorkerPlan {
@@ -168,6 +172,7 @@ async fn emulate<C: Connection>(shared: Rc<Shared>, mut connection: C, thread: u
     let mut answer = Answer::default();
     let mut now_ns = shared.clock.now_ns();
     let mut yielded_ns = now_ns;
+    let slice_ns = if others { SLICE_NS } else { SLICE_ALONE_NS };
     while let Some(session) = shared.next_session(now_ns).await {
         let mut ok = true;
         for row in session.rows() {
@@ -176,12 +181,10 @@ async fn emulate<C: Connection>(shared: Rc<Shared>, mut connection: C, thread: u
             ok &= outcome == Outcome::Ok || row.operation.action.is_read();
         }
         shared.finish(&session, ok);
-        if others || now_ns - yielded_ns > YIELD_NS {
-            yielded_ns = now_ns;
+        if now_ns - yielded_ns > slice_ns {
             tokio::task::yield_now().await;
-            if others {
-                now_ns = shared.clock.now_ns();
-            }
+            now_ns = shared.clock.now_ns();
+            yielded_ns = now_ns;
         }
     }
     shared.running.set(shared.running.get() - 1);

@@ -18,7 +18,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 
 use schemas::dataset::Table;
 use schemas::digest::StateDigest;
@@ -166,7 +165,7 @@ impl Memory {
         let shared = Shared {
             inner: Mutex::default(),
             lies_told: AtomicU64::new(0),
-            opened: Clock::starting_at(Instant::now()),
+            opened: Clock::starting_in(0),
             stalled_until_ns: AtomicI64::new(0),
             first_operation_ns: AtomicI64::new(0),
         };

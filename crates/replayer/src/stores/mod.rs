@@ -168,7 +168,10 @@ pub trait AnyStore: Send + Sync {
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
     /// [`Store::digest`], of a store that holds the trace set's workload.
     fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
-    /// Runs an experiment; the snapshot function is called about twice a second.
+    /// Refuses a store that does not hold the state that the experiment starts from.
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
+    /// Runs an experiment, after [`AnyStore::check`]; `progress` is called several
+    /// times a second.
     fn run(
         &self,
         experiment: &Experiment,
@@ -192,6 +195,10 @@ impl<S: Store> AnyStore for S {
             check_workload(self.url(), held.as_ref(), source)?;
             Store::digest(self, source).await
         })
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
+        block_on(self.url(), crate::experiment::check_state(self, experiment))
     }
 
     fn run(
