@@ -1,1 +1,44 @@
-//! stub
+//! The coordinator: runs experiments on replayers and searches a store's ratings.
+//!
+//! ```text
+//!  args ──▶ resolve ──▶ rate ──▶ campaign ──▶ fleet ──▶ replayer processes (gRPC)
+//!  typed    checked      │        numbers,      one
+//!                        │        run folder    experiment ──▶ analyzer ──▶ verdict
+//!                        ▼
+//!                     search (pure: results by T ──▶ next T, or the rating)
+//! ```
+//!
+//! The search knows no store and no clock, so a formula can stand for a store:
+//!
+//! ```
+//! use coord::search::{Limits, Next, Probe, Results, soar};
+//! use schemas::verdict::Ruling;
+//!
+//! let limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.0, noise: 0.0 };
+//! let mut results = Results::new();
+//! let found = loop {
+//!     match soar::next(&results, &limits) {
+//!         Next::Done(found) => break found,
+//!         Next::Probe { threads } => {
+//!             let t = threads as f64;
+//!             results.insert(threads, Probe { throughput_per_s: t * (50.0 - t), ruling: Ruling::Pass });
+//!         }
+//!     }
+//! };
+//! assert_eq!(found.threads, 25);
+//! ```
+
+pub mod args;
+pub mod campaign;
+pub mod cli;
+pub mod failure;
+pub mod fleet;
+pub mod interrupt;
+mod live;
+pub mod rate;
+pub mod render;
+pub mod resolve;
+pub mod search;
+pub mod single;
+mod tools;
+pub mod trace_set;

@@ -284,16 +284,12 @@ fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             ended.notify_one();
         });
     }
-    runtime.block_on(service::serve(
-        args.listen,
-        |address| println!("listening on {address}"),
-        async move {
-            tokio::select! {
-                () = ended.notified() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-        },
-    ))?;
+    runtime.block_on(service::serve(args.listen, |address| println!("listening on {address}"), async move {
+        tokio::select! {
+            () = ended.notified() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    }))?;
     // A running experiment finishes and logs what is in flight on its own thread,
     // which the stop flag has reached; the process must not end before it.
     runtime.shutdown_timeout(Duration::from_secs(1));

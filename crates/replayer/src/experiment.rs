@@ -117,10 +117,19 @@ impl Experiment {
         let source = Source::open(&plan.trace)?;
         let manifest = &source.manifest;
         if plan.format_version != schemas::RUN_FORMAT_VERSION {
-            return wrong(format!("format version {}, this replayer reads version {}", plan.format_version, schemas::RUN_FORMAT_VERSION));
+            return wrong(format!(
+                "format version {}, this replayer reads version {}",
+                plan.format_version,
+                schemas::RUN_FORMAT_VERSION
+            ));
         }
         if plan.trace_id != manifest.trace_id {
-            return wrong(format!("trace {} is not the planned one: its id is {}, not {}", plan.trace.display(), manifest.trace_id, plan.trace_id));
+            return wrong(format!(
+                "trace {} is not the planned one: its id is {}, not {}",
+                plan.trace.display(),
+                manifest.trace_id,
+                plan.trace_id
+            ));
         }
         if plan.threads == 0 || plan.workers == 0 {
             return wrong("threads and workers must be at least 1".into());
@@ -146,7 +155,11 @@ impl Experiment {
             .fragments
             .iter()
             .zip(weights.iter().zip(ends))
-            .map(|(f, (weight, end))| Stretch { weight: *weight, first_session: f.first_session, end_session: end.max(f.first_session) })
+            .map(|(f, (weight, end))| Stretch {
+                weight: *weight,
+                first_session: f.first_session,
+                end_session: end.max(f.first_session),
+            })
             .collect();
         Ok(Experiment { plan, folder, source, stretches })
     }
@@ -381,7 +394,10 @@ pub(crate) async fn check_state<S: Store>(store: &S, experiment: &Experiment) ->
     for fragment in &plan.fragments {
         let (at, wanted) = (position(fragment.fragment), fragment.first_session);
         if at != wanted {
-            let message = format!("has fragment {} at session {at}, the experiment starts at {wanted}; {again}", fragment.fragment);
+            let message = format!(
+                "has fragment {} at session {at}, the experiment starts at {wanted}; {again}",
+                fragment.fragment
+            );
             return Err(StoreError::usage(url, message));
         }
     }
@@ -391,13 +407,22 @@ pub(crate) async fn check_state<S: Store>(store: &S, experiment: &Experiment) ->
     Ok(())
 }
 
-async fn set_diverged<S: Store>(store: &S, experiment: &Experiment, diverged: Option<String>) -> Result<(), StoreError> {
+async fn set_diverged<S: Store>(
+    store: &S,
+    experiment: &Experiment,
+    diverged: Option<String>,
+) -> Result<(), StoreError> {
     let Some(held) = store.held().await? else { return Ok(()) };
     debug_assert_eq!(held.workload_id, experiment.source.manifest.workload_id);
     store.set_held(&HeldState { diverged, ..held }).await
 }
 
-fn log_files(experiment: &Experiment, shares: &[Vec<usize>], threads: &[u32], started_unix_ns: i64) -> Vec<(PathBuf, LogHeader)> {
+fn log_files(
+    experiment: &Experiment,
+    shares: &[Vec<usize>],
+    threads: &[u32],
+    started_unix_ns: i64,
+) -> Vec<(PathBuf, LogHeader)> {
     let plan = &experiment.plan;
     let threads_of = |index: usize| {
         shares.iter().position(|share| share.contains(&index)).map_or(plan.threads, |worker| threads[worker])
@@ -461,7 +486,10 @@ fn summarize(
         end,
         elapsed_ns,
         sessions,
-        positions: positions.into_iter().map(|(fragment, next_session)| FragmentPosition { fragment, next_session }).collect(),
+        positions: positions
+            .into_iter()
+            .map(|(fragment, next_session)| FragmentPosition { fragment, next_session })
+            .collect(),
         ok,
         failed,
         unknown,

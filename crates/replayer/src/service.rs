@@ -123,8 +123,7 @@ impl Replayer for Service {
         let plan: Plan =
             serde_json::from_str(&request.plan_json).map_err(|e| Status::invalid_argument(format!("plan: {e}")))?;
         let url = plan.store.clone();
-        let experiment =
-            Experiment::prepare(plan, PathBuf::from(request.experiment_folder)).map_err(|e| status(&e))?;
+        let experiment = Experiment::prepare(plan, PathBuf::from(request.experiment_folder)).map_err(|e| status(&e))?;
         let mut state = self.state();
         if state.running {
             return Err(Status::failed_precondition("an experiment is running"));

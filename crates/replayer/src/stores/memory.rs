@@ -191,24 +191,34 @@ impl Store for Memory {
         let mut lists: HashMap<(ListKind, u64), Vec<u64>> = HashMap::new();
         for fragment in source.fragments() {
             let folder = &source.folder;
-            Table::Members.for_each(folder, fragment, |[member]| {
-                inner.members.insert(member);
-            }).map_err(wrong)?;
-            Table::Friendships.for_each(folder, fragment, |[a, b]| {
-                lists.entry((ListKind::Friends, a)).or_default().push(b);
-                lists.entry((ListKind::Friends, b)).or_default().push(a);
-            }).map_err(wrong)?;
-            Table::Invitations.for_each(folder, fragment, |[inviter, invitee]| {
-                lists.entry((ListKind::Pending, invitee)).or_default().push(inviter);
-            }).map_err(wrong)?;
-            Table::Resources.for_each(folder, fragment, |[resource, owner, wall]| {
-                inner.resources.insert(resource, (owner, wall));
-                state.walls.entry(wall).or_default().push(resource);
-            }).map_err(wrong)?;
-            Table::Comments.for_each(folder, fragment, |[comment, resource, author]| {
-                lists.entry((ListKind::Comments, resource)).or_default().push(comment);
-                inner.authors.insert(comment, author);
-            }).map_err(wrong)?;
+            Table::Members
+                .for_each(folder, fragment, |[member]| {
+                    inner.members.insert(member);
+                })
+                .map_err(wrong)?;
+            Table::Friendships
+                .for_each(folder, fragment, |[a, b]| {
+                    lists.entry((ListKind::Friends, a)).or_default().push(b);
+                    lists.entry((ListKind::Friends, b)).or_default().push(a);
+                })
+                .map_err(wrong)?;
+            Table::Invitations
+                .for_each(folder, fragment, |[inviter, invitee]| {
+                    lists.entry((ListKind::Pending, invitee)).or_default().push(inviter);
+                })
+                .map_err(wrong)?;
+            Table::Resources
+                .for_each(folder, fragment, |[resource, owner, wall]| {
+                    inner.resources.insert(resource, (owner, wall));
+                    state.walls.entry(wall).or_default().push(resource);
+                })
+                .map_err(wrong)?;
+            Table::Comments
+                .for_each(folder, fragment, |[comment, resource, author]| {
+                    lists.entry((ListKind::Comments, resource)).or_default().push(comment);
+                    inner.authors.insert(comment, author);
+                })
+                .map_err(wrong)?;
         }
         for (key, mut elements) in lists {
             elements.sort_unstable();
@@ -217,11 +227,8 @@ impl Store for Memory {
         state.walls.values_mut().for_each(|wall| wall.sort_unstable());
         inner.truth = (self.lies.lost > 0.0).then(|| state.clone());
         inner.shown = state;
-        inner.held = Some(HeldState {
-            workload_id: source.manifest.workload_id.clone(),
-            positions: vec![],
-            diverged: None,
-        });
+        inner.held =
+            Some(HeldState { workload_id: source.manifest.workload_id.clone(), positions: vec![], diverged: None });
         *self.shared.lock() = inner;
         progress(source.rows_total(), source.rows_total());
         Ok(())
@@ -345,7 +352,8 @@ impl MemoryConnection {
             if unknown && self.unknowns % 2 == 0 {
                 return Err(OperationError::Unknown("the store was asked not to say (unknown=)".into()));
             }
-            if let (Some(comment), true) = (operation.comment, operation.action == schemas::social::Action::PostComment) {
+            if let (Some(comment), true) = (operation.comment, operation.action == schemas::social::Action::PostComment)
+            {
                 inner.authors.insert(comment, operation.socialite);
             }
             if let Some(truth) = &mut inner.truth {

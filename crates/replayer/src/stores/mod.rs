@@ -212,7 +212,10 @@ impl<S: Store> AnyStore for S {
 }
 
 /// Runs a future on a small runtime of its own.
-pub(crate) fn block_on<X>(url: &StoreUrl, future: impl Future<Output = Result<X, StoreError>>) -> Result<X, StoreError> {
+pub(crate) fn block_on<X>(
+    url: &StoreUrl,
+    future: impl Future<Output = Result<X, StoreError>>,
+) -> Result<X, StoreError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -228,7 +231,11 @@ pub(crate) fn check_workload(url: &StoreUrl, held: Option<&HeldState>, source: &
         None => Err(StoreError::usage(url, format!("is not loaded; {load}"))),
         Some(held) if &held.workload_id != wanted => Err(StoreError::usage(
             url,
-            format!("holds workload {}, the trace set {} has {wanted}; {load}", held.workload_id, source.folder.display()),
+            format!(
+                "holds workload {}, the trace set {} has {wanted}; {load}",
+                held.workload_id,
+                source.folder.display()
+            ),
         )),
         Some(_) => Ok(()),
     }

@@ -23,16 +23,16 @@ impl StoreUrl {
             place: String::new(),
             parameters: BTreeMap::new(),
         };
-        let (scheme, rest) = text
-            .split_once(':')
-            .ok_or_else(|| StoreError::usage(&url, "is not a store URL; write it like sqlite:PATH, memory: or null:"))?;
+        let (scheme, rest) = text.split_once(':').ok_or_else(|| {
+            StoreError::usage(&url, "is not a store URL; write it like sqlite:PATH, memory: or null:")
+        })?;
         url.scheme = scheme.to_string();
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         url.place = place.to_string();
         for parameter in query.split('&').filter(|p| !p.is_empty()) {
-            let (name, value) = parameter
-                .split_once('=')
-                .ok_or_else(|| StoreError::usage(&url, format!("parameter {parameter:?} has no value; write name=value")))?;
+            let (name, value) = parameter.split_once('=').ok_or_else(|| {
+                StoreError::usage(&url, format!("parameter {parameter:?} has no value; write name=value"))
+            })?;
             if url.parameters.insert(name.to_string(), value.to_string()).is_some() {
                 return Err(StoreError::usage(&url, format!("parameter {name} is given twice")));
             }
@@ -73,9 +73,9 @@ impl StoreUrl {
     pub fn number<N: FromStr>(&self, name: &str, default: N) -> Result<N, StoreError> {
         match self.parameters.get(name) {
             None => Ok(default),
-            Some(text) => {
-                text.parse().map_err(|_| StoreError::usage(self, format!("parameter {name}: {text:?} is not a number that fits")))
-            }
+            Some(text) => text
+                .parse()
+                .map_err(|_| StoreError::usage(self, format!("parameter {name}: {text:?} is not a number that fits"))),
         }
     }
 

@@ -92,7 +92,11 @@ impl SqliteActions {
     }
 
     /// Rows of (id, text, ...): the ids are what the read saw.
-    async fn list(&mut self, query: Query<'static, Sqlite, SqliteArguments>, answer: &mut Answer) -> Result<(), Refusal> {
+    async fn list(
+        &mut self,
+        query: Query<'static, Sqlite, SqliteArguments>,
+        answer: &mut Answer,
+    ) -> Result<(), Refusal> {
         let rows: Vec<SqliteRow> = query.fetch_all(&mut self.client).await?;
         for row in &rows {
             answer.values.push(row.try_get(0)?);
@@ -110,7 +114,9 @@ impl SqliteActions {
         if changed == rows {
             return Ok(());
         }
-        Err(Refusal::Missing(format!("{changed} rows changed instead of {rows}: the relation is not as the trace left it")))
+        Err(Refusal::Missing(format!(
+            "{changed} rows changed instead of {rows}: the relation is not as the trace left it"
+        )))
     }
 
     /// The invitation goes and the friendship comes in one transaction.

@@ -98,7 +98,8 @@ async fn build(store: &Sqlite, source: &Source, path: &Path, progress: LoadProgr
         .journal_mode(SqliteJournalMode::Off)
         .synchronous(SqliteSynchronous::Off);
     let mut client = options.connect().await.map_err(|e| store.failed(e))?;
-    let mut loader = Loader { client: &mut client, payload: source.payload(), done: 0, total: source.rows_total(), progress };
+    let mut loader =
+        Loader { client: &mut client, payload: source.payload(), done: 0, total: source.rows_total(), progress };
     let result: Result<(), LoadError> = async {
         sqlx::raw_sql(TABLES).execute(&mut *loader.client).await?;
         sqlx::query("BEGIN").execute(&mut *loader.client).await?;

@@ -129,7 +129,11 @@ impl Store for Sqlite {
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
         let text = serde_json::to_string(state).map_err(|e| self.failed(e))?;
         let mut client = self.client().await?;
-        sqlx::query("UPDATE encore_state SET state = ?").bind(text).execute(&mut client).await.map_err(|e| self.failed(e))?;
+        sqlx::query("UPDATE encore_state SET state = ?")
+            .bind(text)
+            .execute(&mut client)
+            .await
+            .map_err(|e| self.failed(e))?;
         client.close().await.map_err(|e| self.failed(e))
     }
 

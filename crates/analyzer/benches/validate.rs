@@ -1,0 +1,71 @@
+//! Operations a second: the validator and the figures on rows in memory, and the
+//! whole analysis from files to files.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use analyzer::figures::Summary;
+use analyzer::initial::Initial;
+use analyzer::join::{Place, Row};
+use analyzer::validate::{State, Validator};
+use common::{Event, Fixture, World, simulate};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+
+const OPERATIONS: u64 = 1_000_000;
+
+fn world() -> World {
+    World::new(0, 10_000, 50)
+}
+
+fn initial(world: &World) -> Initial {
+    let mut rows = |table, each: &mut dyn FnMut(&[u64])| {
+        world.table(table).iter().for_each(|row| each(row));
+        Ok(())
+    };
+    Initial::from_rows(&mut rows, &|table| table.name().to_string(), common::TOP_K as u32).unwrap()
+}
+
+fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
+    let mut validator = Validator::new(State::new(initial));
+    let mut summary = Summary::new(100_000_000);
+    let mut drain = |validator: &mut Validator, now| {
+        while let Some(row) = validator.leave(now) {
+            let observed = &events[row.log.session as usize].observed;
+            let is_wrong = !validator.check(&row, observed).unwrap().is_empty();
+            summary.add(&row, is_wrong);
+        }
+    };
+    for index in order {
+        let event = &events[*index];
+        drain(&mut validator, Some(event.log.start_ns));
+        let row = Row { log: event.log, operation: event.operation, after: None, place: Place::default() };
+        validator.enter(row).unwrap();
+    }
+    drain(&mut validator, None);
+    summary
+}
+
+fn benches(c: &mut Criterion) {
+    for percent in [1, 10] {
+        let start = world();
+        let events = simulate(&mut start.clone(), 1, OPERATIONS, percent * 10);
+        let mut order: Vec<usize> = (0..events.len()).collect();
+        order.sort_by_key(|i| events[*i].log.start_ns);
+        let figures = in_memory(&events, &order, initial(&start)).figures(None);
+        assert_eq!((figures.overall.ok, figures.unpredictable_reads), (OPERATIONS, 0));
+
+        let mut group = c.benchmark_group(format!("{percent}% writes"));
+        group.throughput(Throughput::Elements(OPERATIONS)).sample_size(10);
+        group.bench_function("validate and summarize in memory", |b| {
+            b.iter_batched(|| initial(&start), |initial| in_memory(&events, &order, initial), BatchSize::LargeInput);
+        });
+        let mut fixture = Fixture::new(&[(start, events.clone())]);
+        fixture.batch_rows = 8192;
+        fixture.write_log(0, 0, &events, true);
+        group.bench_function("analyze from files, sealed", |b| b.iter(|| fixture.analyze().unwrap()));
+        group.finish();
+    }
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

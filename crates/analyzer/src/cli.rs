@@ -1,0 +1,263 @@
+//! The command line of the analyzer.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use schemas::run::RunFolder;
+use schemas::sla::Sla;
+use schemas::verdict::{Ruling, Verdict};
+
+use crate::error::AnalyzeError;
+use crate::sql::{Database, Format, print};
+use crate::{Keep, analyze_with, report, stored_verdict, witness};
+
+const SUCCESS: u8 = 0;
+/// The SLA was missed or a violation was found.
+const VIOLATION: u8 = 1;
+const WRONG_USAGE: u8 = 2;
+const TOOL_FAILED: u8 = 3;
+
+/// Turns operation logs into figures, rulings and unpredictable reads.
+#[derive(Debug, Parser)]
+#[command(
+    name = "analyzer",
+    version,
+    after_help = "\
+Examples:
+  analyzer summary runs/quickstart
+  analyzer validate runs/quickstart --experiment 7
+  analyzer sql runs/quickstart \"SELECT action, count(*) FROM operations GROUP BY ALL\"
+
+Exit codes: 0 success, 1 the SLA was missed or a violation was found,
+2 wrong usage or input, 3 the tool itself failed."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Summary(Summary),
+    Validate(Validate),
+    Sql(Sql),
+}
+
+/// Print the figures and rulings of a run, analyzing what is not analyzed yet.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer summary runs/quickstart
+  analyzer summary runs/quickstart --sla \"99% < 10ms, 0.1% unpredictable\"
+  analyzer summary runs/quickstart --experiment 7 --json")]
+struct Summary {
+    /// The run folder.
+    run: PathBuf,
+    /// Rule against this SLA instead; verdicts that the run has already stay as they are.
+    #[arg(long)]
+    sla: Option<Sla>,
+    /// The experiment whose actions are shown; the last one by default.
+    #[arg(long)]
+    experiment: Option<u32>,
+    /// Print one JSON object: run, selected (the experiment shown) and verdicts (one for each experiment).
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the unpredictable reads of an experiment and the writes that prove them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer validate runs/quickstart
+  analyzer validate runs/quickstart --experiment 7 --worst 20")]
+struct Validate {
+    /// The run folder.
+    run: PathBuf,
+    /// The experiment; the last one by default.
+    #[arg(long)]
+    experiment: Option<u32>,
+    /// How many of the worst offenders to show.
+    #[arg(long, default_value_t = 5)]
+    worst: usize,
+    /// Print one JSON object: experiment, reads, unpredictable_reads, missing and worst (the offenders with their writes).
+    #[arg(long)]
+    json: bool,
+}
+
+/// Run a SELECT over a run; the run is never changed by it.
+///
+/// Views: operations (one row an operation), sessions, experiments,
+/// unpredictable (one row a wrong item of a read). A run that is not analyzed yet
+/// is analyzed first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer sql runs/quickstart \"SELECT * FROM experiments\"
+  analyzer sql runs/quickstart \"SELECT action, max(response_ns) FROM operations GROUP BY ALL\" --format csv
+  analyzer sql runs/quickstart \"DESCRIBE operations\"")]
+struct Sql {
+    /// The run folder.
+    run: PathBuf,
+    /// One statement that reads.
+    #[arg(allow_hyphen_values = true)]
+    statement: String,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Runs the analyzer with the arguments of a command line, the program's name first.
+pub fn main<I, A>(arguments: I) -> ExitCode
+where
+    I: IntoIterator<Item = A>,
+    A: Into<OsString> + Clone,
+{
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let code = if e.use_stderr() { WRONG_USAGE } else { SUCCESS };
+            // Nothing can be said when the terminal itself is gone.
+            let _ = e.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(cli.command) {
+        Ok((output, code)) => match std::io::stdout().write_all(output.as_bytes()) {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                eprintln!("error: standard output: {e}");
+                ExitCode::from(TOOL_FAILED)
+            }
+            _ => ExitCode::from(code),
+        },
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::from(e.exit_code())
+        }
+    }
+}
+
+/// What goes to standard output, and the exit code.
+fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
+    match command {
+        Command::Summary(arguments) => summary(&arguments),
+        Command::Validate(arguments) => validate(&arguments),
+        Command::Sql(arguments) => sql(&arguments),
+    }
+}
+
+fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    let document = run.read_document()?;
+    let mut verdicts = Vec::new();
+    for (experiment, _) in run.experiments()? {
+        verdicts.push(verdict(&run, experiment, arguments.sla.as_ref())?);
+    }
+    let selected = select(&run, arguments.experiment, &verdicts)?;
+    let output = if arguments.json {
+        let number = selected.map(|verdict| verdict.experiment);
+        let object = serde_json::json!({ "run": document, "selected": number, "verdicts": verdicts });
+        format!("{object}\n")
+    } else {
+        let shown = selected.map_or("no experiment yet\n".to_string(), |verdict| {
+            format!("{}\n{}", report::experiments(&verdicts), report::by_action(verdict))
+        });
+        format!("{}\n{shown}", report::header(&document))
+    };
+    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || verdict.figures.unpredictable_reads > 0;
+    Ok((output, if selected.is_some_and(is_bad) { VIOLATION } else { SUCCESS }))
+}
+
+fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    run.read_document()?;
+    let verdicts = match arguments.experiment {
+        Some(experiment) => vec![verdict(&run, experiment, None)?],
+        None => match run.experiments()?.last() {
+            Some((last, _)) => vec![verdict(&run, *last, None)?],
+            None => Vec::new(),
+        },
+    };
+    let Some(verdict) = verdicts.first() else {
+        return Ok((if arguments.json { "null\n" } else { "no experiment yet\n" }.to_string(), SUCCESS));
+    };
+    let database = Database::open(&run, &verdicts)?;
+    let worst = witness::worst_offenders(&database, verdict.experiment, arguments.worst)?;
+    let figures = &verdict.figures;
+    let output = if arguments.json {
+        let object = serde_json::json!({
+            "experiment": verdict.experiment,
+            "reads": figures.reads,
+            "unpredictable_reads": figures.unpredictable_reads,
+            "missing": figures.missing,
+            "worst": worst,
+        });
+        format!("{object}\n")
+    } else {
+        report::validation(verdict, &worst)
+    };
+    Ok((output, if figures.unpredictable_reads > 0 { VIOLATION } else { SUCCESS }))
+}
+
+fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    run.read_document()?;
+    let mut verdicts = Vec::new();
+    for (experiment, _) in run.experiments()? {
+        verdicts.push(verdict(&run, experiment, None)?);
+    }
+    let database = Database::open(&run, &verdicts)?;
+    let answer = database.query(&arguments.statement)?;
+    Ok((print(&database, &answer, arguments.format)?, SUCCESS))
+}
+
+/// The verdict of an experiment: as it is stored, or analyzed now. A verdict
+/// against another SLA than the stored one's is not kept.
+fn verdict(run: &RunFolder, experiment: u32, sla: Option<&Sla>) -> Result<Verdict, AnalyzeError> {
+    let stored = stored_verdict(run, experiment)?;
+    let keep = if stored.is_some() { Keep::Nothing } else { Keep::All };
+    match stored {
+        Some(stored) if sla.is_none_or(|sla| *sla == stored.sla) => Ok(stored),
+        _ => analyze_with_progress(run, experiment, sla, keep),
+    }
+}
+
+fn analyze_with_progress(
+    run: &RunFolder,
+    experiment: u32,
+    sla: Option<&Sla>,
+    keep: Keep,
+) -> Result<Verdict, AnalyzeError> {
+    // On standard error, and nowhere when that is no terminal.
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        bar.set_style(style);
+    }
+    let rows = AtomicU64::new(0);
+    let verdict = analyze_with(run, experiment, sla, keep, &|more| {
+        let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
+        bar.set_message(format!("analyzing experiment {experiment}: {rows} operations"));
+        bar.tick();
+    });
+    bar.finish_and_clear();
+    verdict
+}
+
+/// The experiment asked for, else the last one.
+fn select<'a>(
+    run: &RunFolder,
+    experiment: Option<u32>,
+    verdicts: &'a [Verdict],
+) -> Result<Option<&'a Verdict>, AnalyzeError> {
+    let Some(experiment) = experiment else { return Ok(verdicts.last()) };
+    let found = verdicts.iter().find(|verdict| verdict.experiment == experiment);
+    found.map(Some).ok_or_else(|| {
+        let numbers: Vec<String> = verdicts.iter().map(|verdict| verdict.experiment.to_string()).collect();
+        let known = if numbers.is_empty() { "it has none".into() } else { format!("it has {}", numbers.join(", ")) };
+        AnalyzeError::NoExperiment { run: run.root().to_path_buf(), experiment, known }
+    })
+}

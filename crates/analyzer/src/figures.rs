@@ -1,0 +1,140 @@
+//! The summary of a fragment's operations: counts and response times that merge
+//! with those of other fragments, and the figures made of them.
+
+use std::collections::BTreeMap;
+
+use schemas::latency::ResponseTimes;
+use schemas::oplog::Outcome;
+use schemas::social::Action;
+use schemas::verdict::{ActionFigures, Figures};
+
+use crate::join::Row;
+
+/// Counts and response times of one action.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct ActionSummary {
+    by_outcome: [u64; 4],
+    within_beta: u64,
+    unpredictable: u64,
+    times: ResponseTimes,
+}
+
+impl ActionSummary {
+    fn merge(&mut self, other: &ActionSummary) {
+        for (mine, theirs) in self.by_outcome.iter_mut().zip(other.by_outcome) {
+            *mine += theirs;
+        }
+        self.within_beta += other.within_beta;
+        self.unpredictable += other.unpredictable;
+        self.times.merge(&other.times);
+    }
+
+    fn figures(&self) -> ActionFigures {
+        let [ok, failed, unknown, skipped] = self.by_outcome;
+        ActionFigures {
+            ok,
+            failed,
+            unknown,
+            skipped,
+            within_beta: self.within_beta,
+            unpredictable: self.unpredictable,
+            mean_ns: self.times.mean_ns(),
+            p50_ns: self.times.percentile_ns(50.0),
+            p95_ns: self.times.percentile_ns(95.0),
+            p99_ns: self.times.percentile_ns(99.0),
+            max_ns: self.times.max_ns(),
+        }
+    }
+}
+
+/// What is kept of the operations of one or more fragments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    beta_ns: u64,
+    actions: Vec<ActionSummary>,
+    sessions: u64,
+    end_ns: i64,
+    missing: Vec<String>,
+}
+
+impl Summary {
+    /// Nothing yet; β decides which operations were in time.
+    pub fn new(beta_ns: u64) -> Summary {
+        let actions = vec![ActionSummary::default(); Action::ALL.len()];
+        Summary { beta_ns, actions, sessions: 0, end_ns: 0, missing: Vec::new() }
+    }
+
+    /// Counts an operation.
+    pub fn add(&mut self, row: &Row, unpredictable: bool) {
+        let summary = &mut self.actions[row.operation.action as usize];
+        summary.by_outcome[row.log.outcome as usize] += 1;
+        summary.unpredictable += u64::from(unpredictable);
+        if row.log.outcome == Outcome::Ok {
+            let response_ns = response_ns(row);
+            summary.times.record(response_ns);
+            summary.within_beta += u64::from(response_ns as u64 <= self.beta_ns);
+        }
+        // Every session begins with step 0, whatever becomes of it.
+        self.sessions += u64::from(row.log.step == 0);
+        self.end_ns = self.end_ns.max(row.log.end_ns);
+    }
+
+    /// Notes what the log of a fragment lacks.
+    pub fn note_missing(&mut self, sentence: String) {
+        self.missing.push(sentence);
+    }
+
+    /// Takes in the summary of other fragments, made with the same β.
+    pub fn merge(&mut self, other: &Summary) {
+        debug_assert_eq!(self.beta_ns, other.beta_ns);
+        for (mine, theirs) in self.actions.iter_mut().zip(&other.actions) {
+            mine.merge(theirs);
+        }
+        self.sessions += other.sessions;
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.missing.extend(other.missing.iter().cloned());
+    }
+
+    /// The figures; without a time from the replayer the last end counts.
+    pub fn figures(&self, elapsed_ns: Option<u64>) -> Figures {
+        let mut overall = ActionSummary::default();
+        let (mut by_action, mut reads) = (BTreeMap::new(), 0);
+        for (action, summary) in Action::ALL.into_iter().zip(&self.actions) {
+            if summary.by_outcome == [0; 4] {
+                continue;
+            }
+            overall.merge(summary);
+            by_action.insert(action, summary.figures());
+            if action.is_read() {
+                reads += summary.by_outcome[Outcome::Ok as usize];
+            }
+        }
+        let overall = overall.figures();
+        let elapsed_ns = elapsed_ns.unwrap_or(self.end_ns.max(0) as u64);
+        let per_second = |count: u64| if elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / elapsed_ns as f64 };
+        Figures {
+            elapsed_ns,
+            sessions: self.sessions,
+            throughput_per_s: per_second(overall.ok),
+            sessions_per_s: per_second(self.sessions),
+            within_beta_percent: percent(overall.within_beta, overall.ok + overall.failed + overall.unknown),
+            reads,
+            unpredictable_reads: overall.unpredictable,
+            unpredictable_percent: percent(overall.unpredictable, reads),
+            overall,
+            by_action,
+            missing: self.missing.clone(),
+        }
+    }
+}
+
+/// From the due time where there is one, so that a stalled store cannot hide its
+/// queue; else from the call.
+pub(crate) fn response_ns(row: &Row) -> i64 {
+    row.log.end_ns - row.log.due_ns.unwrap_or(row.log.start_ns)
+}
+
+/// A share in percent; 0 of nothing.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

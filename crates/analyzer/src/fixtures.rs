@@ -1,0 +1,50 @@
+//! Small values for the unit tests.
+
+use schemas::oplog::{LogRow, Outcome};
+use schemas::run::{EndReason, ReplayReport};
+use schemas::social::{Action, Operation};
+
+use crate::join::{Place, Row};
+
+/// An operation that was answered.
+pub(crate) fn row(session: u64, start_ns: i64, end_ns: i64, operation: Operation) -> Row {
+    let log = LogRow {
+        session,
+        step: 0,
+        thread: 0,
+        due_ns: None,
+        start_ns,
+        end_ns,
+        waited_ns: 0,
+        pool_wait_ns: 0,
+        attempts: 1,
+        outcome: Outcome::Ok,
+    };
+    Row { log, operation, after: None, place: Place::default() }
+}
+
+/// A read that was answered.
+pub(crate) fn read_row(session: u64, start_ns: i64, end_ns: i64) -> Row {
+    let operation = Operation { action: Action::ViewProfile, socialite: 0, target: 1, comment: None };
+    row(session, start_ns, end_ns, operation)
+}
+
+/// The report of a replayer that had no trouble.
+pub(crate) fn report(elapsed_ns: u64) -> ReplayReport {
+    ReplayReport {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        end: EndReason::Limit,
+        elapsed_ns,
+        sessions: 0,
+        positions: Vec::new(),
+        ok: 0,
+        failed: 0,
+        unknown: 0,
+        skipped: 0,
+        worker_cpu_share: 0.5,
+        dispatch_lag_ns_p99: 1000,
+        log_stall_ns: 0,
+        trace_stall_ns: 0,
+        store_settings: Default::default(),
+    }
+}

@@ -1,0 +1,134 @@
+//! The raw log of a fragment: a first look that tells how its batches lie in
+//! time, and the batches whose rows are still wanted.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{Int16Type, Int64Type};
+use schemas::oplog::{LogColumns, LogEnd, LogHeader, LogReader};
+use schemas::trace::TableError;
+
+use crate::join::Place;
+
+/// What a first pass over a log tells.
+pub(crate) struct Survey {
+    pub(crate) header: LogHeader,
+    pub(crate) end: LogEnd,
+    pub(crate) rows: u64,
+    /// For each batch, the earliest start in all later ones; the largest number for the last.
+    pub(crate) later_start: Vec<i64>,
+    /// The highest session, if there is any row.
+    pub(crate) last_session: Option<u64>,
+    /// How many rows each session has, counted from the header's first; kept for a torn log only.
+    rows_of: Vec<u8>,
+}
+
+impl Survey {
+    pub(crate) fn read(path: &Path) -> Result<Survey, TableError> {
+        let reader = LogReader::open(path)?;
+        let (header, end) = (reader.header().clone(), reader.end());
+        let mut survey =
+            Survey { header, end, rows: 0, later_start: Vec::new(), last_session: None, rows_of: Vec::new() };
+        for batch in reader {
+            let batch = batch?;
+            let columns = LogColumns::of(&batch, path)?;
+            survey.later_start.push(columns.start_ns.iter().copied().min().unwrap_or(i64::MAX));
+            if let Some(last) = columns.session.iter().copied().max() {
+                survey.last_session = survey.last_session.max(Some(last.max(0) as u64));
+            }
+            if end != LogEnd::Closed {
+                columns.session.iter().for_each(|session| survey.count(*session as u64));
+            }
+            survey.rows += columns.len() as u64;
+        }
+        let mut later = i64::MAX;
+        for start in survey.later_start.iter_mut().rev() {
+            (*start, later) = (later, later.min(*start));
+        }
+        Ok(survey)
+    }
+
+    fn count(&mut self, session: u64) {
+        // A session before the first is an error that the join reports with its row.
+        let Some(index) = session.checked_sub(self.header.first_session) else { return };
+        let index = index as usize;
+        if self.rows_of.len() <= index {
+            self.rows_of.resize(index + 1, 0);
+        }
+        self.rows_of[index] = self.rows_of[index].saturating_add(1);
+    }
+
+    /// Is the operation in the (torn) log? A session's steps are logged in their order.
+    pub(crate) fn has(&self, session: u64, step: u16) -> bool {
+        let rows = session.checked_sub(self.header.first_session).and_then(|index| self.rows_of.get(index as usize));
+        rows.is_some_and(|rows| u16::from(*rows) > step || *rows == u8::MAX)
+    }
+
+    /// The first session that cannot have been begun when the replayer died.
+    pub(crate) fn begun_before(&self) -> u64 {
+        let next = self.last_session.map_or(self.header.first_session, |last| last + 1);
+        next + self.header.batch_rows + self.header.threads as u64
+    }
+}
+
+/// The parts of a batch that rows refer to by their place.
+struct Held {
+    offsets: OffsetBuffer<i32>,
+    values: ScalarBuffer<i64>,
+    errors: ArrayRef,
+    /// Rows that have not been released.
+    left: usize,
+}
+
+/// The batches that some row still refers to.
+#[derive(Default)]
+pub(crate) struct HeldBatches {
+    first: u32,
+    batches: VecDeque<Held>,
+}
+
+impl HeldBatches {
+    /// Keeps a batch that [`LogColumns::of`] has accepted; its number.
+    pub(crate) fn hold(&mut self, batch: &RecordBatch) -> u32 {
+        let column = |name| batch.column_by_name(name).unwrap_or_else(|| unreachable!("{name} has been checked"));
+        let observed = column("observed").as_list::<i32>();
+        self.batches.push_back(Held {
+            offsets: observed.offsets().clone(),
+            values: observed.values().as_primitive::<Int64Type>().values().clone(),
+            errors: column("error").clone(),
+            left: batch.num_rows(),
+        });
+        self.drop_done();
+        self.first + self.batches.len() as u32 - 1
+    }
+
+    pub(crate) fn observed(&self, place: Place) -> &[i64] {
+        let held = &self.batches[(place.batch - self.first) as usize];
+        let row = place.row as usize;
+        &held.values[held.offsets[row] as usize..held.offsets[row + 1] as usize]
+    }
+
+    pub(crate) fn error(&self, place: Place) -> Option<&str> {
+        let errors = self.batches[(place.batch - self.first) as usize].errors.as_dictionary::<Int16Type>();
+        let key = errors.key(place.row as usize)?;
+        Some(errors.values().as_string::<i32>().value(key))
+    }
+
+    /// Says that a row is done with.
+    pub(crate) fn release(&mut self, place: Place) {
+        self.batches[(place.batch - self.first) as usize].left -= 1;
+        if place.batch == self.first {
+            self.drop_done();
+        }
+    }
+
+    fn drop_done(&mut self) {
+        // The newest batch stays: its number has yet to be handed out, or is in use.
+        while self.batches.len() > 1 && self.batches[0].left == 0 {
+            self.batches.pop_front();
+            self.first += 1;
+        }
+    }
+}

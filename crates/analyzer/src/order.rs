@@ -1,0 +1,66 @@
+//! Puts the rows of a log into the order of their start, holding back only
+//! those that a later batch may still precede.
+
+use crate::join::Row;
+
+/// Rows that wait for their turn.
+#[derive(Default)]
+pub struct Reorder {
+    waiting: Vec<Row>,
+    order: Vec<(i64, u64, u16, u32)>,
+    ready: Vec<Row>,
+}
+
+impl Reorder {
+    /// Takes in a row.
+    pub fn push(&mut self, row: Row) {
+        self.waiting.push(row);
+    }
+
+    /// The rows that start before `limit`, ordered by start, session and step.
+    /// Nothing that is pushed afterwards may start before it.
+    pub fn release(&mut self, limit: i64) -> &[Row] {
+        self.order.clear();
+        self.ready.clear();
+        for (index, row) in self.waiting.iter().enumerate() {
+            if row.log.start_ns < limit || limit == i64::MAX {
+                self.order.push((row.log.start_ns, row.log.session, row.log.step, index as u32));
+            }
+        }
+        self.order.sort_unstable();
+        self.ready.extend(self.order.iter().map(|(.., index)| self.waiting[*index as usize]));
+        self.waiting.retain(|row| !(row.log.start_ns < limit || limit == i64::MAX));
+        &self.ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixtures::read_row;
+
+    proptest! {
+        /// However the rows lie in batches, they come out in the order of their start.
+        #[test]
+        fn batches_in_any_order_come_out_by_start(
+            batches in prop::collection::vec(prop::collection::vec(0i64..30, 0..8), 1..8),
+        ) {
+            let mut later: Vec<i64> = Vec::new();
+            for i in 0..batches.len() {
+                later.push(batches[i + 1..].iter().flatten().copied().min().unwrap_or(i64::MAX));
+            }
+            let (mut reorder, mut out, mut session) = (Reorder::default(), Vec::new(), 0);
+            for (batch, later) in batches.iter().zip(later) {
+                for start in batch {
+                    reorder.push(read_row(session, *start, *start + 1));
+                    session += 1;
+                }
+                out.extend_from_slice(reorder.release(later));
+            }
+            prop_assert_eq!(out.len(), session as usize);
+            prop_assert!(out.is_sorted_by_key(|r| (r.log.start_ns, r.log.session)));
+        }
+    }
+}

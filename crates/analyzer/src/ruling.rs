@@ -1,0 +1,186 @@
+//! The ruling on an experiment: pass, fail or void, and why, from its figures alone.
+
+use schemas::run::{EndReason, ReplayReport};
+use schemas::sla::{Sla, short_time};
+use schemas::verdict::{Figures, Ruling};
+
+/// More errors than this share of the operations, in percent, and the figures
+/// are about something else than the store's normal work.
+const MOST_ERRORS_PERCENT: f64 = 1.0;
+/// A worker thread with this share of a core is at its own limit.
+const FULL_CPU_SHARE: f64 = 0.95;
+/// The most of the experiment, in percent, that workers may stand still for the replayer's own files.
+const MOST_STALL_PERCENT: f64 = 1.0;
+
+/// Rules on an experiment. Without a report the replayer died.
+pub fn rule(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> (Ruling, Vec<String>) {
+    let void = void_reasons(figures, report, sla);
+    if !void.is_empty() {
+        return (Ruling::Void, void);
+    }
+    let missed = missed_clauses(figures, sla);
+    (if missed.is_empty() { Ruling::Pass } else { Ruling::Fail }, missed)
+}
+
+fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> Vec<String> {
+    let mut reasons = Vec::new();
+    match report {
+        None => reasons.push("the replayer died before its end: there is no replay.json".to_string()),
+        Some(report) => reasons.extend(replayer_reasons(figures, report, sla)),
+    }
+    let overall = &figures.overall;
+    let operations = overall.ok + overall.failed + overall.unknown + overall.skipped;
+    let errors = operations - overall.ok;
+    if operations == 0 {
+        reasons.push("no operation was logged".to_string());
+    } else if errors as f64 * 100.0 > operations as f64 * MOST_ERRORS_PERCENT {
+        let share = number(errors as f64 * 100.0 / operations as f64);
+        let (failed, unknown, skipped) = (overall.failed, overall.unknown, overall.skipped);
+        reasons.push(format!(
+            "{share}% of operations did not succeed ({failed} failed, {unknown} unknown, {skipped} skipped), \
+             at most {MOST_ERRORS_PERCENT}% may"
+        ));
+    }
+    reasons
+}
+
+fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Vec<String> {
+    let mut reasons = Vec::new();
+    match report.end {
+        EndReason::Limit => {}
+        EndReason::TraceExhausted { sessions_needed } => {
+            let sessions = report.sessions;
+            reasons
+                .push(format!("the trace ran out after {sessions} sessions: {sessions_needed} would have been enough"));
+        }
+        EndReason::Interrupted => reasons.push("it was interrupted".to_string()),
+    }
+    if report.worker_cpu_share >= FULL_CPU_SHARE {
+        let share = number(report.worker_cpu_share * 100.0);
+        reasons.push(format!("client CPU full: the replayer's busiest worker used {share}% of a core"));
+    }
+    let stalls =
+        [(report.log_stall_ns, "its log could not be written"), (report.trace_stall_ns, "its trace could not be read")];
+    for (stall_ns, what) in stalls {
+        if stall_ns as f64 * 100.0 > report.elapsed_ns as f64 * MOST_STALL_PERCENT {
+            let time = short_time(stall_ns);
+            reasons.push(format!("the replayer stood still for {time} because {what} fast enough"));
+        }
+    }
+    let late = report.dispatch_lag_ns_p99 > sla.beta_ns / 4;
+    if late && figures.within_beta_percent < sla.alpha_percent {
+        let (lag, beta) = (short_time(report.dispatch_lag_ns_p99), short_time(sla.beta_ns));
+        reasons.push(format!("the replayer itself was late: dispatch lag p99 {lag}, more than a quarter of {beta}"));
+    }
+    reasons
+}
+
+fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
+    let mut missed = Vec::new();
+    if figures.within_beta_percent < sla.alpha_percent {
+        let within = apart(figures.within_beta_percent, sla.alpha_percent);
+        missed.push(format!("{within}% within {}, needs {}%", short_time(sla.beta_ns), sla.alpha_percent));
+    }
+    if figures.unpredictable_percent > sla.tau_percent {
+        let found = apart(figures.unpredictable_percent, sla.tau_percent);
+        missed.push(format!("{found}% of reads unpredictable, at most {}% allowed", sla.tau_percent));
+    }
+    missed
+}
+
+/// A share that misses its bound, with as many digits as tell the two apart, but at least one.
+fn apart(share: f64, bound: f64) -> String {
+    let rounded = (1..15).map(|digits| {
+        let scale = 10f64.powi(digits);
+        (share * scale).round() / scale
+    });
+    rounded.into_iter().find(|rounded| *rounded != bound).unwrap_or(share).to_string()
+}
+
+fn number(value: f64) -> String {
+    ((value * 10.0).round() / 10.0).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::verdict::ActionFigures;
+
+    use super::*;
+    use crate::figures::Summary;
+
+    /// 1,000 operations, all ok and in time, no read unpredictable.
+    fn good() -> (Figures, ReplayReport) {
+        let mut figures = Summary::new(1).figures(Some(1_000_000_000));
+        figures.overall = ActionFigures { ok: 1000, within_beta: 1000, ..ActionFigures::default() };
+        figures.within_beta_percent = 100.0;
+        (figures, crate::fixtures::report(1_000_000_000))
+    }
+
+    fn check(change: impl FnOnce(&mut Figures, &mut ReplayReport), ruling: Ruling, expect: &[&str]) {
+        let (mut figures, mut report) = good();
+        change(&mut figures, &mut report);
+        let (found, reasons) = rule(&figures, Some(&report), &Sla::default());
+        assert_eq!((found, reasons), (ruling, expect.iter().map(|s| s.to_string()).collect()));
+    }
+
+    #[test]
+    fn clauses_pass_at_their_bound_and_fail_beyond() {
+        check(|_, _| {}, Ruling::Pass, &[]);
+        check(|f, _| f.within_beta_percent = 95.0, Ruling::Pass, &[]);
+        check(|f, _| f.within_beta_percent = 93.21, Ruling::Fail, &["93.2% within 100ms, needs 95%"]);
+        check(|f, _| f.within_beta_percent = 94.996, Ruling::Fail, &["94.996% within 100ms, needs 95%"]);
+        check(|f, _| f.unpredictable_percent = 0.1, Ruling::Pass, &[]);
+        let expect = "0.4% of reads unpredictable, at most 0.1% allowed";
+        check(|f, _| f.unpredictable_percent = 0.4, Ruling::Fail, &[expect]);
+        check(
+            |f, _| (f.within_beta_percent, f.unpredictable_percent) = (0.0, 0.101),
+            Ruling::Fail,
+            &["0% within 100ms, needs 95%", "0.101% of reads unpredictable, at most 0.1% allowed"],
+        );
+    }
+
+    #[test]
+    fn what_says_nothing_about_the_store_is_void() {
+        let exhausted = EndReason::TraceExhausted { sessions_needed: 9000 };
+        check(
+            |_, r| (r.end, r.sessions) = (exhausted, 1000),
+            Ruling::Void,
+            &["the trace ran out after 1000 sessions: 9000 would have been enough"],
+        );
+        check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["it was interrupted"]);
+        check(|f, _| f.overall = ActionFigures::default(), Ruling::Void, &["no operation was logged"]);
+        check(|f, _| f.overall.failed = 10, Ruling::Pass, &[]);
+        check(
+            |f, _| (f.overall.failed, f.overall.unknown, f.overall.skipped) = (5, 4, 3),
+            Ruling::Void,
+            &["1.2% of operations did not succeed (5 failed, 4 unknown, 3 skipped), at most 1% may"],
+        );
+        check(
+            |f, r| (r.worker_cpu_share, f.within_beta_percent) = (0.97, 10.0),
+            Ruling::Void,
+            &["client CPU full: the replayer's busiest worker used 97% of a core"],
+        );
+        check(|_, r| r.log_stall_ns = 10_000_000, Ruling::Pass, &[]);
+        check(
+            |_, r| (r.log_stall_ns, r.trace_stall_ns) = (20_000_000, 30_000_000),
+            Ruling::Void,
+            &[
+                "the replayer stood still for 20ms because its log could not be written fast enough",
+                "the replayer stood still for 30ms because its trace could not be read fast enough",
+            ],
+        );
+        check(|_, r| r.dispatch_lag_ns_p99 = 26_000_000, Ruling::Pass, &[]);
+        check(
+            |f, r| (r.dispatch_lag_ns_p99, f.within_beta_percent) = (26_000_000, 90.0),
+            Ruling::Void,
+            &["the replayer itself was late: dispatch lag p99 26ms, more than a quarter of 100ms"],
+        );
+    }
+
+    #[test]
+    fn a_dead_replayer_makes_it_void() {
+        let (ruling, reasons) = rule(&good().0, None, &Sla::default());
+        assert_eq!(ruling, Ruling::Void);
+        assert_eq!(reasons, ["the replayer died before its end: there is no replay.json"]);
+    }
+}

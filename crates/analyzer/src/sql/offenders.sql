@@ -1,0 +1,8 @@
+-- The items farthest from what they should have been; the order is total, so
+-- that the same run always shows the same ones.
+SELECT
+    fragment, session, step, "action", start_ns, end_ns, item, owner, element, observed, low, high
+FROM unpredictable
+WHERE experiment = ?
+ORDER BY greatest(low - observed, observed - high) DESC, start_ns, fragment, session, step, item, element
+LIMIT ?;

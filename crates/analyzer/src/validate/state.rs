@@ -1,0 +1,264 @@
+//! The state of a fragment in the course of an experiment: every count and list,
+//! each with the writes that are not settled yet.
+
+use schemas::social::{Change, CountKind, ListKind, Observation, Operation};
+
+use super::Interval;
+use super::counts::{Count, CountWrite};
+use super::memberships::{ElementWrite, List, States, check_settled};
+use crate::initial::Initial;
+
+/// A data item of a read, or what else can be wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// A count that changes.
+    Count(CountKind),
+    /// The number of resources on a wall.
+    ResourceCount,
+    /// An element of a list.
+    Element(ListKind),
+    /// A place in the top K resources.
+    TopK,
+    /// The number of values in the answer.
+    Shape,
+}
+
+impl Item {
+    /// The name used in the sealed table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Item::Count(CountKind::FriendCount) => "friend_count",
+            Item::Count(CountKind::PendingCount) => "pending_count",
+            Item::ResourceCount => "resource_count",
+            Item::Element(ListKind::Friends) => "friends",
+            Item::Element(ListKind::Pending) => "pending",
+            Item::Element(ListKind::Comments) => "comments",
+            Item::TopK => "top_k",
+            Item::Shape => "shape",
+        }
+    }
+}
+
+/// A data item that a read returned and no correct store could have: a row of
+/// [`schemas::sealed::UNPREDICTABLE`], which says what the numbers mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Violation {
+    /// What is wrong.
+    pub item: Item,
+    /// The member or resource whose item it is.
+    pub owner: u64,
+    /// The element of a list, or the place in the top K.
+    pub element: Option<i64>,
+    /// What the read returned.
+    pub observed: i64,
+    /// The least it should have been.
+    pub low: i64,
+    /// The most it should have been.
+    pub high: i64,
+}
+
+/// An operation names an id that the data set has not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {id} is not in the fragment's data set")]
+pub struct UnknownId {
+    /// `member`, `resource` or `comment`.
+    pub what: &'static str,
+    /// The id.
+    pub id: u64,
+}
+
+/// Items by owner; only those that were ever written take more than four bytes.
+struct Slots<X> {
+    slot_of: Vec<u32>,
+    items: Vec<X>,
+}
+
+const UNTOUCHED: u32 = u32::MAX;
+
+impl<X> Slots<X> {
+    fn new(owners: usize) -> Slots<X> {
+        Slots { slot_of: vec![UNTOUCHED; owners], items: Vec::new() }
+    }
+
+    fn get(&mut self, owner: usize) -> Option<&mut X> {
+        let slot = self.slot_of[owner];
+        if slot == UNTOUCHED { None } else { Some(&mut self.items[slot as usize]) }
+    }
+
+    fn get_or_insert(&mut self, owner: usize, new: impl FnOnce() -> X) -> &mut X {
+        if self.slot_of[owner] == UNTOUCHED {
+            self.slot_of[owner] = self.items.len() as u32;
+            self.items.push(new());
+        }
+        &mut self.items[self.slot_of[owner] as usize]
+    }
+}
+
+/// The state of a fragment.
+pub struct State {
+    initial: Initial,
+    friend_counts: Slots<Count>,
+    pending_counts: Slots<Count>,
+    friends: Slots<List>,
+    pending: Slots<List>,
+    comments: Slots<List>,
+    applied: i64,
+    scratch: Vec<i64>,
+}
+
+impl State {
+    /// The state of the data set.
+    pub fn new(initial: Initial) -> State {
+        let (members, resources) = (initial.members.len(), initial.resources.len());
+        State {
+            friend_counts: Slots::new(members),
+            pending_counts: Slots::new(members),
+            friends: Slots::new(members),
+            pending: Slots::new(members),
+            comments: Slots::new(resources),
+            initial,
+            applied: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes in a write that was done, after all those applied so far, before
+    /// the experiment began.
+    pub fn apply(&mut self, operation: &Operation) -> Result<(), UnknownId> {
+        let at = i64::MIN / 2 + self.applied;
+        self.applied += 1;
+        self.register(operation, Interval { start: at, end: at }, at)
+    }
+
+    /// Takes in a write. No read that starts before `horizon` will be checked any more.
+    pub fn register(&mut self, operation: &Operation, at: Interval, horizon: i64) -> Result<(), UnknownId> {
+        for change in operation.changes().iter() {
+            match change {
+                Change::Count { kind, owner, delta } => {
+                    let index = self.initial.member(owner)?;
+                    let (counts, initial) = match kind {
+                        CountKind::FriendCount => (&mut self.friend_counts, &self.initial.friends),
+                        CountKind::PendingCount => (&mut self.pending_counts, &self.initial.pending),
+                    };
+                    let count = counts.get_or_insert(index, || Count::new(initial.of(index).len() as i64));
+                    count.register(CountWrite { at, delta: delta as i64 }, horizon);
+                }
+                Change::Element { kind, owner, element, present } => {
+                    let what = if kind == ListKind::Comments { "comment" } else { "member" };
+                    let element = u32::try_from(element).map_err(|_| UnknownId { what, id: element })?;
+                    let index = self.initial.owner(kind, owner)?;
+                    let (lists, initial) = self.lists(kind);
+                    let list = lists.get_or_insert(index, || List::new(initial.list(kind).of(index)));
+                    list.register(element, ElementWrite { at, present }, horizon);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lists(&mut self, kind: ListKind) -> (&mut Slots<List>, &Initial) {
+        let lists = match kind {
+            ListKind::Friends => &mut self.friends,
+            ListKind::Pending => &mut self.pending,
+            ListKind::Comments => &mut self.comments,
+        };
+        (lists, &self.initial)
+    }
+
+    /// Adds to `violations` what is wrong with the answer to a read that starts
+    /// at or after `horizon`, once every write that may overlap it is registered.
+    pub fn check(
+        &mut self,
+        operation: &Operation,
+        observed: &[i64],
+        read: Interval,
+        horizon: i64,
+        violations: &mut Vec<Violation>,
+    ) -> Result<(), UnknownId> {
+        let observations = operation.observations();
+        let mut values = observed.iter().copied();
+        for observation in observations.iter() {
+            let (item, owner, acceptable) = match observation {
+                Observation::List { kind, owner } => {
+                    return self.check_list(kind, owner, observed, read, horizon, violations);
+                }
+                Observation::TopK { owner } => return self.check_top_k(owner, observed, violations),
+                Observation::Count { kind, owner } => {
+                    (Item::Count(kind), owner, self.count(kind, owner, read, horizon)?)
+                }
+                Observation::ResourceCount { owner } => {
+                    let resources = self.initial.walls.of(self.initial.member(owner)?).len() as i64;
+                    (Item::ResourceCount, owner, super::Range { low: resources, high: resources })
+                }
+            };
+            if observed.len() != observations.len() {
+                let expected = observations.len() as i64;
+                let (item, observed) = (Item::Shape, observed.len() as i64);
+                violations.push(Violation { item, owner, element: None, observed, low: expected, high: expected });
+                return Ok(());
+            }
+            let value = values.next().unwrap_or_else(|| unreachable!("there are as many values as observations"));
+            if !acceptable.contains(value) {
+                let super::Range { low, high } = acceptable;
+                violations.push(Violation { item, owner, element: None, observed: value, low, high });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, kind: CountKind, owner: u64, read: Interval, horizon: i64) -> Result<super::Range, UnknownId> {
+        let index = self.initial.member(owner)?;
+        let (counts, initial) = match kind {
+            CountKind::FriendCount => (&mut self.friend_counts, &self.initial.friends),
+            CountKind::PendingCount => (&mut self.pending_counts, &self.initial.pending),
+        };
+        Ok(match counts.get(index) {
+            Some(count) => count.acceptable(read, horizon),
+            None => {
+                let value = initial.of(index).len() as i64;
+                super::Range { low: value, high: value }
+            }
+        })
+    }
+
+    fn check_list(
+        &mut self,
+        kind: ListKind,
+        owner: u64,
+        observed: &[i64],
+        read: Interval,
+        horizon: i64,
+        violations: &mut Vec<Violation>,
+    ) -> Result<(), UnknownId> {
+        let index = self.initial.owner(kind, owner)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let (lists, initial) = self.lists(kind);
+        let wrong = |wrong: super::memberships::WrongElement| {
+            let States { absent, present } = wrong.acceptable;
+            let (low, high) = (i64::from(!absent), i64::from(present));
+            let (item, element) = (Item::Element(kind), Some(wrong.element));
+            violations.push(Violation { item, owner, element, observed: wrong.times, low, high });
+        };
+        match lists.get(index) {
+            Some(list) => list.check(observed, read, horizon, &mut scratch, wrong),
+            None => check_settled(initial.list(kind).of(index), observed, &mut scratch, wrong),
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    fn check_top_k(&self, owner: u64, observed: &[i64], violations: &mut Vec<Violation>) -> Result<(), UnknownId> {
+        let wall = self.initial.walls.of(self.initial.member(owner)?);
+        let expected = wall.len().min(self.initial.top_k);
+        for place in 0..expected.max(observed.len()) {
+            let should = if place < expected { wall[wall.len() - 1 - place] as i64 } else { -1 };
+            let value = observed.get(place).copied().unwrap_or(-1);
+            // A value below 0 is no resource, not even a missing one.
+            if value != should || observed.get(place).is_some_and(|v| *v < 0) {
+                let (item, element) = (Item::TopK, Some(place as i64));
+                violations.push(Violation { item, owner, element, observed: value, low: should, high: should });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! The command line: what it prints, and its exit codes.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Event, Fixture, World, log_row, simulate};
+use schemas::oplog::Outcome;
+use schemas::social::{Action, Operation};
+
+fn analyzer(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_analyzer")).args(arguments).env_remove("COLUMNS").output().unwrap()
+}
+
+/// Standard output and the exit code, without what differs between machines.
+fn run(fixture: &Fixture, arguments: &[&str]) -> String {
+    let path = fixture.run.root().display().to_string();
+    let arguments: Vec<&str> = arguments.iter().map(|a| if *a == "RUN" { path.as_str() } else { a }).collect();
+    let output = analyzer(&arguments);
+    let text = format!(
+        "{}{}exit code {}\n",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        output.status.code().unwrap()
+    );
+    // The bytes of a Parquet file are its writer's own affair, and so is the id.
+    text.replace(&path, "RUN")
+        .replace(&fixture.plan().trace_id, "TRACE_ID")
+        .replace(&fixture.trace().display().to_string(), "TRACE")
+}
+
+fn event(session: u64, start: i64, end: i64, outcome: Outcome, what: (Action, u64, u64), observed: &[i64]) -> Event {
+    let (action, socialite, target) = what;
+    let error = (outcome != Outcome::Ok).then(|| "it timed out".to_string());
+    let operation = Operation { action, socialite, target, comment: None };
+    Event { operation, log: log_row(session, start, end, outcome), observed: observed.to_vec(), error }
+}
+
+/// A history with every kind of violation, and writes that matter to them.
+fn liar() -> Fixture {
+    use Action::*;
+    use Outcome::{Ok, Unknown};
+    let ms = 1_000_000;
+    let events = vec![
+        event(0, 0, ms, Ok, (InviteFriend, 1, 5), &[]),
+        event(1, 2 * ms, 3 * ms, Ok, (InviteFriend, 2, 5), &[]),
+        event(2, 4 * ms, 9 * ms, Ok, (AcceptFriendRequest, 5, 1), &[]),
+        event(3, 5 * ms, 6 * ms, Unknown, (RejectFriendRequest, 5, 2), &[]),
+        event(4, 7 * ms, 8 * ms, Ok, (ViewProfile, 5, 5), &[4, 2, 3]),
+        event(5, 10 * ms, 11 * ms, Ok, (ViewFriendRequests, 5, 5), &[1, 2]),
+        event(6, 10 * ms, 12 * ms, Ok, (ListFriends, 7, 5), &[3, 4, 6, 7]),
+        event(7, 10 * ms, 13 * ms, Ok, (ViewTopKResources, 7, 5), &[10, 11]),
+        event(8, 10 * ms, 14 * ms, Ok, (ViewProfile, 7, 9), &[4]),
+        event(9, 15 * ms, 16 * ms, Ok, (ViewFriendRequests, 5, 5), &[]),
+    ];
+    let fixture = Fixture::new(&[(World::new(0, 20, 2), events)]);
+    fixture.write_report(20 * ms as u64);
+    fixture
+}
+
+fn honest() -> Fixture {
+    let world = World::new(0, 40, 4);
+    Fixture::new(&[(world.clone(), simulate(&mut world.clone(), 11, 300, 200))])
+}
+
+#[test]
+fn help_shows_examples() {
+    for command in ["", "summary", "validate", "sql"] {
+        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        let output = analyzer(&arguments);
+        assert_eq!(output.status.code(), Some(0));
+        insta::assert_snapshot!(format!("help_{command}"), String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn summary_of_an_honest_store() {
+    insta::assert_snapshot!(run(&honest(), &["summary", "RUN"]));
+}
+
+#[test]
+fn summary_of_a_liar() {
+    insta::assert_snapshot!(run(&liar(), &["summary", "RUN"]));
+}
+
+#[test]
+fn validate_shows_reads_and_witnesses() {
+    insta::assert_snapshot!(run(&liar(), &["validate", "RUN", "--worst", "20"]));
+    insta::assert_snapshot!(run(&honest(), &["validate", "RUN"]));
+}
+
+#[test]
+fn another_sla_changes_the_ruling_and_not_the_run() {
+    let fixture = honest();
+    let text = run(&fixture, &["summary", "RUN", "--json"]);
+    assert!(text.ends_with("exit code 0\n"), "{text}");
+    let before = tree(fixture.run.root());
+    let text = run(&fixture, &["summary", "RUN", "--sla", "99% < 1us", "--json"]);
+    assert!(text.ends_with("exit code 1\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!((&json["selected"], &json["verdicts"][0]["ruling"]), (&1.into(), &"fail".into()));
+    assert_eq!(tree(fixture.run.root()), before);
+}
+
+#[test]
+fn validate_as_json() {
+    let text = run(&liar(), &["validate", "RUN", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!((&json["reads"], json["worst"].as_array().unwrap().len()), (&6.into(), 5));
+    assert_eq!(json["worst"][0]["item"], "pending_count");
+}
+
+#[test]
+fn wrong_usage_and_input_have_exit_code_2() {
+    let fixture = honest();
+    for (arguments, expect) in [
+        (&["summary", "/no/such/run"][..], "is this a run folder?"),
+        (&["summary", "RUN", "--sla", "fast"], "write it like"),
+        (&["summary", "RUN", "--experiment", "9"], "there is no experiment 9; it has 1"),
+        (&["validate", "RUN", "--experiment", "9"], "there is no experiment 9; it has 1"),
+        (&["sql", "RUN", "SELEC 1"], "error: SQL: "),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ] {
+        let text = run(&fixture, arguments);
+        assert!(text.contains("error: ") && text.contains(expect) && text.ends_with("exit code 2\n"), "{text}");
+    }
+    // A garbage log: one line that names it.
+    std::fs::write(fixture.log(0), "this is no log at all").unwrap();
+    let fresh = fixture.run.sealed_operations(1, 0);
+    std::fs::remove_file(fresh).unwrap();
+    let text = run(&fixture, &["summary", "RUN"]);
+    assert!(text.contains("fragment-0.arrows: byte 0") && text.ends_with("exit code 2\n"), "{text}");
+}
+
+/// Every file with its content.
+fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+        } else {
+            found.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sql(fixture: &Fixture, statement: &str, format: &str) -> String {
+    run(fixture, &["sql", "RUN", statement, "--format", format])
+}
+
+#[test]
+fn sql_prints_tables_csv_and_json() {
+    let fixture = liar();
+    let statement = "SELECT session, action, outcome, error, observed, unpredictable FROM operations ORDER BY session";
+    insta::assert_snapshot!(sql(&fixture, statement, "table"));
+    insta::assert_snapshot!(sql(&fixture, statement, "csv"));
+    insta::assert_snapshot!(sql(&fixture, statement, "json"));
+    let types = "SELECT 1.50::DECIMAL(5,2) AS d, sum(session) AS h, DATE '2026-01-02' AS y, {'a': [1, NULL]} AS s, \
+                 'say \"a, b\"' AS t, INTERVAL 3 DAY AS i FROM operations";
+    insta::assert_snapshot!(sql(&fixture, types, "table"));
+    insta::assert_snapshot!(sql(&fixture, types, "csv"));
+    insta::assert_snapshot!(sql(&fixture, types, "json"));
+}
+
+#[test]
+fn sql_views_have_documented_columns() {
+    let fixture = liar();
+    for view in ["operations", "sessions", "experiments", "unpredictable"] {
+        let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
+        insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));
+    }
+    insta::assert_snapshot!(sql(&fixture, "SELECT * EXCLUDE (trace) FROM experiments", "json"));
+    insta::assert_snapshot!(sql(&fixture, "SELECT * FROM sessions WHERE any_unknown", "json"));
+}
+
+/// An experiment without a violation, and a run without an experiment, have the same columns.
+#[test]
+fn empty_tables_have_the_same_columns() {
+    let describe = "SELECT column_name, column_type FROM (DESCRIBE operations) \
+                    UNION ALL SELECT column_name, column_type FROM (DESCRIBE unpredictable)";
+    let full = sql(&liar(), describe, "csv");
+    let fixture = honest();
+    assert_eq!(sql(&fixture, describe, "csv"), full);
+    assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM unpredictable", "csv"), "n\r\n0\r\nexit code 0\n");
+    std::fs::remove_dir_all(fixture.run.root().join("experiments")).unwrap();
+    assert_eq!(sql(&fixture, describe, "csv"), full);
+    assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM experiments", "csv"), "n\r\n0\r\nexit code 0\n");
+}
+
+#[test]
+fn sql_that_does_more_than_read_is_refused() {
+    let fixture = honest();
+    sql(&fixture, "SELECT 1", "csv");
+    let inside = fixture.run.root().join("operations/stolen.csv").display().to_string();
+    let before = tree(fixture.folder.path());
+    for statement in [
+        format!("COPY (SELECT 1) TO '{inside}'"),
+        format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{inside}'"),
+        format!("SELECT 1; COPY (SELECT 1) TO '{inside}'"),
+        format!("ATTACH '{inside}' AS other"),
+        format!("EXPORT DATABASE '{inside}'"),
+        "CREATE TABLE t (a INT)".into(),
+        "INSERT INTO experiments (experiment) VALUES (9)".into(),
+        "UPDATE experiments SET threads = 9".into(),
+        "DELETE FROM experiments".into(),
+        "DROP VIEW operations".into(),
+        "SET enable_external_access = true".into(),
+        "PRAGMA enable_profiling".into(),
+        "INSTALL httpfs".into(),
+        "LOAD httpfs".into(),
+        "CALL enable_logging()".into(),
+        format!("SELECT * FROM enable_logging('QueryLog', storage := 'file', storage_path := '{inside}')"),
+        format!("SELECT * FROM query('COPY (SELECT 1) TO ''{inside}''')"),
+        "SELECT * FROM read_text('/etc/passwd')".into(),
+        "SELECT * FROM '/etc/passwd'".into(),
+        "SELECT * FROM glob('/etc/*')".into(),
+        "SELECT (SELECT count(*) FROM checkpoint())".into(),
+        "".into(),
+        "SELECT 1; SELECT 2".into(),
+    ] {
+        let text = sql(&fixture, &statement, "csv");
+        assert!(text.starts_with("error: ") && text.ends_with("exit code 2\n"), "{statement}: {text}");
+    }
+    assert_eq!(tree(fixture.folder.path()), before);
+}
+
+#[test]
+fn sql_that_reads_is_run() {
+    let fixture = honest();
+    for statement in [
+        "WITH o AS (SELECT * FROM operations) SELECT count(*) FROM o;",
+        "DESCRIBE operations",
+        "SUMMARIZE experiments",
+        "SHOW TABLES",
+        "FROM experiments",
+        " explain  select 1",
+        "EXPLAIN ANALYZE SELECT count(*) FROM operations",
+        "VALUES (1)",
+        "SELECT unnest(observed) FROM operations, range(3) LIMIT 1",
+        "-- a comment\nSELECT 1 /* and ; more */",
+    ] {
+        let text = sql(&fixture, statement, "table");
+        assert!(text.ends_with("exit code 0\n"), "{statement}: {text}");
+    }
+}

@@ -1,0 +1,68 @@
+//! The program: parse, resolve, do, report.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use schemas::verdict::Ruling;
+
+use crate::args::{Command, CommandLine, RateArgs, RunArgs};
+use crate::failure::Failure;
+use crate::resolve::{self, Surroundings};
+use crate::{rate, single};
+
+/// Runs the program with its arguments, the first of which is its name.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let command = args.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let line = match CommandLine::try_parse_from(args) {
+        Ok(line) => line,
+        Err(error) => {
+            // A closed terminal cannot be told either.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    let around = Surroundings::current(command);
+    let result = match line.command {
+        Command::Rate(args) => rate_store(&args, &around),
+        Command::Run(args) => run_once(&args, &around),
+        Command::Trace(tool) => return tracegen::cli::main(named("tracegen", tool.arguments)),
+        Command::Replay(tool) | Command::Replayer(tool) => {
+            return replayer::cli::main(named("replayer", tool.arguments));
+        }
+        Command::Analyze(tool) => return analyzer::cli::main(named("analyzer", tool.arguments)),
+    };
+    result.unwrap_or_else(|failure| {
+        eprintln!("error: {failure}");
+        failure.exit_code()
+    })
+}
+
+/// The arguments of a tool that is called as `name`.
+fn named(name: &str, arguments: Vec<OsString>) -> impl Iterator<Item = OsString> {
+    std::iter::once(OsString::from(name)).chain(arguments)
+}
+
+fn rate_store(args: &RateArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
+    let document = rate::rate(resolve::rating(args, around)?)?;
+    if args.workload.json {
+        print_json(&document)?;
+    }
+    let is_rated = document.soar.value > 0.0 && document.socialites.value > 0.0;
+    Ok(if is_rated { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn run_once(args: &RunArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
+    let verdict = single::run(resolve::single(args, around)?)?;
+    if args.workload.json {
+        print_json(&verdict)?;
+    }
+    Ok(if verdict.ruling == Ruling::Pass { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::tool)?;
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{text}").map_err(|e| Failure::tool(format!("stdout: {e}")))
+}

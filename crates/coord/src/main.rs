@@ -1,0 +1,7 @@
+//! The `coord` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    coord::cli::main(std::env::args_os())
+}

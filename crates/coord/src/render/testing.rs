@@ -1,0 +1,59 @@
+//! Experiments with made-up figures.
+
+use std::collections::BTreeMap;
+
+use schemas::plan::Limit;
+use schemas::run::{EndReason, ReplayReport};
+use schemas::sla::Sla;
+use schemas::social::Action;
+use schemas::verdict::{ActionFigures, Figures, Ruling, Verdict};
+
+use crate::campaign::{Purpose, Trial};
+
+/// An experiment with this throughput and ruling.
+pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Ruling, purpose: Purpose) -> Trial {
+    let overall = ActionFigures {
+        ok: 1_234_567,
+        failed: 3,
+        within_beta: 1_234_000,
+        mean_ns: 812_345.6,
+        p50_ns: 700_000,
+        p95_ns: 2_345_678,
+        p99_ns: 12_345_678,
+        max_ns: 1_234_567_890,
+        ..ActionFigures::default()
+    };
+    let figures = Figures {
+        elapsed_ns: 10_000_000_000,
+        sessions: 1_234_570,
+        overall,
+        by_action: BTreeMap::from([(Action::ALL[0], overall), (Action::ALL[1], ActionFigures::default())]),
+        throughput_per_s,
+        sessions_per_s: throughput_per_s,
+        within_beta_percent: 99.9995,
+        reads: 1_000_000,
+        unpredictable_reads: 1,
+        unpredictable_percent: 0.0001,
+        missing: Vec::new(),
+    };
+    let report = ReplayReport {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        end: EndReason::Limit,
+        elapsed_ns: 10_000_000_000,
+        sessions: 1_234_570,
+        positions: Vec::new(),
+        ok: 1_234_567,
+        failed: 3,
+        unknown: 0,
+        skipped: 0,
+        worker_cpu_share: 0.5,
+        dispatch_lag_ns_p99: 1000,
+        log_stall_ns: 0,
+        trace_stall_ns: 0,
+        store_settings: BTreeMap::new(),
+    };
+    let reasons = if ruling == Ruling::Pass { Vec::new() } else { vec!["because".to_string()] };
+    let format_version = schemas::RUN_FORMAT_VERSION;
+    let verdict = Verdict { format_version, experiment, threads, sla: Sla::default(), ruling, reasons, figures };
+    Trial { purpose, limit: Limit::DurationS(10.0), report, verdict }
+}

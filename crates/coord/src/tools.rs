@@ -1,0 +1,36 @@
+//! The other tools, as this crate calls them.
+
+use std::path::Path;
+
+use schemas::manifest::Manifest;
+use schemas::run::RunFolder;
+use schemas::sla::Sla;
+use schemas::spec::Spec;
+use schemas::verdict::Verdict;
+use tracegen::{GenerateError, GenerateOptions};
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::live::Live;
+
+/// Generates a trace set, with its progress on the terminal.
+pub fn generate(spec: &Spec, folder: &Path, interrupt: &Interrupt) -> Result<Manifest, Failure> {
+    let live = Live::new();
+    let progress = |sessions: u64| live.generating(sessions, spec.sessions);
+    let options = GenerateOptions {
+        progress: Some(&progress),
+        interrupted: Some(interrupt.flag()),
+        ..GenerateOptions::default()
+    };
+    tracegen::generate(spec, folder, &options).map_err(|error| match error {
+        GenerateError::Interrupted => Failure::Interrupted { run: None },
+        GenerateError::File(_) | GenerateError::Table(_) => Failure::tool(error),
+        _ => Failure::usage(error),
+    })
+}
+
+/// Seals an experiment and rules on it.
+pub fn analyze(run: &RunFolder, experiment: u32, sla: &Sla) -> Result<Verdict, Failure> {
+    analyzer::analyze(run, experiment, Some(sla))
+        .map_err(|error| Failure::tool(format!("experiment {experiment} cannot be analyzed: {error}")))
+}

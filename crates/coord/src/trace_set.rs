@@ -1,0 +1,137 @@
+//! The trace set of a run: the one given, one generated before, or a new one;
+//! and a longer one when it runs out.
+
+use std::path::{Path, PathBuf};
+
+use schemas::manifest::{Manifest, TraceSetError};
+use schemas::spec::Spec;
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::render::{Voice, thousands};
+use crate::resolve::Source;
+use crate::tools;
+
+/// A trace set with its manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceSet {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
+}
+
+impl TraceSet {
+    /// The trace set of a run. One that was generated before is used again when
+    /// it is of the same workload, whole, and long enough.
+    pub fn obtain(source: &Source, traces: &Path, voice: Voice, interrupt: &Interrupt) -> Result<TraceSet, Failure> {
+        match source {
+            Source::Given { folder, manifest } => {
+                Ok(TraceSet { folder: folder.clone(), manifest: (**manifest).clone() })
+            }
+            Source::Spec(spec) => {
+                let folder = place(traces, spec);
+                match Manifest::read(&folder) {
+                    Ok(manifest) if fits(&manifest, spec) => Ok(TraceSet { folder, manifest }),
+                    _ => generate(spec, folder, voice, interrupt),
+                }
+            }
+        }
+    }
+
+    /// A longer trace set of the same workload, which begins with this one. It
+    /// goes to the runs' own folder of traces: a given set stays as it is.
+    pub fn extended(
+        &self,
+        sessions: u64,
+        traces: &Path,
+        voice: Voice,
+        interrupt: &Interrupt,
+    ) -> Result<TraceSet, Failure> {
+        let longer = Spec { sessions, ..self.manifest.spec.clone() };
+        TraceSet::obtain(&Source::Spec(Box::new(longer)), traces, voice, interrupt)
+    }
+}
+
+fn generate(spec: &Spec, folder: PathBuf, voice: Voice, interrupt: &Interrupt) -> Result<TraceSet, Failure> {
+    let sessions = thousands(spec.sessions);
+    voice.say(&format!("generating {}: {sessions} sessions of {}", folder.display(), spec.name));
+    let manifest = tools::generate(spec, &folder, interrupt)?;
+    Ok(TraceSet { folder, manifest })
+}
+
+/// Whether a trace set can stand for one of the spec.
+fn fits(manifest: &Manifest, spec: &Spec) -> bool {
+    manifest.workload_id == spec.workload_id() && manifest.sessions() >= spec.sessions
+}
+
+/// Where the trace set of a spec is kept: `NAME.trace`, or beside it under the
+/// workload's id when another workload has that name.
+fn place(traces: &Path, spec: &Spec) -> PathBuf {
+    let plain = traces.join(format!("{}.trace", spec.name));
+    let id = spec.workload_id();
+    let taken = match Manifest::read(&plain) {
+        Ok(manifest) => manifest.workload_id != id,
+        Err(TraceSetError::Version { .. }) => true,
+        // Missing or damaged: made anew in its place.
+        Err(_) => false,
+    };
+    if taken { traces.join(format!("{}-{}.trace", spec.name, &id[..8])) } else { plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use schemas::manifest::FILE_NAME;
+
+    use super::*;
+
+    fn spec() -> Spec {
+        Spec::parse("name = \"t\"\nsessions = 10\n[data]\nmembers = 9\n[mix]\nview_profile = 1\n", "t").unwrap()
+    }
+
+    fn manifest(spec: &Spec) -> Manifest {
+        Manifest {
+            format_version: schemas::TRACE_FORMAT_VERSION,
+            generator_version: String::new(),
+            workload_id: spec.workload_id(),
+            trace_id: "id".into(),
+            spec: spec.clone(),
+            fragments: vec![schemas::manifest::FragmentCounts {
+                fragment: 0,
+                weight: 1.0,
+                members: 9,
+                sessions: spec.sessions,
+                operations: spec.sessions,
+            }],
+            requested_mix: BTreeMap::new(),
+            achieved_mix: BTreeMap::new(),
+            redrawn: BTreeMap::new(),
+            files: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_a_long_enough_set_of_the_same_workload_fits() {
+        let spec = spec();
+        assert!(fits(&manifest(&spec), &spec));
+        assert!(fits(&manifest(&Spec { sessions: 11, ..spec.clone() }), &spec));
+        assert!(!fits(&manifest(&Spec { sessions: 9, ..spec.clone() }), &spec));
+        assert!(!fits(&manifest(&Spec { seed: 9, ..spec.clone() }), &spec));
+    }
+
+    #[test]
+    fn another_workload_of_the_same_name_keeps_its_place() {
+        let traces = tempfile::tempdir().unwrap();
+        let spec = spec();
+        let plain = traces.path().join("t.trace");
+        assert_eq!(place(traces.path(), &spec), plain);
+        let write = |spec: &Spec| schemas::files::write_json(&plain.join(FILE_NAME), &manifest(spec)).unwrap();
+        write(&spec);
+        assert_eq!(place(traces.path(), &spec), plain);
+        write(&Spec { seed: 9, ..spec.clone() });
+        let other = place(traces.path(), &spec);
+        assert_eq!(other, traces.path().join(format!("t-{}.trace", &spec.workload_id()[..8])));
+    }
+}

@@ -1,0 +1,151 @@
+//! Replays that do not end as planned: killed, interrupted, out of disk.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::Workplace;
+
+const REPLAY: [&str; 11] = [
+    "replay",
+    "run",
+    "--trace",
+    "long.trace",
+    "--store",
+    "memory:?latency_us=1000",
+    "--threads",
+    "16",
+    "--duration",
+    "60s",
+    "--output=r",
+];
+
+fn workplace() -> Workplace {
+    let place = Workplace::new();
+    place.run(&["trace", "gen", "busy.toml", "-o", "long.trace", "--sessions", "1200000"]).succeeds();
+    place
+}
+
+/// Waits for a condition that must come true; a minute is for very slow machines.
+fn until(what: &str, child: &mut Child, mut condition: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        let ended = child.try_wait().expect("a child");
+        assert!(ended.is_none(), "the program ended before {what}: {ended:?}");
+        assert!(Instant::now() < patience, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |m| m.len())
+}
+
+#[test]
+fn a_killed_replayer_loses_its_last_batch_and_no_more() {
+    let place = workplace();
+    let mut child = place.command(&REPLAY).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child");
+    let log = place.path("r/experiments/0001-T16/log/fragment-0.arrows");
+    until("three batches", &mut child, || bytes(&log) > 100_000);
+    child.kill().expect("it can be killed");
+    child.wait().expect("it is dead");
+    let summary = place.run(&["analyze", "summary", "r", "--json"]);
+    let text = summary.stdout();
+    assert!(text.contains("without its closing mark"), "{text}\n{}", summary.stderr());
+    assert!(text.contains("\"void\""), "{text}");
+    // All that was flushed is there, and nothing that the log does not know of
+    // makes the truthful store a liar.
+    let sql = "SELECT count(*) AS n, count(*) FILTER (unpredictable) AS u FROM operations";
+    let rows = place.run(&["analyze", "sql", "r", sql, "--format", "csv"]).succeeds();
+    let (n, u) = rows.lines().last().and_then(|l| l.split_once(',')).expect("two numbers");
+    assert!(n.parse::<u64>().expect("a count") > 1000, "{rows}");
+    assert_eq!(u, "0", "{rows}");
+}
+
+#[test]
+fn ctrl_c_closes_the_log_and_says_so() {
+    let place = workplace();
+    let mut child = place.command(&REPLAY).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    let log = place.path("r/experiments/0001-T16/log/fragment-0.arrows");
+    until("a batch", &mut child, || bytes(&log) > 20_000);
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let output = child.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("interrupted") && error.contains("r/experiments/0001-T16"), "{error}");
+    let run = std::fs::read_to_string(place.path("r/run.json")).expect("run.json");
+    assert!(run.contains("\"interrupted\""), "{run}");
+    let summary = place.run(&["analyze", "summary", "r", "--json"]).stdout();
+    assert!(summary.contains("interrupted") && !summary.contains("without its closing mark"), "{summary}");
+}
+
+#[test]
+fn an_interrupted_rating_keeps_what_it_has() {
+    let place = Workplace::new();
+    let arguments = [
+        "rate",
+        "busy.toml",
+        "--store",
+        "memory:?latency_us=1000",
+        "--name",
+        "r",
+        "--sessions",
+        "400000",
+        "--search-s",
+        "2",
+    ];
+    let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    let log = place.path("runs/r/experiments/0002-T2/log/fragment-0.arrows");
+    until("the second experiment", &mut child, || bytes(&log) > 2_000);
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let output = child.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("interrupted") && error.contains("runs/r"), "{error}");
+    let run = std::fs::read_to_string(place.path("runs/r/run.json")).expect("run.json");
+    assert!(run.contains("\"interrupted\""), "{run}");
+    place.run(&["analyze", "sql", "runs/r", "SELECT count(*) FROM operations"]).succeeds();
+}
+
+/// A file that may not grow is what a full disk looks like to a program.
+#[test]
+fn a_full_disk_is_named_and_leaves_what_was_there() {
+    let place = workplace();
+    let limited = |arguments: &[&str], bytes: u64| {
+        let mut command = place.command(arguments);
+        // SAFETY: only async-signal-safe calls between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
+        command.output().expect("the program starts")
+    };
+    let before = place.contents();
+    let output = limited(&["trace", "gen", "busy.toml", "-o", "long.trace", "--sessions", "1300000"], 200_000);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.starts_with("error: ") && error.contains("part-00000.parquet"), "{error}");
+    assert!(place.contents() == before, "the old trace set was touched, or something was left over");
+
+    let output = limited(&REPLAY, 300_000);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("fragment-") && error.contains(".arrows"), "{error}");
+    let run = std::fs::read_to_string(place.path("r/run.json")).expect("run.json");
+    assert!(run.contains("\"failed\""), "{run}");
+
+    let output = limited(&["replay", "load", "--trace", "long.trace", "--store", "sqlite:s.db"], 20_000);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("sqlite:s.db"), "{error}");
+    assert!(!place.path("s.db").exists() && !place.path("s.db.loading").exists(), "half a store was left");
+}

@@ -1,0 +1,12 @@
+//! Tests of the whole pipeline, from spec to rating.
+//!
+//! What a user types goes through the real program; where hundreds of runs are
+//! needed, the tools are called as libraries.
+
+mod bad_input;
+mod digests;
+mod interrupted;
+mod lies;
+mod rating;
+mod support;
+mod whole;

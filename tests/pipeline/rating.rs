@@ -1,0 +1,131 @@
+//! The README's first command, on a smaller workload.
+
+use crate::support::Workplace;
+
+#[test]
+fn rating_sqlite_fills_a_run_folder() {
+    let place = Workplace::new();
+    let arguments = [
+        "rate",
+        "busy.toml",
+        "--name",
+        "small",
+        "--sla",
+        "95% < 100ms, 0.1% unpredictable, 1s",
+        "--search-s",
+        "0.3",
+        "--max-threads",
+        "8",
+        "--sessions",
+        "60000",
+        "--set",
+        "data.members=400",
+    ];
+    let ran = place.run(&arguments);
+    let text = ran.succeeds();
+    assert!(text.contains("SoAR") && text.contains("Socialites"), "{text}");
+    assert!(text.contains("analyze sql runs/small") && text.contains("analyze summary runs/small"), "{text}");
+
+    let read = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(place.path("runs/small").join(name)).expect(name);
+        serde_json::from_str(&text).expect(name)
+    };
+    let run = read("run.json");
+    assert_eq!(run["state"], "complete", "{run}");
+    assert_eq!(run["store_settings"]["journal_mode"], "wal", "{run}");
+    let rating = read("rating.json");
+    assert!(rating["soar"]["value"].as_f64() > Some(0.0), "{rating}");
+    assert!(rating["socialites"]["value"].as_f64() > Some(0.0), "{rating}");
+    let experiments = rating["experiments"].as_array().expect("experiments");
+    assert!(experiments.iter().filter(|e| e["is_final"] == true).count() >= 1, "{rating}");
+    for experiment in experiments {
+        let (number, threads) =
+            (experiment["experiment"].as_u64().expect("a number"), experiment["threads"].as_u64().expect("T"));
+        let folder = place.path(&format!("runs/small/experiments/{number:04}-T{threads}"));
+        for file in ["plan.json", "replay.json", "verdict.json", "log/fragment-0.arrows", "log/fragment-1.arrows"] {
+            assert!(folder.join(file).exists(), "{}", folder.join(file).display());
+        }
+        assert!(place.path(&format!("runs/small/operations/experiment={number}/fragment=1/part-0.parquet")).exists());
+    }
+    // The commands that it recommends work as printed.
+    place.run(&["analyze", "summary", "runs/small"]).succeeds();
+    let count = "SELECT count(DISTINCT experiment) AS n FROM operations";
+    let rows = place.run(&["analyze", "sql", "runs/small", count, "--format", "csv"]).succeeds();
+    assert_eq!(rows.trim(), format!("n\n{}", experiments.len()));
+    // A second rating takes the trace set as it is.
+    let again = place.run(&[
+        "run",
+        "busy.toml",
+        "--name",
+        "again",
+        "--threads",
+        "2",
+        "--duration",
+        "500ms",
+        "--sessions",
+        "60000",
+    ]);
+    drop(again);
+}
+
+#[test]
+fn a_store_that_lies_misses_the_sla() {
+    let place = Workplace::new();
+    let arguments = [
+        "rate",
+        "busy.toml",
+        "--store",
+        "memory:?latency_us=1000&stale=0.2",
+        "--name",
+        "liar",
+        "--sla",
+        "95% < 100ms, 0.1% unpredictable, 1s",
+        "--search-s",
+        "0.3",
+        "--max-threads",
+        "4",
+        "--sessions",
+        "60000",
+    ];
+    let ran = place.run(&arguments);
+    let text = ran.exits(1);
+    assert!(text.contains("unpredictable"), "{text}");
+    place.run(&["analyze", "validate", "runs/liar"]).exits(1);
+}
+
+#[test]
+fn a_store_beyond_the_upper_limit_is_rated_at_least() {
+    let place = Workplace::new();
+    let arguments = [
+        "rate",
+        "busy.toml",
+        "--store",
+        "memory:?latency_us=2000",
+        "--name",
+        "fast",
+        "--sla",
+        "95% < 100ms, 0.1% unpredictable, 1s",
+        "--search-s",
+        "0.3",
+        "--max-threads",
+        "4",
+        "--sessions",
+        "60000",
+        "--json",
+    ];
+    let text = place.run(&arguments).succeeds();
+    let rating: serde_json::Value = serde_json::from_str(&text).expect("one JSON object");
+    assert_eq!(rating["socialites"]["value"], 4.0, "{rating}");
+    assert_eq!(rating["socialites"]["at_least"], true, "{rating}");
+}
+
+/// A trace that is too short for the store is extended: the longer one starts
+/// with the shorter one, so that nothing measured before loses its meaning.
+#[test]
+fn a_short_trace_is_extended() {
+    let place = Workplace::new();
+    let arguments =
+        ["run", "busy.toml", "--store", "memory:?latency_us=1000", "--name", "x", "--threads", "8", "--duration", "2s"];
+    let ran = place.run(&arguments);
+    ran.succeeds();
+}

@@ -1,0 +1,136 @@
+//! What the tests share: a folder to work in, the program, small workloads.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A spec in which every action occurs and every relation is written often.
+pub const BUSY_SPEC: &str = r#"
+name = "busy"
+seed = 7
+sessions = 3000
+fragments = 2
+[data]
+members = 120
+friends_per_member = 6
+pending_per_member = 4
+resources_per_member = 2
+comments_per_resource = 2
+attribute_bytes = 40
+image_bytes = 64
+thumbnail_bytes = 16
+[access]
+own_profile_share = 0.3
+dependency_window = 64
+[mix]
+view_profile = 25
+list_friends = 10
+view_friend_requests = 10
+invite_friend = 12
+accept_friend_request = 8
+reject_friend_request = 4
+thaw_friendship = 7
+view_top_k_resources = 4
+view_comments = 10
+post_comment = 6
+delete_comment = 4
+"#;
+
+/// A temporary folder with a spec in it, in which the program runs.
+pub struct Workplace {
+    folder: tempfile::TempDir,
+}
+
+impl Workplace {
+    /// A folder that holds `busy.toml`.
+    pub fn new() -> Workplace {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("busy.toml"), BUSY_SPEC).expect("the spec is written");
+        Workplace { folder }
+    }
+
+    /// A folder that holds the busy trace set too.
+    pub fn with_trace() -> Workplace {
+        let place = Workplace::new();
+        place.run(&["trace", "gen", "busy.toml", "-o", "busy.trace"]).succeeds();
+        place
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The program with arguments, about to run in the folder.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_encore-e2e"));
+        command.args(arguments).current_dir(self.folder.path()).env_remove("ENCORE_HOME");
+        command
+    }
+
+    /// Runs the program.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        let output = self.command(arguments).output().expect("the program starts");
+        Ran { said: arguments.join(" "), output }
+    }
+
+    /// Every file below the folder with its content, to see that nothing changed.
+    pub fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut found = Vec::new();
+        collect(self.folder.path(), &mut found);
+        found.sort();
+        found
+    }
+}
+
+fn collect(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else {
+            let content = std::fs::read(&path).expect("a readable file");
+            found.push((path, content));
+        }
+    }
+}
+
+/// What a call of the program did.
+pub struct Ran {
+    said: String,
+    output: Output,
+}
+
+impl Ran {
+    /// Standard output.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    /// Standard error.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// The exit code must be this one; gives standard output.
+    pub fn exits(&self, code: i32) -> String {
+        let found = self.output.status.code();
+        assert_eq!(found, Some(code), "{}\n{}\n{}", self.said, self.stdout(), self.stderr());
+        self.stdout()
+    }
+
+    /// The exit code must be 0; gives standard output.
+    pub fn succeeds(&self) -> String {
+        self.exits(0)
+    }
+
+    /// One clear error with all of these words, and this exit code.
+    pub fn fails(&self, code: i32, words: &[&str]) {
+        self.exits(code);
+        let error = self.stderr();
+        assert!(error.starts_with("error: "), "{}: {error:?}", self.said);
+        for word in words {
+            assert!(error.contains(word), "{}: {error:?} lacks {word:?}", self.said);
+        }
+        assert!(!error.contains("panicked"), "{}: {error}", self.said);
+    }
+}
