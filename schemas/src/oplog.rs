@@ -566,7 +566,7 @@ mod tests {
                 buffer.push(
                     row(batch * 10 + i, outcome),
                     &[i as i64; 3][..i as usize % 4],
-                    (i % 4 != 0).then_some(&error),
+                    (i % 4 > 0).then_some(&error),
                 );
             }
             writer.write(&buffer.into_batch()).unwrap();
@@ -590,7 +590,7 @@ mod tests {
                 assert_eq!(columns.row(i), row(session, Outcome::ALL[session as usize % 10 % 4]));
                 assert_eq!(columns.observed(i).len(), session as usize % 10 % 4);
                 let error = format!("error {}", session / 10);
-                assert_eq!(columns.error(i), (session % 10 % 4 != 0).then_some(error.as_str()));
+                assert_eq!(columns.error(i), (!(session % 10).is_multiple_of(4)).then_some(error.as_str()));
             }
             rows += columns.len();
         }

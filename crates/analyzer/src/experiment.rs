@@ -18,6 +18,7 @@ use crate::error::AnalyzeError;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::ruling::rule;
+use crate::seal::Sealed;
 
 /// What an analysis leaves in the run folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +70,14 @@ pub fn analyze_with(
             progress,
         })
         .collect();
-    let summary = analyze_fragments(&inputs, sla.beta_ns)?;
+    let (summary, sealed) = analyze_fragments(&inputs, sla.beta_ns)?;
     let figures = summary.figures(report.as_ref().map(|r| r.elapsed_ns));
     let (ruling, reasons) = rule(&figures, report.as_ref(), &sla);
     let threads = plan.threads;
     let verdict = Verdict { format_version: RUN_FORMAT_VERSION, experiment, threads, sla, ruling, reasons, figures };
+    // Nothing gets its name before everything is there: a log that turns out to be
+    // damaged leaves the run as it was.
+    sealed.into_iter().try_for_each(Sealed::place).map_err(AnalyzeError::Write)?;
     if keep == Keep::All {
         let path = folder.verdict();
         files::write_json(&path, &verdict).map_err(|e| AnalyzeError::Write(TableError::new(&path, e.source)))?;
@@ -133,9 +137,9 @@ fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, Analyz
 
 /// Analyzes the fragments on as many threads as there are processors. The
 /// summaries are merged in the order of the fragments.
-fn analyze_fragments(inputs: &[FragmentInput<'_>], beta_ns: u64) -> Result<Summary, AnalyzeError> {
+fn analyze_fragments(inputs: &[FragmentInput<'_>], beta_ns: u64) -> Result<(Summary, Vec<Sealed>), AnalyzeError> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<Summary, AnalyzeError>>>> = inputs.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<Result<_, AnalyzeError>>>> = inputs.iter().map(|_| Mutex::new(None)).collect();
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(inputs.len());
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -151,9 +155,12 @@ fn analyze_fragments(inputs: &[FragmentInput<'_>], beta_ns: u64) -> Result<Summa
         }
     });
     let mut merged = Summary::new(beta_ns);
+    let mut all_sealed = Vec::new();
     for result in results {
         let result = result.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        merged.merge(&result.unwrap_or_else(|| unreachable!("the scope ends when every fragment is done"))?);
+        let (summary, sealed) = result.unwrap_or_else(|| unreachable!("the scope ends when every fragment is done"))?;
+        merged.merge(&summary);
+        all_sealed.extend(sealed);
     }
-    Ok(merged)
+    Ok((merged, all_sealed))
 }

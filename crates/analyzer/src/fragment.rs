@@ -14,7 +14,7 @@ use crate::initial::Initial;
 use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
-use crate::seal::Sealer;
+use crate::seal::{Sealed, Sealer};
 use crate::validate::{FOREVER, Interval, State, UnknownId, Validator};
 
 /// Rows of the trace that are read at a time.
@@ -35,8 +35,8 @@ pub(crate) struct FragmentInput<'a> {
 }
 
 impl FragmentInput<'_> {
-    /// Analyzes the fragment.
-    pub(crate) fn analyze(&self) -> Result<Summary, AnalyzeError> {
+    /// Analyzes the fragment: its summary, and its sealed tables where they are wanted.
+    pub(crate) fn analyze(&self) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
         let survey = Survey::read(&self.log)?;
         self.check_header(&survey)?;
         let mut summary = Summary::new(self.beta_ns);
@@ -53,8 +53,7 @@ impl FragmentInput<'_> {
         let stream =
             Stream { log: &self.log, held: HeldBatches::default(), validator: Validator::new(state), summary, sealer };
         let ring = TraceRing::new(self.reader(), self.plan.first_session);
-        let summary = stream.run(&survey, ring, self.progress)?;
-        Ok(summary)
+        stream.run(&survey, ring, self.progress)
     }
 
     fn reader(&self) -> OperationsReader {
@@ -158,7 +157,7 @@ impl Stream<'_> {
         survey: &Survey,
         mut ring: TraceRing,
         progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Summary, AnalyzeError> {
+    ) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
         let mut reorder = Reorder::default();
         let mut row_number = 0;
         for (batch, later_start) in LogReader::open(self.log)?.zip(&survey.later_start) {
@@ -181,10 +180,8 @@ impl Stream<'_> {
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
             self.check_gaps(&mut ring, last)?;
         }
-        if let Some(sealer) = self.sealer {
-            sealer.finish().map_err(AnalyzeError::Write)?;
-        }
-        Ok(self.summary)
+        let sealed = self.sealer.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?;
+        Ok((self.summary, sealed))
     }
 
     fn enter(&mut self, row: &Row) -> Result<(), AnalyzeError> {

@@ -1,4 +1,5 @@
-//! Writes the sealed tables of a fragment as Parquet: to a temporary name, renamed at the end.
+//! Writes the sealed tables of a fragment as Parquet, under temporary names until
+//! the whole experiment has been analyzed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::validate::Violation;
 const ROW_GROUP_ROWS: usize = 256 * 1024;
 const BATCH_ROWS: usize = 16 * 1024;
 
-/// A Parquet file that gets its name when it is complete.
+/// A Parquet file on its way, under a temporary name.
 struct Table {
     path: PathBuf,
     writer: ArrowWriter<NamedTempFile>,
@@ -44,10 +45,24 @@ impl Table {
         self.writer.write(batch).map_err(|e| TableError::new(&self.path, e))
     }
 
-    fn finish(self) -> Result<(), TableError> {
+    /// Writes the rest; the file keeps its temporary name.
+    fn close(self) -> Result<ClosedTable, TableError> {
         let Table { path, writer } = self;
+        let file = writer.into_inner().map_err(|e| TableError::new(&path, e))?;
+        Ok(ClosedTable { path, file })
+    }
+}
+
+/// A complete Parquet file that has not got its name yet; gone when dropped.
+struct ClosedTable {
+    path: PathBuf,
+    file: NamedTempFile,
+}
+
+impl ClosedTable {
+    fn place(self) -> Result<(), TableError> {
+        let ClosedTable { path, file } = self;
         let wrong = |e: &dyn std::fmt::Display| TableError::new(&path, e);
-        let file = writer.into_inner().map_err(|e| wrong(&e))?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -56,6 +71,20 @@ impl Table {
         }
         file.persist(&path).map_err(|e| wrong(&e))?;
         Ok(())
+    }
+}
+
+/// The sealed tables of a fragment, complete but without their names.
+pub(crate) struct Sealed {
+    operations: ClosedTable,
+    unpredictable: ClosedTable,
+}
+
+impl Sealed {
+    /// Gives both files their names, in place of earlier ones.
+    pub(crate) fn place(self) -> Result<(), TableError> {
+        self.operations.place()?;
+        self.unpredictable.place()
     }
 }
 
@@ -304,13 +333,12 @@ impl Sealer {
         self.unpredictable.write(&batch)
     }
 
-    /// Writes what is left and gives both files their names.
-    pub(crate) fn finish(mut self) -> Result<(), TableError> {
+    /// Writes what is left.
+    pub(crate) fn close(mut self) -> Result<Sealed, TableError> {
         if !self.rows.session.is_empty() {
             self.operations.write(&self.rows.take_batch())?;
         }
         self.write_violations()?;
-        self.operations.finish()?;
-        self.unpredictable.finish()
+        Ok(Sealed { operations: self.operations.close()?, unpredictable: self.unpredictable.close()? })
     }
 }

@@ -185,10 +185,10 @@ fn empty_tables_have_the_same_columns() {
     let full = sql(&liar(), describe, "csv");
     let fixture = honest();
     assert_eq!(sql(&fixture, describe, "csv"), full);
-    assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM unpredictable", "csv"), "n\r\n0\r\nexit code 0\n");
+    assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM unpredictable", "csv"), "n\n0\nexit code 0\n");
     std::fs::remove_dir_all(fixture.run.root().join("experiments")).unwrap();
     assert_eq!(sql(&fixture, describe, "csv"), full);
-    assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM experiments", "csv"), "n\r\n0\r\nexit code 0\n");
+    assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM experiments", "csv"), "n\n0\nexit code 0\n");
 }
 
 #[test]

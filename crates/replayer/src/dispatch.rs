@@ -107,6 +107,7 @@ pub struct Dispatcher {
     fragments: Vec<Fragment>,
     /// One entry for each socialite that a thread acts for, with the sessions
     /// that wait for her: hardly ever any, so an entry is one word.
+    #[expect(clippy::box_collection, reason = "one word for the many entries that nobody waits for")]
     busy: ById<Option<Box<VecDeque<Session>>>>,
     ready: VecDeque<Session>,
     aside: usize,
@@ -183,7 +184,7 @@ impl Dispatcher {
 
     /// The next session for a thread.
     #[inline]
-    pub fn next(&mut self) -> Next {
+    pub fn hand_out(&mut self) -> Next {
         if let Some(session) = self.ready.pop_front() {
             return Next::Session(session);
         }
@@ -337,7 +338,7 @@ mod tests {
     }
 
     fn take(dispatcher: &mut Dispatcher) -> Option<Session> {
-        match dispatcher.next() {
+        match dispatcher.hand_out() {
             Next::Session(session) => Some(session),
             _ => None,
         }
@@ -353,7 +354,7 @@ mod tests {
         dispatcher.finish(&first, true);
         assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
         assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
-        assert!(matches!(dispatcher.next(), Next::Finished));
+        assert!(matches!(dispatcher.hand_out(), Next::Finished));
     }
 
     #[test]
@@ -391,7 +392,7 @@ mod tests {
         let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 1, true);
         dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
         let stuck = take(&mut dispatcher).unwrap();
-        assert!(matches!(dispatcher.next(), Next::Blocked));
+        assert!(matches!(dispatcher.hand_out(), Next::Blocked));
         dispatcher.finish(&stuck, true);
         assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
     }

@@ -257,7 +257,7 @@ impl Shared {
             if now_ns >= self.deadline_ns || self.stop.load(Ordering::Relaxed) {
                 self.dispatcher.borrow_mut().close();
             }
-            let next = self.dispatcher.borrow_mut().next();
+            let next = self.dispatcher.borrow_mut().hand_out();
             match next {
                 Next::Session(session) => return Some(session),
                 Next::Finished => return None,

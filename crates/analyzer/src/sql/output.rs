@@ -56,7 +56,7 @@ fn csv(database: &Database, answer: &Answer) -> Result<String, AnalyzeError> {
     let mut out = String::new();
     let names: Vec<String> = answer.columns.iter().map(|name| csv_field(name)).collect();
     out.push_str(&names.join(","));
-    out.push_str("\r\n");
+    out.push('\n');
     for row in &answer.rows {
         for (index, value) in row.iter().enumerate() {
             if index > 0 {
@@ -66,7 +66,7 @@ fn csv(database: &Database, answer: &Answer) -> Result<String, AnalyzeError> {
                 out.push_str(&csv_field(&text(database, value)?));
             }
         }
-        out.push_str("\r\n");
+        out.push('\n');
     }
     Ok(out)
 }

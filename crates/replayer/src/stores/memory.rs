@@ -349,7 +349,7 @@ impl MemoryConnection {
             if unknown {
                 self.unknowns += 1;
             }
-            if unknown && self.unknowns % 2 == 0 {
+            if unknown && self.unknowns.is_multiple_of(2) {
                 return Err(OperationError::Unknown("the store was asked not to say (unknown=)".into()));
             }
             if let (Some(comment), true) = (operation.comment, operation.action == schemas::social::Action::PostComment)
