@@ -3,8 +3,8 @@
 //!
 //! It says no more than (session, step) about the operation: the trace knows
 //! the rest. It is written batch by batch while the experiment runs, so that a
-//! killed replayer loses at most its last batch; [`LogReader`] reads what is
-//! there and says what is missing.
+//! killed replayer loses its last few batches at the most; [`LogReader`] reads
+//! what is there and says what is missing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,6 +18,8 @@ use arrow::array::{
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Int8Type, Int16Type, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::Message;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use serde::{Deserialize, Serialize};
@@ -69,9 +71,9 @@ pub struct LogHeader {
     pub first_session: u64,
     /// Threads that worked on the fragment: no more sessions were ever in flight.
     pub threads: u32,
-    /// The most rows that a batch holds, so the most that a killed replayer
-    /// loses beside what was in flight.
-    pub batch_rows: u64,
+    /// The most rows of the fragment that were ever on their way to the file, so
+    /// the most that a killed replayer loses beside what was in flight.
+    pub unwritten_rows_max: u64,
     /// Wall-clock time of time 0, in nanoseconds since 1970, for information.
     pub started_unix_ns: i64,
 }
@@ -340,7 +342,8 @@ impl LogReader {
                 &"holds not even a whole schema: the replayer died as it started; there is nothing to analyze",
             ));
         }
-        let stream = StreamReader::try_new(BufReader::with_capacity(1 << 20, file.take(whole_bytes)), None)
+        let bytes = BufReader::with_capacity(1 << 20, file.take(whole_bytes));
+        let stream = guarded(|| StreamReader::try_new(bytes, None))
             .map_err(|e| wrong(&format!("is not an operation log: {e}")))?;
         let schema = stream.schema();
         let text =
@@ -375,9 +378,68 @@ impl Iterator for LogReader {
     type Item = Result<RecordBatch, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.stream.next()?;
-        Some(batch.map_err(|e| TableError::new(&self.path, e)))
+        let batch = guarded(|| self.stream.next().transpose());
+        batch.map_err(|e| TableError::new(&self.path, format!("is damaged: {e}"))).transpose()
     }
+}
+
+/// Arrow's reader trusts the numbers in a message's header and panics when they
+/// contradict each other. Most such files end in [`check_layout`]; for the rest a
+/// panic is an error like any other.
+fn guarded<X>(read: impl FnOnce() -> Result<X, ArrowError>) -> Result<X, String> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
+        Ok(result) => result.map_err(|e| e.to_string()),
+        Err(_) => Err("a message contradicts itself".to_string()),
+    }
+}
+
+/// Bytes of a value in each of the columns before `observed`.
+const WIDTHS: [i64; 11] = [8, 2, 4, 8, 8, 8, 8, 8, 2, 1, 2];
+
+/// Checks that the parts of a batch lie within its body and are as long as its
+/// rows need.
+fn check_layout(message: &Message<'_>) -> Result<(), String> {
+    let body_bytes = message.bodyLength();
+    let (batch, is_dictionary) = match (message.header_as_record_batch(), message.header_as_dictionary_batch()) {
+        (Some(batch), _) => (batch, false),
+        (_, Some(dictionary)) => (dictionary.data().ok_or("a dictionary without values")?, true),
+        _ => return Ok(()),
+    };
+    let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else {
+        return Err("a batch without columns".into());
+    };
+    if batch.compression().is_some() {
+        return Err("a compressed batch, which this format does not have".into());
+    }
+    let rows = batch.length();
+    let mut needs = Vec::new();
+    if is_dictionary {
+        needs.push((0, rows, 4 * (rows + 1)));
+    } else {
+        needs.extend(WIDTHS.iter().enumerate().map(|(i, width)| (i, rows, width.saturating_mul(rows))));
+        needs.push((11, rows, 4 * (rows + 1)));
+        let values = nodes.iter().nth(12).map_or(-1, |node| node.length());
+        needs.push((12, values, values.saturating_mul(8)));
+    }
+    let expected_buffers = if is_dictionary { 3 } else { 2 * needs.len() };
+    if !(0..=i32::MAX as i64).contains(&rows) || nodes.len() != needs.len() || buffers.len() != expected_buffers {
+        return Err("a batch whose columns are not the format's".into());
+    }
+    for buffer in buffers.iter() {
+        let end = buffer.offset().checked_add(buffer.length());
+        if buffer.offset() < 0 || buffer.length() < 0 || end.is_none_or(|end| end > body_bytes) {
+            return Err("a column that lies outside of its batch".into());
+        }
+    }
+    for (column, length, bytes) in needs {
+        let (node, valid, data) = (nodes.get(column), buffers.get(2 * column), buffers.get(2 * column + 1));
+        let no_bits = node.null_count() > 0 && valid.length() < (length + 7) / 8;
+        let is_short = length > 0 && data.length() < bytes;
+        if node.length() != length || length < 0 || !(0..=length).contains(&node.null_count()) || no_bits || is_short {
+            return Err(format!("column {column} is shorter than its {length} rows"));
+        }
+    }
+    Ok(())
 }
 
 /// Walks the messages of an IPC stream; the bytes up to the last whole message
@@ -416,6 +478,7 @@ fn walk_frames(file: &mut File, path: &Path) -> Result<(u64, LogEnd), TableError
         file.read_exact(&mut metadata).map_err(|e| wrong(at, &e))?;
         let message = arrow::ipc::root_as_message(&metadata).map_err(|e| wrong(at, &e))?;
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|e| wrong(at, &e))?;
+        check_layout(&message).map_err(|e| wrong(at, &e))?;
         let Some(next) = at.checked_add(8 + metadata_bytes).and_then(|n| n.checked_add(body_bytes)) else {
             return Err(wrong(at, &"a message longer than any file"));
         };
@@ -533,7 +596,7 @@ mod tests {
             workload_id: "w".into(),
             first_session: 0,
             threads: 1,
-            batch_rows: 10,
+            unwritten_rows_max: 10,
             started_unix_ns: 0,
         }
     }
@@ -638,5 +701,34 @@ mod tests {
         let mut middle = bytes.clone();
         middle[sizes[0] as usize] = 1;
         check(middle, &format!("byte {}", sizes[0]));
+    }
+
+    proptest::proptest! {
+        /// Whatever the bytes of a file, reading it ends in rows or an error.
+        #[test]
+        fn damaged_logs_never_panic(
+            changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0u8..=255), 1..6),
+            cut in proptest::option::of(proptest::prelude::any::<proptest::sample::Index>()),
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, _) = write(dir.path(), true);
+            let mut bytes = std::fs::read(&path).unwrap();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if let Some(cut) = cut {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            std::fs::write(&path, bytes).unwrap();
+            let Ok(reader) = LogReader::open(&path) else { return Ok(()) };
+            for batch in reader {
+                let Ok(batch) = batch else { break };
+                let Ok(columns) = LogColumns::of(&batch, &path) else { break };
+                for row in 0..columns.len() {
+                    (columns.row(row), columns.observed(row), columns.error(row));
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ use analyzer::figures::Summary;
 use analyzer::initial::Initial;
 use analyzer::join::{Place, Row};
 use analyzer::validate::{State, Validator};
+use analyzer::{Keep, analyze_with};
 use common::{Event, Fixture, World, simulate};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -63,6 +64,9 @@ fn benches(c: &mut Criterion) {
         fixture.batch_rows = 8192;
         fixture.write_log(0, 0, &events, true);
         group.bench_function("analyze from files, sealed", |b| b.iter(|| fixture.analyze().unwrap()));
+        group.bench_function("analyze from files, figures only", |b| {
+            b.iter(|| analyze_with(&fixture.run, 1, None, Keep::Nothing, &|_| {}).unwrap());
+        });
         group.finish();
     }
 }

@@ -105,7 +105,7 @@ impl FragmentInput<'_> {
             state.register(&row.operation, at, i64::MIN)
         })?;
         let (fragment, rows) = (self.plan.fragment, survey.rows);
-        let lost = survey.header.batch_rows + survey.header.threads as u64;
+        let lost = survey.header.unwritten_rows_max + survey.header.threads as u64;
         let last = survey.last_session.map_or("no session".to_string(), |last| format!("session {last}"));
         Ok(format!(
             "fragment {fragment}: the log ends without its closing mark after {rows} rows, up to {last} \

@@ -69,7 +69,7 @@ impl Survey {
     /// The first session that cannot have been begun when the replayer died.
     pub(crate) fn begun_before(&self) -> u64 {
         let next = self.last_session.map_or(self.header.first_session, |last| last + 1);
-        next + self.header.batch_rows + self.header.threads as u64
+        next + self.header.unwritten_rows_max + self.header.threads as u64
     }
 }
 

@@ -3,12 +3,19 @@
 
 use crate::join::Row;
 
-/// Rows that wait for their turn.
-#[derive(Default)]
+/// Rows that wait for their turn. They are large and many, so they are not
+/// moved: what is released stays in its place until the next release.
 pub struct Reorder {
     waiting: Vec<Row>,
     order: Vec<(i64, u64, u16, u32)>,
-    ready: Vec<Row>,
+    /// What starts before has been released.
+    released: i64,
+}
+
+impl Default for Reorder {
+    fn default() -> Self {
+        Reorder { waiting: Vec::new(), order: Vec::new(), released: i64::MIN }
+    }
 }
 
 impl Reorder {
@@ -19,18 +26,18 @@ impl Reorder {
 
     /// The rows that start before `limit`, ordered by start, session and step.
     /// Nothing that is pushed afterwards may start before it.
-    pub fn release(&mut self, limit: i64) -> &[Row] {
+    pub fn release(&mut self, limit: i64) -> impl Iterator<Item = &Row> {
+        let released = self.released;
+        self.waiting.retain(|row| row.log.start_ns >= released);
+        self.released = limit;
         self.order.clear();
-        self.ready.clear();
         for (index, row) in self.waiting.iter().enumerate() {
             if row.log.start_ns < limit || limit == i64::MAX {
                 self.order.push((row.log.start_ns, row.log.session, row.log.step, index as u32));
             }
         }
         self.order.sort_unstable();
-        self.ready.extend(self.order.iter().map(|(.., index)| self.waiting[*index as usize]));
-        self.waiting.retain(|row| !(row.log.start_ns < limit || limit == i64::MAX));
-        &self.ready
+        self.order.iter().map(|(.., index)| &self.waiting[*index as usize])
     }
 }
 
@@ -57,7 +64,7 @@ mod tests {
                     reorder.push(read_row(session, *start, *start + 1));
                     session += 1;
                 }
-                out.extend_from_slice(reorder.release(later));
+                out.extend(reorder.release(later).copied());
             }
             prop_assert_eq!(out.len(), session as usize);
             prop_assert!(out.is_sorted_by_key(|r| (r.log.start_ns, r.log.session)));

@@ -20,7 +20,7 @@ use schemas::trace::TableError;
 use crate::clock::{Clock, unix_ns};
 use crate::dispatch::{Dispatcher, Stretch};
 use crate::feed::Feed;
-use crate::log::{BATCH_ROWS, LogSender, OperationLogs};
+use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
 use crate::source::Source;
 use crate::stores::{Blame, HeldState, Store, StoreError, block_on, check_workload};
 use crate::worker::{self, WorkerPlan, WorkerReport};
@@ -438,7 +438,7 @@ fn log_files(
                 workload_id: experiment.source.manifest.workload_id.clone(),
                 first_session: f.first_session,
                 threads: threads_of(index),
-                batch_rows: BATCH_ROWS as u64,
+                unwritten_rows_max: UNWRITTEN_ROWS_MAX,
                 started_unix_ns,
             };
             (experiment.log_path(f.fragment), header)

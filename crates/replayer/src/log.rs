@@ -10,15 +10,19 @@ use std::time::Instant;
 use schemas::oplog::{LogBuffer, LogHeader, LogWriter};
 use schemas::trace::TableError;
 
-/// Rows that a batch holds at the most, so the most that a killed replayer loses.
-pub const BATCH_ROWS: usize = 32_768;
+/// Rows that a batch holds at the most.
+pub const BATCH_ROWS: usize = 8_192;
 
 /// Observed values that a batch holds at the most but for its last row: long
 /// lists must not make a batch huge.
 pub const BATCH_VALUES: usize = 16 * BATCH_ROWS;
 
 /// Batches that may wait for the disk before the workers have to.
-const BATCHES_AHEAD: usize = 8;
+const BATCHES_AHEAD: usize = 2;
+
+/// What a killed replayer loses at the most: the batch that is being filled, those
+/// that wait, and the one that is being written.
+pub const UNWRITTEN_ROWS_MAX: u64 = ((BATCHES_AHEAD + 2) * BATCH_ROWS) as u64;
 
 /// The logs of an experiment, one for each fragment.
 pub struct OperationLogs {

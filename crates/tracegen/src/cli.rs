@@ -177,6 +177,7 @@ fn read_spec(args: &GenArgs) -> Result<Spec, Failure> {
 }
 
 fn run_gen(args: &GenArgs) -> Result<(), Failure> {
+    #[expect(clippy::disallowed_methods, reason = "tells the user how long it took; no byte depends on it")]
     let started = Instant::now();
     let spec = read_spec(args)?;
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.trace", spec.name)));

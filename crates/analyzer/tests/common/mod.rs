@@ -236,7 +236,7 @@ impl Fixture {
             workload_id: spec().workload_id(),
             first_session,
             threads: THREADS,
-            batch_rows: self.batch_rows as u64,
+            unwritten_rows_max: self.batch_rows as u64,
             started_unix_ns: 0,
         };
         let mut writer = LogWriter::create(&path, &header).unwrap();
