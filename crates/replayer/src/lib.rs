@@ -36,6 +36,7 @@ pub mod experiment;
 pub mod feed;
 pub mod log;
 pub mod recording;
+mod run;
 pub mod service;
 pub mod source;
 pub mod stores;

@@ -198,7 +198,7 @@ impl<S: Store> AnyStore for S {
     }
 
     fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
-        block_on(self.url(), crate::experiment::check_state(self, experiment))
+        block_on(self.url(), crate::run::check_state(self, experiment))
     }
 
     fn run(
@@ -207,7 +207,7 @@ impl<S: Store> AnyStore for S {
         control: &Control,
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError> {
-        crate::experiment::run(self, experiment, control, progress)
+        crate::run::run(self, experiment, control, progress)
     }
 }
 

@@ -1,0 +1,136 @@
+//! The operation log: one row for every operation that a replayer ran or
+//! skipped, an Arrow IPC stream for each fragment.
+//!
+//! It says no more than (session, step) about the operation: the trace knows
+//! the rest. It is written batch by batch while the experiment runs, so that a
+//! killed replayer loses its last few batches at the most; [`LogReader`] reads
+//! what is there and says what is missing.
+
+mod frames;
+mod read;
+mod write;
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, DictionaryArray, StringArray};
+use arrow::datatypes::{DataType, Field, Int8Type, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+
+use crate::trace::name_type;
+pub use frames::LogEnd;
+pub use read::{LogColumns, LogReader};
+pub use write::{LogBuffer, LogWriter};
+
+/// How an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(i8)]
+pub enum Outcome {
+    /// The store answered as it should.
+    Ok = 0,
+    /// It did not happen.
+    Failed = 1,
+    /// A write that may have happened at any time after its start, or never.
+    Unknown = 2,
+    /// Not issued, because an operation that it depends on did not succeed.
+    Skipped = 3,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of their codes.
+    pub const ALL: [Outcome; 4] = [Outcome::Ok, Outcome::Failed, Outcome::Unknown, Outcome::Skipped];
+
+    /// The name used in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Unknown => "unknown",
+            Outcome::Skipped => "skipped",
+        }
+    }
+}
+
+/// What a log belongs to; kept as JSON in the schema's metadata, key `encore`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogHeader {
+    /// [`crate::RUN_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// The experiment's number in its run.
+    pub experiment: u32,
+    /// The fragment.
+    pub fragment: u32,
+    /// The workload that was replayed.
+    pub workload_id: String,
+    /// The fragment's first session in this experiment.
+    pub first_session: u64,
+    /// Threads that worked on the fragment: no more sessions were ever in flight.
+    pub threads: u32,
+    /// The most rows of the fragment that were ever on their way to the file, so
+    /// the most that a killed replayer loses beside what was in flight.
+    pub unwritten_rows_max: u64,
+    /// Wall-clock time of time 0, in nanoseconds since 1970, for information.
+    pub started_unix_ns: i64,
+}
+
+/// The columns of the operation log.
+pub static LOG: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::new(log_fields())));
+
+fn log_fields() -> Vec<Field> {
+    let errors = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8));
+    vec![
+        Field::new("session", DataType::Int64, false),
+        Field::new("step", DataType::Int16, false),
+        Field::new("thread", DataType::Int32, false),
+        Field::new("due_ns", DataType::Int64, true),
+        Field::new("start_ns", DataType::Int64, false),
+        Field::new("end_ns", DataType::Int64, false),
+        Field::new("waited_ns", DataType::Int64, false),
+        Field::new("pool_wait_ns", DataType::Int64, false),
+        Field::new("attempts", DataType::Int16, false),
+        Field::new("outcome", name_type(), false),
+        Field::new("error", errors, true),
+        Field::new("observed", DataType::List(observed_item()), false),
+    ]
+}
+
+/// The item field of the `observed` list.
+pub fn observed_item() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Int64, false))
+}
+
+/// The `outcome` column from codes.
+pub fn outcome_column(codes: Vec<i8>) -> ArrayRef {
+    static NAMES: LazyLock<ArrayRef> =
+        LazyLock::new(|| Arc::new(StringArray::from_iter_values(Outcome::ALL.iter().map(|o| o.name()))));
+    // One shared array of names: the stream writer then sends it only once.
+    Arc::new(DictionaryArray::<Int8Type>::new(codes.into(), NAMES.clone()))
+}
+
+/// One row of the log, but for the values observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogRow {
+    /// The session, counted from 0 in its fragment.
+    pub session: u64,
+    /// The operation's place in its session.
+    pub step: u16,
+    /// The thread that ran it.
+    pub thread: u32,
+    /// When it should have started (open loop).
+    pub due_ns: Option<i64>,
+    /// When the store was called, from the experiment's start.
+    pub start_ns: i64,
+    /// When its answer had been decoded.
+    pub end_ns: i64,
+    /// How long the operation waited for the one it depends on, before `start_ns`.
+    pub waited_ns: i64,
+    /// How long it waited for a connection, between `start_ns` and `end_ns`.
+    pub pool_wait_ns: i64,
+    /// How often it was tried; 0 when skipped.
+    pub attempts: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+#[cfg(test)]
+mod tests;

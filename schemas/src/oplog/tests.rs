@@ -1,0 +1,146 @@
+//! The log written, cut, damaged and read.
+
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::trace::TableError;
+
+fn header() -> LogHeader {
+    LogHeader {
+        format_version: crate::RUN_FORMAT_VERSION,
+        experiment: 1,
+        fragment: 0,
+        workload_id: "w".into(),
+        first_session: 0,
+        threads: 1,
+        unwritten_rows_max: 10,
+        started_unix_ns: 0,
+    }
+}
+
+fn row(session: u64, outcome: Outcome) -> LogRow {
+    LogRow {
+        session,
+        step: 0,
+        thread: 3,
+        due_ns: (session % 2 == 1).then_some(7),
+        start_ns: 10,
+        end_ns: 20,
+        waited_ns: 1,
+        pool_wait_ns: 2,
+        attempts: 1,
+        outcome,
+    }
+}
+
+/// Three batches of ten rows; gives the file and its size after each.
+fn write(dir: &Path, close: bool) -> (PathBuf, Vec<u64>) {
+    let path = dir.join("log.arrows");
+    let mut writer = LogWriter::create(&path, &header()).unwrap();
+    let mut sizes = vec![];
+    for batch in 0..3 {
+        let mut buffer = LogBuffer::with_capacity(10, 2);
+        for i in 0..10 {
+            let outcome = Outcome::ALL[i as usize % 4];
+            let error = format!("error {batch}");
+            buffer.push(row(batch * 10 + i, outcome), &[i as i64; 3][..i as usize % 4], (i % 4 > 0).then_some(&error));
+        }
+        writer.write(&buffer.into_batch()).unwrap();
+        sizes.push(std::fs::metadata(&path).unwrap().len());
+    }
+    if close {
+        writer.close().unwrap();
+    }
+    (path, sizes)
+}
+
+fn read(path: &Path) -> Result<(usize, LogEnd), TableError> {
+    let reader = LogReader::open(path)?;
+    let end = reader.end();
+    let mut rows = 0;
+    for batch in reader {
+        let batch = batch?;
+        let columns = LogColumns::of(&batch, path)?;
+        for i in 0..columns.len() {
+            let session = columns.session[i] as u64;
+            assert_eq!(columns.row(i), row(session, Outcome::ALL[session as usize % 10 % 4]));
+            assert_eq!(columns.observed(i).len(), session as usize % 10 % 4);
+            let error = format!("error {}", session / 10);
+            assert_eq!(columns.error(i), (!(session % 10).is_multiple_of(4)).then_some(error.as_str()));
+        }
+        rows += columns.len();
+    }
+    Ok((rows, end))
+}
+
+#[test]
+fn a_closed_log_reads_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, _) = write(dir.path(), true);
+    assert_eq!(read(&path).unwrap(), (30, LogEnd::Closed));
+}
+
+/// A killed replayer leaves a file cut anywhere: every whole batch is read.
+#[test]
+fn a_log_cut_anywhere_keeps_its_whole_batches() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, sizes) = write(dir.path(), true);
+    let bytes = std::fs::read(&path).unwrap();
+    for cut in (0..bytes.len()).step_by(7) {
+        std::fs::write(&path, &bytes[..cut]).unwrap();
+        let expect = sizes.iter().filter(|s| **s <= cut as u64).count() * 10;
+        match read(&path) {
+            Ok((rows, LogEnd::Torn { .. })) => assert_eq!(rows, expect, "cut at {cut}"),
+            Ok((_, LogEnd::Closed)) => panic!("cut at {cut} taken for closed"),
+            Err(e) => {
+                assert!(expect == 0 && e.to_string().contains("not even a whole schema"), "cut at {cut}: {e}")
+            }
+        }
+    }
+}
+
+#[test]
+fn garbage_is_an_error_that_names_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, sizes) = write(dir.path(), true);
+    let bytes = std::fs::read(&path).unwrap();
+    let check = |content: Vec<u8>, expect: &str| {
+        std::fs::write(&path, content).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("log.arrows") && error.contains(expect), "{error}");
+    };
+    check(b"this is no log, but it is long enough".to_vec(), "byte 0");
+    check([bytes.as_slice(), b"x"].concat(), "follow the closing mark");
+    let mut middle = bytes.clone();
+    middle[sizes[0] as usize] = 1;
+    check(middle, &format!("byte {}", sizes[0]));
+}
+
+proptest::proptest! {
+    /// Whatever the bytes of a file, reading it ends in rows or an error.
+    #[test]
+    fn damaged_logs_never_panic(
+        changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0u8..=255), 1..6),
+        cut in proptest::option::of(proptest::prelude::any::<proptest::sample::Index>()),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, _) = write(dir.path(), true);
+        let mut bytes = std::fs::read(&path).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let Ok(reader) = LogReader::open(&path) else { return Ok(()) };
+        for batch in reader {
+            let Ok(batch) = batch else { break };
+            let Ok(columns) = LogColumns::of(&batch, &path) else { break };
+            for row in 0..columns.len() {
+                let _ = (columns.row(row), columns.observed(row), columns.error(row));
+            }
+        }
+    }
+}
