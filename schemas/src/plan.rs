@@ -62,30 +62,25 @@ pub struct FragmentPlan {
 /// assert_eq!(redact("sqlite:a@b.db"), "sqlite:a@b.db");
 /// ```
 pub fn redact(url: &str) -> String {
-    let (base, query) = match url.split_once('?') {
-        Some((base, query)) => (base, Some(query)),
-        None => (url, None),
+    // Credentials end at the last '@', since a password may hold any character.
+    // Without "//" an '@' ends them only where a ':' stands before it.
+    let (scheme, rest) = match (url.split_once("://"), url.split_once(':')) {
+        (Some((scheme, rest)), _) => (format!("{scheme}://"), rest),
+        (None, Some((scheme, rest))) => (format!("{scheme}:"), rest),
+        (None, None) => (String::new(), url),
     };
-    let mut out = String::new();
-    match base.split_once("://") {
-        Some((scheme, rest)) => {
-            out.push_str(scheme);
-            out.push_str("://");
-            // The last '@' ends the credentials: a password may hold others.
-            match rest.rsplit_once('@') {
-                Some((credentials, host)) => {
-                    match credentials.split_once(':') {
-                        Some((user, _)) => out.push_str(&format!("{user}:***")),
-                        None => out.push_str(credentials),
-                    }
-                    out.push('@');
-                    out.push_str(host);
-                }
-                None => out.push_str(rest),
-            }
+    let (credentials, rest) = match rest.rsplit_once('@') {
+        Some((credentials, rest)) if scheme.ends_with("//") || credentials.contains(':') => {
+            let user = credentials.split_once(':').map(|(user, _)| format!("{user}:***@"));
+            (user.unwrap_or_else(|| format!("{credentials}@")), rest)
         }
-        None => out.push_str(base),
-    }
+        _ => (String::new(), rest),
+    };
+    let (base, query) = match rest.split_once('?') {
+        Some((base, query)) => (base, Some(query)),
+        None => (rest, None),
+    };
+    let mut out = format!("{scheme}{credentials}{base}");
     if let Some(query) = query {
         let parameters: Vec<String> = query
             .split('&')
@@ -121,6 +116,8 @@ mod tests {
         for (url, expect) in [
             ("mysql://u:p@ss:w@h:1/d", "mysql://u:***@h:1/d"),
             ("postgres://u@h/d", "postgres://u@h/d"),
+            ("postgres://me:hu?sh@db/x?a=1", "postgres://me:***@db/x?a=1"),
+            ("mysql:me:hush@db/x", "mysql:me:***@db/x"),
             (
                 "mongodb://u:p@h/d?authToken=t&tlsCertificateKeyFilePassword=q&w=1",
                 "mongodb://u:***@h/d?authToken=***&tlsCertificateKeyFilePassword=***&w=1",

@@ -36,12 +36,21 @@ fn trace_sets() {
     changed[middle] ^= 1;
     std::fs::write(&part, &changed).expect("written");
     check(&place, &["trace", "verify", "busy.trace"], 2, &["fragment=1/part-00000.parquet", "BLAKE3"]);
+    check(&place, &load, 2, &["fragment=1/part-00000.parquet", "BLAKE3"]);
     std::fs::write(&part, &bytes[..middle]).expect("written");
     check(&place, &load, 2, &["fragment=1/part-00000.parquet", "size"]);
     std::fs::remove_file(&part).expect("removed");
     check(&place, &load, 2, &["fragment=1/part-00000.parquet", "missing"]);
     std::fs::write(&part, &bytes).expect("written");
     place.run(&["trace", "verify", "busy.trace"]).succeeds();
+
+    // Runs may rest on the sessions of a longer trace set: it is not made shorter.
+    check(
+        &place,
+        &["trace", "gen", "busy.toml", "-o", "busy.trace", "--sessions", "10"],
+        2,
+        &["busy.trace", "longer trace set"],
+    );
 
     let manifest = place.path("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).expect("a manifest");
@@ -103,7 +112,15 @@ fn logs() {
     // Cut short it is what a killed replayer leaves: read as far as it goes.
     std::fs::write(&log, &bytes[..bytes.len() - 40]).expect("written");
     let text = place.run(&["analyze", "summary", "r", "--json"]).stdout();
-    assert!(text.contains("without its closing mark"), "{text}");
+    assert!(text.contains("without its closing mark") && text.contains("\"void\""), "{text}");
+    // An experiment that was stopped before it began does not hide the others.
+    let plan = std::fs::read_to_string(place.path("r/experiments/0001-T2/plan.json")).expect("a plan");
+    std::fs::create_dir(place.path("r/experiments/0002-T2")).expect("a folder");
+    let second = plan.replace("\"experiment\": 1", "\"experiment\": 2");
+    std::fs::write(place.path("r/experiments/0002-T2/plan.json"), second).expect("written");
+    let text = place.run(&["analyze", "summary", "r", "--json"]).stdout();
+    assert!(text.contains("the experiment never began"), "{text}");
+    place.run(&["analyze", "sql", "r", "SELECT count(*) FROM operations"]).succeeds();
 }
 
 #[test]

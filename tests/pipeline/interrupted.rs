@@ -110,6 +110,38 @@ fn an_interrupted_rating_keeps_what_it_has() {
     place.run(&["analyze", "sql", "runs/r", "SELECT count(*) FROM operations"]).succeeds();
 }
 
+/// A replayer outlives its coordinator for as long as it takes to finish and log
+/// what is in flight.
+#[test]
+fn a_killed_coordinator_leaves_a_whole_log() {
+    let place = workplace();
+    let arguments = [
+        "run",
+        "--trace",
+        "long.trace",
+        "--store",
+        "memory:?latency_us=1000",
+        "--threads",
+        "4",
+        "--duration",
+        "60s",
+        "--name=r",
+    ];
+    let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child");
+    let log = place.path("runs/r/experiments/0001-T4/log/fragment-0.arrows");
+    until("a batch", &mut child, || bytes(&log) > 20_000);
+    child.kill().expect("it can be killed");
+    child.wait().expect("it is dead");
+    let report = place.path("runs/r/experiments/0001-T4/replay.json");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !report.exists() {
+        assert!(Instant::now() < patience, "the replayer never reported");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let summary = place.run(&["analyze", "summary", "runs/r", "--json"]).stdout();
+    assert!(summary.contains("interrupted") && !summary.contains("without its closing mark"), "{summary}");
+}
+
 /// A file that may not grow is what a full disk looks like to a program.
 #[test]
 fn a_full_disk_is_named_and_leaves_what_was_there() {

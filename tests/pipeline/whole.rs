@@ -43,6 +43,19 @@ fn the_tools_work_alone_and_after_each_other() {
     assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
 }
 
+/// Exporting all rows is ordinary: no value may cost a statement of its own.
+#[test]
+fn all_rows_can_be_exported() {
+    let place = Workplace::with_trace();
+    place.run(&["trace", "gen", "busy.toml", "-o", "long.trace", "--sessions", "100000"]).succeeds();
+    place.run(&["replay", "run", "--trace", "long.trace", "--store", "memory:", "-T", "4", "-o", "r"]).succeeds();
+    for format in ["csv", "json"] {
+        let text = place.run(&["analyze", "sql", "r", "SELECT * FROM operations", "--format", format]).succeeds();
+        let rows = text.matches(if format == "csv" { "\n" } else { "\"session\"" }).count();
+        assert_eq!(rows, if format == "csv" { 100_001 } else { 100_000 }, "{format}");
+    }
+}
+
 /// Every figure of a summary can be had again with SQL from the raw rows.
 #[test]
 fn the_summary_agrees_with_sql() {

@@ -52,7 +52,10 @@ pub fn analyze_with(
     };
     let report = read_report(&folder)?;
     let manifest = Manifest::read(&plan.trace)?;
-    if manifest.trace_id != plan.trace_id {
+    // Trace sets of one workload are prefixes of each other. One that has become
+    // longer will do; sessions that one has not are found missing by the join.
+    let is_extended = || run.read_document().is_ok_and(|d| d.workload_id == manifest.workload_id);
+    if manifest.trace_id != plan.trace_id && !is_extended() {
         let (found, expected) = (manifest.trace_id, plan.trace_id);
         return Err(AnalyzeError::OtherTrace { folder: plan.trace, experiment, found, expected });
     }
@@ -66,6 +69,7 @@ pub fn analyze_with(
             trace: &plan.trace,
             manifest: &manifest,
             beta_ns: sla.beta_ns,
+            has_report: report.is_some(),
             sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
             progress,
         })

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use schemas::manifest::Manifest;
-use schemas::oplog::{LogColumns, LogEnd, LogReader};
+use schemas::oplog::{self, LogColumns, LogEnd, LogReader};
 use schemas::plan::FragmentPlan;
 use schemas::trace::{OperationsReader, TableError};
 
@@ -28,6 +28,8 @@ pub(crate) struct FragmentInput<'a> {
     pub(crate) trace: &'a Path,
     pub(crate) manifest: &'a Manifest,
     pub(crate) beta_ns: u64,
+    /// Whether the replayer has reported the experiment's end.
+    pub(crate) has_report: bool,
     /// Where the sealed tables go: operations and unpredictable reads; None for figures only.
     pub(crate) sealed: Option<(PathBuf, PathBuf)>,
     /// Told how many rows are done, now and then.
@@ -37,23 +39,36 @@ pub(crate) struct FragmentInput<'a> {
 impl FragmentInput<'_> {
     /// Analyzes the fragment: its summary, and its sealed tables where they are wanted.
     pub(crate) fn analyze(&self) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
-        let survey = Survey::read(&self.log)?;
+        if !self.has_report && !oplog::has_begun(&self.log)? {
+            return self.nothing();
+        }
+        let sessions = self.manifest.fragments.iter().find(|f| f.fragment == self.plan.fragment);
+        let survey = Survey::read(&self.log, sessions.map_or(0, |counts| counts.sessions))?;
         self.check_header(&survey)?;
         let mut summary = Summary::new(self.beta_ns);
         let mut state = self.state_before()?;
         if let LogEnd::Torn { trailing_bytes } = survey.end {
             summary.note_missing(self.admit_unlogged(&survey, trailing_bytes, &mut state)?);
         }
-        let sealer = match &self.sealed {
-            Some((operations, unpredictable)) => {
-                Some(Sealer::create(operations.clone(), unpredictable.clone()).map_err(AnalyzeError::Write)?)
-            }
-            None => None,
-        };
+        let sealer = self.sealer()?;
         let stream =
             Stream { log: &self.log, held: HeldBatches::default(), validator: Validator::new(state), summary, sealer };
         let ring = TraceRing::new(self.reader(), self.plan.first_session);
         stream.run(&survey, ring, self.progress)
+    }
+
+    /// The replayer died, or was stopped, before the log had begun.
+    fn nothing(&self) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
+        let mut summary = Summary::new(self.beta_ns);
+        summary.note_missing(format!("fragment {}: there is no log, the experiment never began", self.plan.fragment));
+        Ok((summary, self.sealer()?.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?))
+    }
+
+    fn sealer(&self) -> Result<Option<Sealer>, AnalyzeError> {
+        let paths = self.sealed.as_ref().map(|(operations, unpredictable)| {
+            Sealer::create(operations.clone(), unpredictable.clone()).map_err(AnalyzeError::Write)
+        });
+        paths.transpose()
     }
 
     fn reader(&self) -> OperationsReader {

@@ -26,7 +26,8 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    pub(crate) fn read(path: &Path) -> Result<Survey, TableError> {
+    /// `sessions` is how many the trace has in the fragment.
+    pub(crate) fn read(path: &Path, sessions: u64) -> Result<Survey, TableError> {
         let reader = LogReader::open(path)?;
         let (header, end) = (reader.header().clone(), reader.end());
         let mut survey =
@@ -35,8 +36,17 @@ impl Survey {
             let batch = batch?;
             let columns = LogColumns::of(&batch, path)?;
             survey.later_start.push(columns.start_ns.iter().copied().min().unwrap_or(i64::MAX));
+            // Everything after this sizes its memory by the sessions it meets.
+            if let Some(row) = columns.session.iter().position(|s| !(0..sessions as i64).contains(s)) {
+                let (row, session) = (survey.rows + row as u64, columns.session[row]);
+                let message = format!(
+                    "row {row}: session {session} is not in the trace set, which has {sessions} in this fragment; \
+                     the log belongs to another one, or is damaged"
+                );
+                return Err(TableError::new(path, message));
+            }
             if let Some(last) = columns.session.iter().copied().max() {
-                survey.last_session = survey.last_session.max(Some(last.max(0) as u64));
+                survey.last_session = survey.last_session.max(Some(last as u64));
             }
             if end != LogEnd::Closed {
                 columns.session.iter().for_each(|session| survey.count(*session as u64));
@@ -69,7 +79,9 @@ impl Survey {
     /// The first session that cannot have been begun when the replayer died.
     pub(crate) fn begun_before(&self) -> u64 {
         let next = self.last_session.map_or(self.header.first_session, |last| last + 1);
-        next + self.header.unwritten_rows_max + self.header.threads as u64
+        let header = &self.header;
+        let unlogged = header.unwritten_rows_max.saturating_add(header.aside_sessions_max);
+        next.saturating_add(unlogged).saturating_add(header.threads as u64)
     }
 }
 

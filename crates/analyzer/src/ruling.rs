@@ -28,8 +28,15 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> 
         None => reasons.push("the replayer died before its end: there is no replay.json".to_string()),
         Some(report) => reasons.extend(replayer_reasons(figures, report, sla)),
     }
+    reasons.extend(figures.missing.iter().cloned());
     let overall = &figures.overall;
     let operations = overall.ok + overall.failed + overall.unknown + overall.skipped;
+    if let Some(report) = report {
+        let reported = report.ok + report.failed + report.unknown + report.skipped;
+        if reported != operations {
+            reasons.push(format!("the log has {operations} rows, the replayer counted {reported} operations"));
+        }
+    }
     let errors = operations - overall.ok;
     if operations == 0 {
         reasons.push("no operation was logged".to_string());
@@ -119,8 +126,25 @@ mod tests {
     fn check(change: impl FnOnce(&mut Figures, &mut ReplayReport), ruling: Ruling, expect: &[&str]) {
         let (mut figures, mut report) = good();
         change(&mut figures, &mut report);
+        let overall = &figures.overall;
+        (report.ok, report.failed) = (overall.ok, overall.failed);
+        (report.unknown, report.skipped) = (overall.unknown, overall.skipped);
         let (found, reasons) = rule(&figures, Some(&report), &Sla::default());
         assert_eq!((found, reasons), (ruling, expect.iter().map(|s| s.to_string()).collect()));
+    }
+
+    /// A log that lacks rows must not pass, whoever cut it and when.
+    #[test]
+    fn an_incomplete_log_is_void() {
+        let (mut figures, mut report) = good();
+        report.ok = 1200;
+        let (ruling, reasons) = rule(&figures, Some(&report), &Sla::default());
+        assert_eq!(ruling, Ruling::Void);
+        assert_eq!(reasons, ["the log has 1000 rows, the replayer counted 1200 operations"]);
+        report.ok = 1000;
+        figures.missing.push("fragment 0: torn".into());
+        let (ruling, reasons) = rule(&figures, Some(&report), &Sla::default());
+        assert_eq!((ruling, reasons), (Ruling::Void, vec!["fragment 0: torn".to_string()]));
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::validate::Violation;
 
 const ROW_GROUP_ROWS: usize = 256 * 1024;
 const BATCH_ROWS: usize = 16 * 1024;
+/// Long lists must not make a batch huge.
+const BATCH_VALUES: usize = 32 * BATCH_ROWS;
 
 /// A Parquet file on its way, under a temporary name.
 struct Table {
@@ -298,7 +300,7 @@ impl Sealer {
         violations: &[Violation],
     ) -> Result<(), TableError> {
         self.rows.push(row, observed, error, !violations.is_empty());
-        if self.rows.session.len() >= BATCH_ROWS {
+        if self.rows.session.len() >= BATCH_ROWS || self.rows.observed.len() >= BATCH_VALUES {
             self.operations.write(&self.rows.take_batch())?;
         }
         if !violations.is_empty() {

@@ -143,7 +143,8 @@ fn check_error(change: impl FnOnce(&mut Vec<Event>), expect: &str) {
 
 #[test]
 fn logs_that_do_not_fit_their_trace_are_errors_that_name_the_row() {
-    check_error(|e| e[150].log.session = 5000, "session 5000 step 0 is not in the trace set");
+    check_error(|e| e[150].log.session = 5000, "session 5000 is not in the trace set, which has 200");
+    check_error(|e| e[150].log.session = 1 << 50, "is not in the trace set, which has 200");
     check_error(|e| e[150].log.step = 3, "session 150 step 3 is not in the trace set");
     check_error(|e| e[150].log.session = 20, "session 20 step 0 is logged twice");
     check_error(|e| e[150].log.session = 149, "is logged twice");
@@ -161,6 +162,9 @@ fn another_trace_set_or_log_is_an_error() {
 
     let fixture = Fixture::new(&[(world(), events)]);
     common::write_trace(&fixture.trace(), &[(world(), truthful(9, 60).iter().map(|e| e.operation).collect())]);
+    // A longer set of the same workload would do; this is one of another.
+    let document = std::fs::read_to_string(fixture.run.document()).unwrap();
+    std::fs::write(fixture.run.document(), document.replace(&common::spec().workload_id(), "another")).unwrap();
     let text = fixture.analyze().unwrap_err().to_string();
     assert!(text.contains("small.trace") && text.contains("experiment 1 replayed"), "{text}");
 

@@ -55,7 +55,7 @@ fn liar() -> Fixture {
         event(9, 15 * ms, 16 * ms, Ok, (ViewFriendRequests, 5, 5), &[]),
     ];
     let fixture = Fixture::new(&[(World::new(0, 20, 2), events)]);
-    fixture.write_report(20 * ms as u64);
+    fixture.write_report(20 * ms as u64, [9, 0, 1, 0]);
     fixture
 }
 

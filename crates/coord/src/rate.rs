@@ -153,7 +153,7 @@ impl<'a> Rater<'a> {
         let passed = self.finals.values().filter(|trial| trial.verdict.ruling == Ruling::Pass);
         let throughput = |trial: &Trial| trial.verdict.figures.throughput_per_s;
         let Some(best) = passed.max_by(|a, b| throughput(a).total_cmp(&throughput(b))) else { return };
-        if throughput(best) > soar.value {
+        if throughput(best) > soar.value || soar.confirmed_by.is_none() {
             if soar.threads != best.verdict.threads {
                 soar.notes.push(format!(
                     "the search found T={}; the final experiment of the other rating, with T={}, had more throughput",

@@ -27,12 +27,15 @@ impl TraceSet {
     pub fn obtain(source: &Source, traces: &Path, voice: Voice, interrupt: &Interrupt) -> Result<TraceSet, Failure> {
         match source {
             Source::Given { folder, manifest } => {
+                manifest.verify(folder)?;
                 Ok(TraceSet { folder: folder.clone(), manifest: (**manifest).clone() })
             }
             Source::Spec(spec) => {
                 let folder = place(traces, spec);
                 match Manifest::read(&folder) {
-                    Ok(manifest) if fits(&manifest, spec) => Ok(TraceSet { folder, manifest }),
+                    Ok(manifest) if fits(&manifest, spec) && manifest.verify(&folder).is_ok() => {
+                        Ok(TraceSet { folder, manifest })
+                    }
                     _ => generate(spec, folder, voice, interrupt),
                 }
             }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -121,7 +120,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match execute(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // Every error says all in one message; its sources would say it again.
+            eprintln!("error: {error}");
             ExitCode::from(if is_usage(&error) { 2 } else { 3 })
         }
     }
@@ -144,7 +144,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
 }
 
 fn load(target: &Target) -> anyhow::Result<ExitCode> {
-    let source = Source::open(&target.trace)?;
+    let source = Source::verified(&target.trace)?;
     let store = stores::open(&target.store)?;
     load_into(store.as_ref(), &source)?;
     let rows = source.rows_total();
@@ -174,7 +174,7 @@ fn progress_bar(template: &'static str) -> ProgressBar {
 }
 
 fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let source = Source::open(&args.target.trace)?;
+    let source = Source::verified(&args.target.trace)?;
     let store = stores::open(&args.target.store)?;
     let limit = match (args.duration, args.sessions) {
         (Some(ns), _) => Limit::DurationS(ns as f64 / 1e9),
@@ -263,7 +263,7 @@ fn line(snapshot: &Snapshot) -> String {
 }
 
 fn digest(target: &Target) -> anyhow::Result<ExitCode> {
-    let source = Source::open(&target.trace)?;
+    let source = Source::verified(&target.trace)?;
     let digest = stores::open(&target.store)?.digest(&source)?;
     if target.json {
         println!("{}", serde_json::json!({ "digest": digest.to_string(), "facts": digest.facts() }));
@@ -287,11 +287,25 @@ fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     runtime.block_on(service::serve(args.listen, |address| println!("listening on {address}"), async move {
         tokio::select! {
             () = ended.notified() => {}
-            _ = tokio::signal::ctrl_c() => {}
+            () = told_to_end() => {}
         }
     }))?;
-    // A running experiment finishes and logs what is in flight on its own thread,
-    // which the stop flag has reached; the process must not end before it.
-    runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Ctrl-C, or a request to terminate.
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        // Without a handler the signal ends the process as it always does.
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
 }

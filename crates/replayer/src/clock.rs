@@ -1,5 +1,9 @@
 //! Time: nanoseconds since an experiment's start, precise waits, CPU time.
 
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::task::{Poll, Waker};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Counts nanoseconds from an experiment's start, on the monotonic clock.
@@ -23,25 +27,99 @@ impl Clock {
         read(libc::CLOCK_MONOTONIC) - self.zero_ns
     }
 
-    /// Waits until `at_ns`.
-    ///
-    /// The runtime's timer ticks in milliseconds, so it is used up to the last
-    /// but one tick; the rest is spent giving way to the other tasks.
+    /// Waits until `at_ns`, without keeping a processor busy.
     pub async fn sleep_until(&self, at_ns: i64) {
-        const TICK_NS: i64 = 1_000_000;
+        let at = self.zero_ns + at_ns;
+        let mut asked = false;
+        std::future::poll_fn(|context| {
+            if read(libc::CLOCK_MONOTONIC) >= at {
+                return Poll::Ready(());
+            }
+            if !asked {
+                asked = true;
+                TIMER.wake_at(at, context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Wakes tasks at a time, from a thread of its own: the runtime's timer ticks in
+/// milliseconds, which is too coarse for think times and due times.
+static TIMER: LazyLock<&'static Timer> = LazyLock::new(Timer::start);
+
+#[derive(Default)]
+struct Timer {
+    alarms: Mutex<BinaryHeap<Alarm>>,
+    earlier: Condvar,
+}
+
+struct Alarm {
+    at_ns: i64,
+    waker: Waker,
+}
+
+impl Timer {
+    fn start() -> &'static Timer {
+        let timer: &'static Timer = Box::leak(Box::default());
+        std::thread::spawn(|| timer.ring());
+        timer
+    }
+
+    fn wake_at(&self, at_ns: i64, waker: Waker) {
+        let mut alarms = self.alarms.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_earliest = alarms.peek().is_none_or(|first| at_ns < first.at_ns);
+        alarms.push(Alarm { at_ns, waker });
+        if is_earliest {
+            self.earlier.notify_one();
+        }
+    }
+
+    fn ring(&self) {
+        // The kernel may round a wait up by 50 us to save power; ask it not to.
+        #[cfg(target_os = "linux")]
+        // SAFETY: sets a number of the calling thread.
+        unsafe {
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+        }
+        let mut alarms = self.alarms.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let left_ns = at_ns - self.now_ns();
-            if left_ns <= 0 {
-                return;
+            let now_ns = read(libc::CLOCK_MONOTONIC);
+            while let Some(due) = alarms.peek_mut().filter(|first| first.at_ns <= now_ns) {
+                PeekMut::pop(due).waker.wake();
             }
-            if left_ns > 2 * TICK_NS {
-                tokio::time::sleep(Duration::from_nanos((left_ns - TICK_NS) as u64)).await;
-            } else {
-                tokio::task::yield_now().await;
-            }
+            alarms = match alarms.peek().map(|first| first.at_ns - now_ns) {
+                None => self.earlier.wait(alarms).unwrap_or_else(PoisonError::into_inner),
+                Some(left_ns) => {
+                    let left = Duration::from_nanos(left_ns as u64);
+                    self.earlier.wait_timeout(alarms, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
     }
 }
+
+// The heap has its greatest on top; that is to be the earliest alarm.
+impl Ord for Alarm {
+    fn cmp(&self, other: &Alarm) -> std::cmp::Ordering {
+        other.at_ns.cmp(&self.at_ns)
+    }
+}
+
+impl PartialOrd for Alarm {
+    fn partial_cmp(&self, other: &Alarm) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Alarm {
+    fn eq(&self, other: &Alarm) -> bool {
+        self.at_ns == other.at_ns
+    }
+}
+
+impl Eq for Alarm {}
 
 /// Nanoseconds since 1970.
 pub fn unix_ns() -> i64 {
@@ -60,4 +138,21 @@ fn read(clock: libc::clockid_t) -> i64 {
     // It cannot fail for the two clocks that every Unix has.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the order in which they were asked for, nobody is woken early
+    /// and everybody is woken.
+    #[tokio::test]
+    async fn sleepers_wake_at_their_time_and_never_before() {
+        let clock = Clock::starting_in(0);
+        let sleeps = [3_000_000, 500_000, 2_000_000, 500_000, 0, -1].map(|at_ns| async move {
+            clock.sleep_until(at_ns).await;
+            assert!(clock.now_ns() >= at_ns);
+        });
+        futures::future::join_all(sleeps).await;
+    }
 }

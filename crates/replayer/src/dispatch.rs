@@ -116,6 +116,11 @@ pub struct Dispatcher {
     closed: bool,
 }
 
+/// How many sessions may wait aside before threads wait too.
+pub fn aside_max(threads: usize) -> usize {
+    1024 + 16 * threads
+}
+
 /// A fragment's part in an experiment: `[first_session, end_session)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch {
@@ -142,13 +147,12 @@ impl Dispatcher {
                 done: DoneSessions::from(s.first_session),
             })
             .collect();
-        let aside_max = 1024 + 16 * threads;
         Dispatcher {
             fragments,
             busy: HashMap::with_capacity_and_hasher(threads, Default::default()),
             ready: VecDeque::with_capacity(threads),
             aside: 0,
-            aside_max,
+            aside_max: aside_max(threads),
             unique_socialites,
             closed: false,
         }

@@ -1,10 +1,11 @@
 //! Reads a fragment's operations ahead of the replay, on a thread of its own.
 
-use std::path::PathBuf;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-use schemas::trace::{OperationsReader, TableError};
+use schemas::trace::{OperationsReader, TableError, TraceRow};
 
 use crate::dispatch::Chunk;
 
@@ -17,6 +18,8 @@ const CHUNKS_AHEAD: usize = 4;
 /// The operations of one fragment, chunk by chunk.
 pub struct Feed {
     chunks: Receiver<Result<Chunk, TableError>>,
+    /// What [`Feed::fill`] has taken from it.
+    first: Cell<Option<Result<Chunk, TableError>>>,
     // Kept so that the thread's life is bound to the feed's; it ends by itself
     // when the receiver is gone.
     _reader: JoinHandle<()>,
@@ -27,12 +30,20 @@ impl Feed {
     pub fn start(files: Vec<PathBuf>, first_session: u64) -> Feed {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
         let reader = std::thread::spawn(move || read_ahead(files, first_session, &sender));
-        Feed { chunks, _reader: reader }
+        Feed { chunks, first: Cell::new(None), _reader: reader }
+    }
+
+    /// Waits until there is a first chunk, so that nobody has to later.
+    pub fn fill(&mut self) {
+        self.first = Cell::new(self.chunks.recv().ok());
     }
 
     /// The next chunk, `None` at the end of the trace. The flag is true when it
     /// had to be waited for.
     pub fn next(&self) -> Result<(Option<Chunk>, bool), TableError> {
+        if let Some(first) = self.first.take() {
+            return Ok((Some(first?), false));
+        }
         match self.chunks.try_recv() {
             Ok(chunk) => Ok((Some(chunk?), false)),
             Err(TryRecvError::Disconnected) => Ok((None, false)),
@@ -47,6 +58,8 @@ impl Feed {
 /// Sends whole sessions only: the last one of a chunk is held back until its
 /// end has been seen.
 fn read_ahead(files: Vec<PathBuf>, first_session: u64, sender: &SyncSender<Result<Chunk, TableError>>) {
+    let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
+    let mut order = Order { session: first_session, step: 0 };
     let mut reader = OperationsReader::new(files, CHUNK_ROWS).starting_at(first_session);
     let mut held: Chunk = Vec::new();
     let mut rows = Vec::new();
@@ -64,6 +77,10 @@ fn read_ahead(files: Vec<PathBuf>, first_session: u64, sender: &SyncSender<Resul
                 return;
             }
             Ok(true) => {
+                if let Err(message) = rows.iter().try_for_each(|row| order.check(row)) {
+                    let _ = sender.send(Err(TableError::new(&folder, message)));
+                    return;
+                }
                 let mut chunk = std::mem::take(&mut held);
                 chunk.append(&mut rows);
                 let Some(last) = chunk.last().map(|row| row.session) else { continue };
@@ -74,5 +91,64 @@ fn read_ahead(files: Vec<PathBuf>, first_session: u64, sender: &SyncSender<Resul
                 }
             }
         }
+    }
+}
+
+/// What the next row of a trace may be: replaying depends on the order of
+/// sessions, and an operation must not wait for a later one.
+struct Order {
+    session: u64,
+    step: u16,
+}
+
+impl Order {
+    fn check(&mut self, row: &TraceRow) -> Result<(), String> {
+        let follows = (row.session, row.step) == (self.session, self.step)
+            || (self.step > 0 && (row.session, row.step) == (self.session + 1, 0));
+        if !follows {
+            return Err(format!("session {} step {} is out of order; the trace set is damaged", row.session, row.step));
+        }
+        if row.after.is_some_and(|after| after >= row.session) {
+            return Err(format!("session {} waits for a later one; the trace set is damaged", row.session));
+        }
+        (self.session, self.step) = (row.session, row.step + 1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemas::social::{Action, Operation};
+
+    fn check(rows: &[(u64, u16, Option<u64>)], expect: Option<&str>) {
+        let mut order = Order { session: 5, step: 0 };
+        let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
+        let result = rows.iter().try_for_each(|(session, step, after)| {
+            order.check(&TraceRow {
+                session: *session,
+                step: *step,
+                think_us: 0,
+                due_us: None,
+                after: *after,
+                operation,
+            })
+        });
+        match (result, expect) {
+            (Ok(()), None) => {}
+            (Err(message), Some(words)) => assert!(message.contains(words), "{message}"),
+            (result, _) => panic!("{rows:?}: {result:?}"),
+        }
+    }
+
+    /// A session that waited for a later one would wait for ever.
+    #[test]
+    fn traces_out_of_order_are_refused() {
+        check(&[(5, 0, None), (5, 1, Some(3)), (6, 0, Some(5)), (7, 0, None)], None);
+        check(&[(6, 0, None)], Some("session 6 step 0 is out of order"));
+        check(&[(5, 0, None), (7, 0, None)], Some("session 7 step 0"));
+        check(&[(5, 0, None), (5, 0, None)], Some("session 5 step 0"));
+        check(&[(5, 1, None)], Some("session 5 step 1"));
+        check(&[(5, 0, Some(5))], Some("waits for a later one"));
     }
 }

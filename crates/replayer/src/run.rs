@@ -15,7 +15,7 @@ use schemas::plan::{Limit, Plan};
 use schemas::run::{EndReason, FragmentPosition, ReplayReport};
 
 use crate::clock::{Clock, unix_ns};
-use crate::dispatch::{Dispatcher, Stretch};
+use crate::dispatch::{Dispatcher, Stretch, aside_max};
 use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
 use crate::feed::Feed;
 use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
@@ -35,8 +35,6 @@ pub fn run<S: Store>(
     let log_folder = experiment.folder.join("log");
     std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
     files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
-    block_on(url, set_diverged(store, experiment, Some("an experiment is running, or was killed".into())))?;
-
     let shares = experiment.shares();
     let workers = run_workers(store, experiment, &shares, control, progress)?;
 
@@ -45,14 +43,23 @@ pub fn run<S: Store>(
         0 => None,
         n => Some(format!("{n} writes of experiment {} did not succeed", plan.experiment)),
     };
-    let workload_id = experiment.source.manifest.workload_id.clone();
-    let held = HeldState { workload_id, positions: report.positions.clone(), diverged };
     report.store_settings = block_on(url, async {
-        store.set_held(&held).await?;
+        if let Some(held) = store.held().await? {
+            let positions = advanced(&held.positions, &report.positions);
+            store.set_held(&HeldState { positions, diverged, ..held }).await?;
+        }
         store.settings().await
     })?;
     files::write_json(&experiment.folder.join("replay.json"), &report)?;
     Ok(report)
+}
+
+/// The positions of all fragments after some of them have moved on.
+fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
+    let others = before.iter().filter(|old| moved.iter().all(|new| new.fragment != old.fragment));
+    let mut all: Vec<FragmentPosition> = others.chain(moved).copied().collect();
+    all.sort_by_key(|position| position.fragment);
+    all
 }
 
 /// What a worker needs to begin, once all are connected.
@@ -99,6 +106,9 @@ fn run_workers<S: Store>(
             true => {
                 let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
                 let clock = Clock::starting_in(delay_ns);
+                // From here on the store changes.
+                let running = "an experiment is running, or was killed";
+                block_on(store.url(), set_diverged(store, running))?;
                 let logs = OperationLogs::create(log_files(experiment, shares, &threads, unix_ns() + delay_ns))?;
                 for start in &starts {
                     // A worker that is gone has left its error in its handle.
@@ -155,7 +165,7 @@ impl Worker<'_> {
             let files = source.manifest.operation_files(&source.folder, fragment.fragment);
             Feed::start(files, fragment.first_session)
         });
-        let feeds = feeds.collect();
+        let mut feeds: Vec<Feed> = feeds.collect();
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExperimentError::Worker)?;
         let connections = runtime.block_on(async {
@@ -167,6 +177,8 @@ impl Worker<'_> {
         })?;
         let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index]).collect();
         let dispatcher = Dispatcher::new(&stretches, self.threads as usize, plan.unique_socialites);
+        // Opening the trace is not part of the experiment either.
+        feeds.iter_mut().for_each(Feed::fill);
         // Whoever counts is there until all senders are gone.
         let _ = ready.send(());
         drop(ready);
@@ -202,8 +214,7 @@ fn merged(snapshots: &[Arc<Mutex<Snapshot>>]) -> Snapshot {
 /// The store must hold the state that the plan starts from.
 pub(crate) async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
     let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
-    if store.in_process() && store.held().await?.is_none() {
-        // There is nothing to check in a store that holds nothing (`null:`).
+    if !store.keeps_state() {
         return Ok(());
     }
     let held = store.held().await?;
@@ -230,14 +241,11 @@ pub(crate) async fn check_state<S: Store>(store: &S, experiment: &Experiment) ->
     Ok(())
 }
 
-async fn set_diverged<S: Store>(
-    store: &S,
-    experiment: &Experiment,
-    diverged: Option<String>,
-) -> Result<(), StoreError> {
-    let Some(held) = store.held().await? else { return Ok(()) };
-    debug_assert_eq!(held.workload_id, experiment.source.manifest.workload_id);
-    store.set_held(&HeldState { diverged, ..held }).await
+async fn set_diverged<S: Store>(store: &S, why: &str) -> Result<(), StoreError> {
+    match store.held().await? {
+        Some(held) => store.set_held(&HeldState { diverged: Some(why.to_string()), ..held }).await,
+        None => Ok(()),
+    }
 }
 
 fn log_files(
@@ -262,6 +270,11 @@ fn log_files(
                 first_session: f.first_session,
                 threads: threads_of(index),
                 unwritten_rows_max: UNWRITTEN_ROWS_MAX,
+                aside_sessions_max: if plan.unique_socialites {
+                    aside_max(threads_of(index) as usize) as u64
+                } else {
+                    0
+                },
                 started_unix_ns,
             };
             (experiment.log_path(f.fragment), header)
@@ -279,14 +292,7 @@ fn summarize(
     let plan = &experiment.plan;
     let mut all = Snapshot::default();
     let mut lag = ResponseTimes::default();
-    let mut positions: BTreeMap<u32, u64> = experiment
-        .source
-        .manifest
-        .fragments
-        .iter()
-        .map(|f| (f.fragment, 0))
-        .chain(plan.fragments.iter().map(|f| (f.fragment, f.first_session)))
-        .collect();
+    let mut positions: BTreeMap<u32, u64> = plan.fragments.iter().map(|f| (f.fragment, f.first_session)).collect();
     for (share, worker) in shares.iter().zip(&workers) {
         all.merge(&worker.snapshot);
         lag.merge(&worker.lag);
@@ -319,8 +325,8 @@ fn summarize(
         skipped,
         worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
         dispatch_lag_ns_p99: lag.percentile_ns(99.0),
-        log_stall_ns: workers.iter().map(|w| w.log_stall_ns).sum(),
-        trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).sum(),
+        log_stall_ns: workers.iter().map(|w| w.log_stall_ns).max().unwrap_or(0),
+        trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).max().unwrap_or(0),
         store_settings: BTreeMap::new(),
     };
     (report, workers.iter().map(|w| w.writes_not_ok).sum())

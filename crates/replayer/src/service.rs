@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use futures::Stream;
@@ -45,7 +46,7 @@ pub async fn serve(
         .map_err(|e| anyhow::anyhow!("--listen {address}: {e}; take another port, or port 0 for any that is free"))?;
     listening(listener.local_addr()?);
     let service = Service::default();
-    let stop = service.stop.clone();
+    let (stop, work) = (service.stop.clone(), service.work.clone());
     tonic::transport::Server::builder()
         .add_service(ReplayerServer::new(service))
         .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
@@ -53,6 +54,12 @@ pub async fn serve(
             stop.store(true, Ordering::Relaxed);
         })
         .await?;
+    // What is in flight is finished and logged, whoever is still there to ask for it.
+    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(work) = work {
+        // A panic in it has been reported where it happened.
+        let _ = work.join();
+    }
     Ok(())
 }
 
@@ -65,6 +72,8 @@ fn is_loopback(address: IpAddr) -> bool {
 struct Service {
     state: Arc<Mutex<State>>,
     stop: Arc<AtomicBool>,
+    /// The thread that loads or runs, or did so last.
+    work: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
 #[derive(Default)]
@@ -82,6 +91,11 @@ impl Service {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Blocking work gets a thread of its own.
+    fn work_on(&self, work: impl FnOnce() + Send + 'static) {
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::spawn(work));
+    }
+
     fn prepared(&self) -> Result<(Arc<dyn AnyStore>, Arc<Experiment>), Status> {
         let state = self.state();
         match (&state.store, &state.prepared) {
@@ -95,6 +109,14 @@ fn status(error: &ExperimentError) -> Status {
     match error.is_usage() {
         true => Status::invalid_argument(error.to_string()),
         false => Status::internal(error.to_string()),
+    }
+}
+
+/// A panic must reach the coordinator too, as an error.
+fn guarded<X>(work: impl FnOnce() -> Result<X, ExperimentError>) -> Result<X, Status> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|e| status(&e)),
+        Err(_) => Err(Status::internal("the replayer panicked; its standard error says where")),
     }
 }
 
@@ -142,7 +164,7 @@ impl Replayer for Service {
         let (store, experiment) = self.prepared()?;
         let (sender, replies) = mpsc::channel(16);
         // Loading blocks: it gets a thread of its own.
-        std::thread::spawn(move || {
+        self.work_on(move || {
             let told = Mutex::new(Instant::now());
             let progress = |rows, rows_total| {
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,11 +174,11 @@ impl Replayer for Service {
                     let _ = sender.try_send(Ok(LoadProgress { rows, rows_total }));
                 }
             };
-            let result = store.load(experiment.source(), &progress);
+            let result = guarded(|| store.load(experiment.source(), &progress).map_err(ExperimentError::Store));
             let total = experiment.source().rows_total();
             let last = match result {
                 Ok(()) => Ok(LoadProgress { rows: total, rows_total: total }),
-                Err(error) => Err(status(&ExperimentError::Store(error))),
+                Err(status) => Err(status),
             };
             // The coordinator may be gone; then nobody waits for the answer.
             let _ = sender.blocking_send(last);
@@ -186,7 +208,7 @@ impl Replayer for Service {
         let control = Control { stop: self.stop.clone(), start_unix_ns: Some(start_unix_ns) };
         let (sender, replies) = mpsc::channel(16);
         let state = self.state.clone();
-        std::thread::spawn(move || {
+        self.work_on(move || {
             let mut told = Instant::now();
             let mut progress = |snapshot: Snapshot| {
                 if told.elapsed() >= PROGRESS {
@@ -194,13 +216,12 @@ impl Replayer for Service {
                     let _ = sender.try_send(Ok(message(&snapshot)));
                 }
             };
-            let result = store.run(&experiment, &control, &mut progress);
+            let result = guarded(|| store.run(&experiment, &control, &mut progress));
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             state.running = false;
             match result {
                 Ok(report) => state.report = Some(report),
-                Err(error) => {
-                    let status = status(&error);
+                Err(status) => {
                     drop(state);
                     let _ = sender.blocking_send(Err(status));
                 }

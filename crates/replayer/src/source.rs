@@ -23,6 +23,13 @@ impl Source {
         Ok(Source { folder: folder.to_path_buf(), manifest: Manifest::read(folder)? })
     }
 
+    /// Like [`Source::open`]; every file must have the sum that the manifest says.
+    pub fn verified(folder: &Path) -> Result<Source, TraceSetError> {
+        let source = Source::open(folder)?;
+        source.manifest.verify(folder)?;
+        Ok(source)
+    }
+
     /// The numbers of all fragments.
     pub fn fragments(&self) -> impl Iterator<Item = u32> + '_ {
         self.manifest.fragments.iter().map(|f| f.fragment)

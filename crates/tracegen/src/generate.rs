@@ -84,7 +84,7 @@ pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Re
     spec.check(&spec.name)?;
     let workload_id = spec.workload_id();
     let population = Population::new(spec)?;
-    let target = Target::new(folder, &workload_id)?;
+    let target = Target::new(folder, &workload_id, spec.sessions)?;
     let sessions = sessions_by_fragment(&population.weights, spec.sessions);
     let generation = Generation {
         spec,

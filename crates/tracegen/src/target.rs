@@ -19,8 +19,8 @@ pub(crate) struct Target {
 impl Target {
     /// A temporary folder beside `place`, which is free or holds a trace set of
     /// the same workload.
-    pub(crate) fn new(place: &Path, workload_id: &str) -> Result<Target, GenerateError> {
-        check_replaceable(place, workload_id)?;
+    pub(crate) fn new(place: &Path, workload_id: &str, sessions: u64) -> Result<Target, GenerateError> {
+        check_replaceable(place, workload_id, sessions)?;
         let parent = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -66,8 +66,9 @@ impl Target {
     }
 }
 
-/// Refuses to replace anything but a trace set of the same workload.
-fn check_replaceable(place: &Path, workload_id: &str) -> Result<(), GenerateError> {
+/// Refuses to replace anything but a trace set of the same workload that is no
+/// longer than the new one: runs may rest on the sessions of a longer one.
+fn check_replaceable(place: &Path, workload_id: &str, sessions: u64) -> Result<(), GenerateError> {
     let occupied = |found: String| GenerateError::Occupied { folder: place.to_path_buf(), found };
     match std::fs::symlink_metadata(place) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -76,7 +77,13 @@ fn check_replaceable(place: &Path, workload_id: &str) -> Result<(), GenerateErro
         Ok(_) => {}
     }
     let manifest: Result<serde_json::Value, FileError> = read_json(&place.join(manifest::FILE_NAME));
-    match manifest.ok().as_ref().and_then(|m| m["workload_id"].as_str()) {
+    let manifest = manifest.ok();
+    let longer = manifest.as_ref().and_then(|m| m["spec"]["sessions"].as_u64()).filter(|found| *found > sessions);
+    match manifest.as_ref().and_then(|m| m["workload_id"].as_str()) {
+        Some(found) if found == workload_id && longer.is_some() => Err(occupied(format!(
+            "a longer trace set of this workload ({} sessions, not {sessions})",
+            longer.unwrap_or_default()
+        ))),
         Some(found) if found == workload_id => Ok(()),
         Some(found) => Err(occupied(format!("a trace set of another workload ({found}, not {workload_id})"))),
         None => Err(occupied(format!("no trace set (no readable {})", manifest::FILE_NAME))),

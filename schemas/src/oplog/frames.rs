@@ -116,3 +116,14 @@ pub(super) fn walk_frames(file: &mut File, path: &Path) -> Result<(u64, LogEnd),
         at = next;
     }
 }
+
+/// Whether a log has begun: the file is there and holds a whole schema.
+///
+/// A replayer that is killed as it starts leaves none, or less than that.
+pub fn has_begun(path: &Path) -> Result<bool, TableError> {
+    match File::open(path) {
+        Ok(mut file) => Ok(walk_frames(&mut file, path)?.0 > 0),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(TableError::new(path, e)),
+    }
+}

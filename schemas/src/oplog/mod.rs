@@ -17,7 +17,7 @@ use arrow::datatypes::{DataType, Field, Int8Type, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::trace::name_type;
-pub use frames::LogEnd;
+pub use frames::{LogEnd, has_begun};
 pub use read::{LogColumns, LogReader};
 pub use write::{LogBuffer, LogWriter};
 
@@ -69,6 +69,9 @@ pub struct LogHeader {
     /// The most rows of the fragment that were ever on their way to the file, so
     /// the most that a killed replayer loses beside what was in flight.
     pub unwritten_rows_max: u64,
+    /// The most sessions that ever waited aside for a busy socialite: so many
+    /// sessions without a row may lie before one that has begun.
+    pub aside_sessions_max: u64,
     /// Wall-clock time of time 0, in nanoseconds since 1970, for information.
     pub started_unix_ns: i64,
 }

@@ -14,6 +14,7 @@ fn header() -> LogHeader {
         first_session: 0,
         threads: 1,
         unwritten_rows_max: 10,
+        aside_sessions_max: 0,
         started_unix_ns: 0,
     }
 }

@@ -161,7 +161,7 @@ impl Database {
 
     /// A value as DuckDB writes it.
     fn text_of(&self, value: &Value) -> Result<String, duckdb::Error> {
-        self.connection.query_row("SELECT CAST(? AS VARCHAR)", [value], |row| row.get(0))
+        self.connection.prepare_cached("SELECT CAST(? AS VARCHAR)")?.query_row([value], |row| row.get(0))
     }
 }
 

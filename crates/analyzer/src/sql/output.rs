@@ -106,7 +106,20 @@ fn text(database: &Database, value: &Value) -> Result<String, AnalyzeError> {
             out + "]"
         }
         Value::Struct(_) | Value::Map(_) | Value::Union(_) => to_json(database, value)?.to_string(),
-        simple => database.text_of(simple)?,
+        // What rows are full of is written here: asking DuckDB costs a statement a value.
+        Value::Boolean(b) => b.to_string(),
+        Value::TinyInt(n) => n.to_string(),
+        Value::SmallInt(n) => n.to_string(),
+        Value::Int(n) => n.to_string(),
+        Value::BigInt(n) => n.to_string(),
+        Value::HugeInt(n) => n.to_string(),
+        Value::UTinyInt(n) => n.to_string(),
+        Value::USmallInt(n) => n.to_string(),
+        Value::UInt(n) => n.to_string(),
+        Value::UBigInt(n) => n.to_string(),
+        Value::Float(n) => format!("{n:?}"),
+        Value::Double(n) => format!("{n:?}"),
+        rare => database.text_of(rare)?,
     })
 }
 

@@ -197,6 +197,13 @@ pub struct Fixture {
 
 pub const THREADS: u32 = 4;
 
+/// How many events have each outcome, in the order of the codes.
+pub fn outcomes<'a>(events: impl IntoIterator<Item = &'a Event>) -> [u64; 4] {
+    let mut counts = [0; 4];
+    events.into_iter().for_each(|event| counts[event.log.outcome as usize] += 1);
+    counts
+}
+
 impl Fixture {
     /// One experiment, number 1, of one fragment for each world (as it was at the
     /// start) with its events.
@@ -212,7 +219,7 @@ impl Fixture {
             fixture.write_log(fragment as u32, 0, events, true);
         }
         fixture.write_documents();
-        fixture.write_report(1_000_000_000);
+        fixture.write_report(1_000_000_000, outcomes(worlds.iter().flat_map(|(_, events)| events)));
         fixture
     }
 
@@ -237,6 +244,7 @@ impl Fixture {
             first_session,
             threads: THREADS,
             unwritten_rows_max: self.batch_rows as u64,
+            aside_sessions_max: 0,
             started_unix_ns: 0,
         };
         let mut writer = LogWriter::create(&path, &header).unwrap();
@@ -292,17 +300,19 @@ impl Fixture {
         schemas::files::write_json(&self.run.document(), &document).unwrap();
     }
 
-    pub fn write_report(&self, elapsed_ns: u64) {
+    /// A report that counts the rows of what is in the logs now.
+    pub fn write_report(&self, elapsed_ns: u64, outcomes: [u64; 4]) {
+        let [ok, failed, unknown, skipped] = outcomes;
         let report = ReplayReport {
             format_version: RUN_FORMAT_VERSION,
             end: EndReason::Limit,
             elapsed_ns,
             sessions: 0,
             positions: vec![],
-            ok: 0,
-            failed: 0,
-            unknown: 0,
-            skipped: 0,
+            ok,
+            failed,
+            unknown,
+            skipped,
             worker_cpu_share: 0.2,
             dispatch_lag_ns_p99: 100,
             log_stall_ns: 0,

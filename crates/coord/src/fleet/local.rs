@@ -172,7 +172,7 @@ impl Replayer {
             Err(status) => status,
         };
         match status.code() {
-            Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
+            Code::InvalidArgument | Code::NotFound => {
                 return Err(Failure::usage(status.message()));
             }
             // A lost connection: the process is ending, if it has not yet.

@@ -227,8 +227,12 @@ impl Store for Memory {
         state.walls.values_mut().for_each(|wall| wall.sort_unstable());
         inner.truth = (self.lies.lost > 0.0).then(|| state.clone());
         inner.shown = state;
-        inner.held =
-            Some(HeldState { workload_id: source.manifest.workload_id.clone(), positions: vec![], diverged: None });
+        inner.held = Some(HeldState {
+            layout: 0,
+            workload_id: source.manifest.workload_id.clone(),
+            positions: vec![],
+            diverged: None,
+        });
         *self.shared.lock() = inner;
         progress(source.rows_total(), source.rows_total());
         Ok(())

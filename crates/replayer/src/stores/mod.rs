@@ -101,6 +101,9 @@ pub type LoadProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// What a store says of the state that it holds.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HeldState {
+    /// The version of the store's tables; 0 where a store has none.
+    #[serde(default)]
+    pub layout: u32,
     /// The workload that it was loaded from.
     pub workload_id: String,
     /// How far each fragment has been replayed.
@@ -124,6 +127,11 @@ pub trait Store: Send + Sync + 'static {
     /// experiment has to load it first.
     fn in_process(&self) -> bool {
         false
+    }
+
+    /// Whether the store keeps anything, so that its state can be checked.
+    fn keeps_state(&self) -> bool {
+        true
     }
 
     /// Puts the data set of a trace set in place of whatever data set of

@@ -37,6 +37,10 @@ impl Store for Null {
         true
     }
 
+    fn keeps_state(&self) -> bool {
+        false
+    }
+
     async fn load(&self, _source: &Source, _progress: LoadProgress<'_>) -> Result<(), StoreError> {
         Ok(())
     }

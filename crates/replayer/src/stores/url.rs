@@ -27,12 +27,17 @@ impl StoreUrl {
             StoreError::usage(&url, "is not a store URL; write it like sqlite:PATH, memory: or null:")
         })?;
         url.scheme = scheme.to_string();
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // A password may hold a '?': parameters begin after the credentials.
+        let credentials = rest.rfind('@').filter(|_| rest.starts_with("//")).map_or(0, |at| at + 1);
+        let (place, query) = match rest[credentials..].find('?') {
+            Some(at) => (&rest[..credentials + at], &rest[credentials + at + 1..]),
+            None => (rest, ""),
+        };
         url.place = place.to_string();
         for parameter in query.split('&').filter(|p| !p.is_empty()) {
-            let (name, value) = parameter.split_once('=').ok_or_else(|| {
-                StoreError::usage(&url, format!("parameter {parameter:?} has no value; write name=value"))
-            })?;
+            let (name, value) = parameter
+                .split_once('=')
+                .ok_or_else(|| StoreError::usage(&url, "a parameter has no value; write name=value"))?;
             if url.parameters.insert(name.to_string(), value.to_string()).is_some() {
                 return Err(StoreError::usage(&url, format!("parameter {name} is given twice")));
             }

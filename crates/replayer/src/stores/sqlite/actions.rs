@@ -132,12 +132,17 @@ impl SqliteActions {
                 Ok(_) => return Ok(()),
                 Err(error) if is_busy(&error) => Refusal::Store(error),
                 // Whether the commit record reached the disk, nobody knows.
-                Err(error) => return Err(Refusal::Lost(error)),
+                Err(error) => Refusal::Lost(error),
             },
             Err(refusal) => refusal,
         };
-        sqlx::query("ROLLBACK").execute(&mut self.client).await?;
-        Err(refusal)
+        // After some errors SQLite has rolled back already and refuses to do it
+        // again. No other transaction may begin inside this one, though.
+        match sqlx::query("ROLLBACK").execute(&mut self.client).await {
+            Ok(_) => Err(refusal),
+            Err(Error::Database(error)) if error.message().contains("no transaction is active") => Err(refusal),
+            Err(error) => Err(Refusal::Lost(error)),
+        }
     }
 }
 
@@ -154,20 +159,29 @@ enum Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         match &error {
-            // SQLite takes a statement back that ends in an error.
-            Error::Database(_) => Refusal::Store(error),
+            // SQLite takes a statement back that ends in an error, unless the disk
+            // itself is the trouble: then the commit may have reached it.
+            Error::Database(_) if !is_of(&error, &[IO_ERROR, CORRUPT]) => Refusal::Store(error),
             // Anything else is trouble on the way to or from it.
             _ => Refusal::Lost(error),
         }
     }
 }
 
+const BUSY: i64 = 5;
+const LOCKED: i64 = 6;
+const IO_ERROR: i64 = 10;
+const CORRUPT: i64 = 11;
+
 fn is_busy(error: &Error) -> bool {
-    const BUSY: i64 = 5;
-    const LOCKED: i64 = 6;
+    is_of(error, &[BUSY, LOCKED])
+}
+
+/// Whether SQLite's result code is one of these primary ones.
+fn is_of(error: &Error, codes: &[i64]) -> bool {
     let code = error.as_database_error().and_then(|e| e.code()).and_then(|code| code.parse::<i64>().ok());
     // The low byte is the primary code.
-    code.is_some_and(|code| matches!(code & 0xff, BUSY | LOCKED))
+    code.is_some_and(|code| codes.contains(&(code & 0xff)))
 }
 
 impl Connection for SqliteActions {

@@ -15,6 +15,9 @@ use super::Sqlite;
 use crate::source::{Payload, Source};
 use crate::stores::{HeldState, LoadProgress, StoreError};
 
+/// The version of [`TABLES`] and [`INDEXES`]: a file with other ones is built anew.
+const LAYOUT: u32 = 1;
+
 /// The tables; the keys that rows are found by come first.
 const TABLES: &str = "
     CREATE TABLE encore_state (state TEXT NOT NULL);
@@ -41,7 +44,7 @@ pub async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -
     store.held_in(&store.path).await?;
     let loaded = beside(&store.path, ".loaded");
     let in_place = match store.held_in(&loaded).await {
-        Ok(held) => held.is_some_and(|held| held.workload_id == source.manifest.workload_id),
+        Ok(held) => held.is_some_and(|held| held == fresh(source)),
         Err(_) if loaded.exists() => {
             let message = format!("{} is in the way and was not made by `replayer load`", loaded.display());
             return Err(StoreError::usage(&store.url, message));
@@ -63,7 +66,10 @@ pub async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -
     }
     let copy = beside(&store.path, ".copying");
     let result = std::fs::copy(&loaded, &copy)
-        .and_then(|_| remove(&beside(&store.path, "-wal")))
+        // What an earlier file left in its journals must not be played into this one.
+        .and_then(|_| remove(&store.path))
+        .and_then(|()| remove(&beside(&store.path, "-journal")))
+        .and_then(|()| remove(&beside(&store.path, "-wal")))
         .and_then(|()| remove(&beside(&store.path, "-shm")))
         .and_then(|()| std::fs::rename(&copy, &store.path));
     if result.is_err() {
@@ -72,6 +78,12 @@ pub async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -
     result.map_err(|e| store.failed(format!("{}: {e}", store.path.display())))?;
     progress(source.rows_total(), source.rows_total());
     Ok(())
+}
+
+/// What a freshly loaded file says of itself.
+fn fresh(source: &Source) -> HeldState {
+    let workload_id = source.manifest.workload_id.clone();
+    HeldState { layout: LAYOUT, workload_id, positions: vec![], diverged: None }
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -106,8 +118,7 @@ async fn build(store: &Sqlite, source: &Source, path: &Path, progress: LoadProgr
         for fragment in source.fragments() {
             loader.fragment(source, fragment).await?;
         }
-        let held = HeldState { workload_id: source.manifest.workload_id.clone(), positions: vec![], diverged: None };
-        let state = serde_json::to_string(&held).map_err(|e| LoadError(e.to_string()))?;
+        let state = serde_json::to_string(&fresh(source)).map_err(|e| LoadError(e.to_string()))?;
         sqlx::query("INSERT INTO encore_state VALUES (?)").bind(state).execute(&mut *loader.client).await?;
         sqlx::query("COMMIT").execute(&mut *loader.client).await?;
         sqlx::raw_sql(INDEXES).execute(&mut *loader.client).await?;

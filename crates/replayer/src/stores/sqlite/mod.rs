@@ -41,6 +41,12 @@ impl Sqlite {
         if path.is_empty() {
             return Err(StoreError::usage(&url, "has no path; write sqlite:PATH"));
         }
+        if path.starts_with(':') || path.starts_with("file:") {
+            return Err(StoreError::usage(
+                &url,
+                "is not a path, and every thread would have its own; write sqlite:PATH",
+            ));
+        }
         Ok(Sqlite {
             path: PathBuf::from(path),
             journal: match url.one_of("journal", &["wal", "delete"])? {
