@@ -42,6 +42,19 @@ fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |m| m.len())
 }
 
+/// Ctrl-C for a program: it must end with code 3, say where its results are, and leave a run
+/// that says that it was interrupted.
+fn interrupt(child: Child, place: &Workplace, run: &str, named: &str) {
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let output = child.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("interrupted") && error.contains(named), "{error}");
+    let document = std::fs::read_to_string(place.path(run).join("run.json")).expect("run.json");
+    assert!(document.contains("\"interrupted\""), "{document}");
+}
+
 #[test]
 fn a_killed_replayer_loses_its_last_batch_and_no_more() {
     let place = workplace();
@@ -69,14 +82,7 @@ fn ctrl_c_closes_the_log_and_says_so() {
     let mut child = place.command(&REPLAY).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
     let log = place.path("r/experiments/0001-T16/log/fragment-0.arrows");
     until("a batch", &mut child, || bytes(&log) > 20_000);
-    // SAFETY: sends a signal to a child that has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let output = child.wait_with_output().expect("it ends");
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(error.contains("interrupted") && error.contains("r/experiments/0001-T16"), "{error}");
-    let run = std::fs::read_to_string(place.path("r/run.json")).expect("run.json");
-    assert!(run.contains("\"interrupted\""), "{run}");
+    interrupt(child, &place, "r", "r/experiments/0001-T16");
     let summary = place.run(&["analyze", "summary", "r", "--json"]).stdout();
     assert!(summary.contains("interrupted") && !summary.contains("without its closing mark"), "{summary}");
 }
@@ -99,14 +105,7 @@ fn an_interrupted_rating_keeps_what_it_has() {
     let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
     let log = place.path("runs/r/experiments/0002-T2/log/fragment-0.arrows");
     until("the second experiment", &mut child, || bytes(&log) > 2_000);
-    // SAFETY: sends a signal to a child that has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let output = child.wait_with_output().expect("it ends");
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(error.contains("interrupted") && error.contains("runs/r"), "{error}");
-    let run = std::fs::read_to_string(place.path("runs/r/run.json")).expect("run.json");
-    assert!(run.contains("\"interrupted\""), "{run}");
+    interrupt(child, &place, "runs/r", "runs/r");
     place.run(&["analyze", "sql", "runs/r", "SELECT count(*) FROM operations"]).succeeds();
 }
 

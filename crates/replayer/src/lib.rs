@@ -16,10 +16,9 @@
 //! call of its own. Several workers share no state: they have disjoint
 //! fragments.
 //!
-//! ```no_run
+//! ```
 //! use replayer::{experiment::{Control, Experiment}, stores};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let plan: schemas::plan::Plan = unimplemented!();
+//! # fn example(plan: schemas::plan::Plan) -> Result<(), Box<dyn std::error::Error>> {
 //! let store = stores::open("memory:")?;
 //! let experiment = Experiment::prepare(plan, "runs/a/experiments/0001-T4".into())?;
 //! store.load(experiment.source(), &|_, _| {})?;
