@@ -52,20 +52,11 @@ fn rating_sqlite_fills_a_run_folder() {
     let count = "SELECT count(DISTINCT experiment) AS n FROM operations";
     let rows = place.run(&["analyze", "sql", "runs/small", count, "--format", "csv"]).succeeds();
     assert_eq!(rows.trim(), format!("n\n{}", experiments.len()));
-    // A second rating takes the trace set as it is.
-    let again = place.run(&[
-        "run",
-        "busy.toml",
-        "--name",
-        "again",
-        "--threads",
-        "2",
-        "--duration",
-        "500ms",
-        "--sessions",
-        "60000",
-    ]);
-    drop(again);
+    // A further run takes the trace set as it is.
+    let again =
+        ["run", "busy.toml", "--name", "again", "--threads", "2", "--duration", "500ms", "--set", "data.members=400"];
+    let text = place.run(&again).succeeds();
+    assert!(!text.contains("generating") && text.contains("60,000 sessions"), "{text}");
 }
 
 #[test]
@@ -126,6 +117,6 @@ fn a_short_trace_is_extended() {
     let place = Workplace::new();
     let arguments =
         ["run", "busy.toml", "--store", "memory:?latency_us=1000", "--name", "x", "--threads", "8", "--duration", "2s"];
-    let ran = place.run(&arguments);
-    ran.succeeds();
+    let text = place.run(&arguments).succeeds();
+    assert!(text.contains("the trace ran out: 3,000 sessions") && text.contains("it is extended"), "{text}");
 }

@@ -181,12 +181,17 @@ pub fn next_commands(setting: &Setting, trace: &TraceSet, repeat: &[String]) -> 
         again.push_str(&format!(" --store {}", quoted(&redact(&setting.store))));
     }
     again.push_str(&format!(" --sla {}", quoted(&setting.sla.to_string())));
+    let runs = setting.folder.parent().map_or(String::new(), |runs| runs.display().to_string());
+    if runs != "runs" {
+        again.push_str(&format!(" --runs {}", quoted(if runs.is_empty() { "." } else { &runs })));
+    }
     if setting.workers != 1 {
         again.push_str(&format!(" --workers {}", setting.workers));
     }
     format!(
         "next:\n  ./encore analyze sql {run} \"SELECT action, count(*) AS operations, \
-         round(quantile_cont(response_ns, 0.95) / 1e6, 3) AS p95_ms FROM operations GROUP BY action ORDER BY action\"\n  \
+         round(quantile_disc(response_ns, 0.95) / 1e6, 3) AS p95_ms FROM operations WHERE outcome = 'ok' GROUP BY action \
+         ORDER BY action\"\n  \
          ./encore analyze summary {run}\n  {again}"
     )
 }
