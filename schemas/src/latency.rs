@@ -50,16 +50,6 @@ impl ResponseTimes {
         self.0.add(&other.0).unwrap_or_else(|e| unreachable!("all histograms have the same bounds: {e}"));
     }
 
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.0.reset();
-    }
-
-    /// The histogram itself.
-    pub fn histogram(&self) -> &Histogram<u64> {
-        &self.0
-    }
-
     /// HdrHistogram's own V2 encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();

@@ -104,11 +104,12 @@ fn run_workers<S: Store>(
         let all_ready = ready.iter().count() == shares.len();
         let logs = match all_ready {
             true => {
-                let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
-                let clock = Clock::starting_in(delay_ns);
-                // From here on the store changes.
+                // From here on the store changes. Saying so takes it a moment, which is
+                // not part of the experiment.
                 let running = "an experiment is running, or was killed";
                 block_on(store.url(), set_diverged(store, running))?;
+                let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
+                let clock = Clock::starting_in(delay_ns);
                 let logs = OperationLogs::create(log_files(experiment, shares, &threads, unix_ns() + delay_ns))?;
                 for start in &starts {
                     // A worker that is gone has left its error in its handle.
