@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`spec`] | the workload specification (TOML) |
 //! | [`social`] | the vocabulary of the `social` family: what each action changes and observes |
+//! | [`session`] | kinds of sessions: BG's eight, single actions, composed ones |
 //! | [`trace`], [`dataset`], [`manifest`] | a trace set: operations, data set, manifest |
 //! | [`payload`], [`digest`] | strings and images as a function of (seed, kind, id, length); digest of a state |
 //! | [`oplog`] | the operation log (Arrow IPC stream) |
@@ -39,6 +40,7 @@ pub mod plan;
 pub mod rpc;
 pub mod run;
 pub mod sealed;
+pub mod session;
 pub mod share;
 pub mod sla;
 pub mod social;
@@ -48,7 +50,7 @@ pub mod verdict;
 
 /// The version of the trace format. Same spec, same seed, same version: the
 /// same bytes.
-pub const TRACE_FORMAT_VERSION: u32 = 1;
+pub const TRACE_FORMAT_VERSION: u32 = 2;
 
 /// The version of the operation log and of the JSON documents of a run.
-pub const RUN_FORMAT_VERSION: u32 = 1;
+pub const RUN_FORMAT_VERSION: u32 = 2;

@@ -67,14 +67,65 @@ pub struct Manifest {
     pub spec: Spec,
     /// Each fragment's share.
     pub fragments: Vec<FragmentCounts>,
-    /// Share of each action as the spec asks for, adding up to 1.
-    pub requested_mix: BTreeMap<Action, f64>,
-    /// Share of each action among the operations.
-    pub achieved_mix: BTreeMap<Action, f64>,
-    /// How often an action was drawn that the socialite could not perform.
-    pub redrawn: BTreeMap<Action, u64>,
+    /// Share of each kind of session as the spec asks for, adding up to 1.
+    pub requested_mix: BTreeMap<String, f64>,
+    /// Share of each kind of session among the sessions.
+    pub achieved_mix: BTreeMap<String, f64>,
+    /// Operations by action.
+    pub operations_by_action: BTreeMap<Action, u64>,
+    /// BG's no-operations by kind: how often it was drawn and nothing of it
+    /// could be done, so that another kind was drawn for the same socialite.
+    pub noops: BTreeMap<String, u64>,
+    /// How many sessions of each kind ended before their last step.
+    pub ended_early: BTreeMap<String, u64>,
+    /// What the data set and the trace look like.
+    pub statistics: Statistics,
     /// Every file but the manifest, sorted by path.
     pub files: Vec<FileEntry>,
+}
+
+/// What a data set and a trace look like, over all fragments.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Confirmed friends of the members before the first session.
+    pub friends: Histogram,
+    /// Invitations that wait for the members before the first session.
+    pub pending: Histogram,
+    /// Resources on the members' walls.
+    pub wall_resources: Histogram,
+    /// Share of all references to members, as socialites and as targets, that
+    /// go to the fifth of the members who rank highest in the access
+    /// distribution; 0 to 1.
+    pub references_to_top_fifth: f64,
+    /// The same as the distribution has it, to compare.
+    pub expected_to_top_fifth: f64,
+    /// Share of all confirmed friendships (each counted for both sides) that
+    /// the fifth of the members with the most friends has; 0 to 1.
+    pub friends_of_top_fifth: f64,
+}
+
+/// How many members have how many of something.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Histogram {
+    /// The least.
+    pub min: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The most.
+    pub max: u64,
+    /// By rising number; ranges without members are left out.
+    pub buckets: Vec<Bucket>,
+}
+
+/// Members with a number in a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// The lowest number of the range, ...
+    pub from: u64,
+    /// ... and the highest.
+    pub to: u64,
+    /// How many members have such a number.
+    pub members: u64,
 }
 
 /// What one fragment holds.

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::manifest::Manifest;
+use crate::run::FragmentPosition;
+use crate::share::sessions_by_fragment;
+
 /// One experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,9 +39,9 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// After this time, in seconds.
+    /// After this time, in seconds, from the end of the warm-up.
     DurationS(f64),
-    /// After this many sessions over all fragments.
+    /// After this many sessions over all fragments, not counting the warm-up.
     Sessions(u64),
     /// At the end of the trace.
     WholeTrace,
@@ -51,6 +55,31 @@ pub struct FragmentPlan {
     pub fragment: u32,
     /// Its first session in this experiment: all before it are in the store.
     pub first_session: u64,
+    /// How many sessions from there on are the warm-up: replayed and logged like
+    /// all others, but no part of the figures, and over before the measured part
+    /// begins.
+    #[serde(default)]
+    pub warmup_sessions: u64,
+}
+
+/// The fragments of a trace set, each taken up where `positions` says (at its
+/// beginning where it says nothing), with the first `warmup_sessions` of the
+/// global order from there on as warm-up.
+pub fn fragments(manifest: &Manifest, positions: &[FragmentPosition], warmup_sessions: u64) -> Vec<FragmentPlan> {
+    let at = |fragment| positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
+    let mut plans: Vec<FragmentPlan> = manifest
+        .fragments
+        .iter()
+        .map(|f| FragmentPlan { fragment: f.fragment, first_session: at(f.fragment), warmup_sessions: 0 })
+        .collect();
+    let before: u64 = plans.iter().map(|plan| plan.first_session).sum();
+    let ends = sessions_by_fragment(&manifest.weights(), before + warmup_sessions);
+    for (plan, end) in plans.iter_mut().zip(ends) {
+        // Workers end an experiment each for itself, so a fragment may be a few
+        // sessions ahead of the global order.
+        plan.warmup_sessions = end.saturating_sub(plan.first_session);
+    }
+    plans
 }
 
 /// A store's URL without secrets: the password after `user:` and the values of

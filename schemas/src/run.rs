@@ -15,6 +15,7 @@ use crate::spec::Spec;
 /// ```text
 /// run.json                                      RunDocument
 /// rating.json                                   verdict::RatingDocument
+/// FinalResult.csv, Results.csv                  the same in the column order of BG's files
 /// experiments/0007-T64/plan.json                plan::Plan, without secrets
 ///                      replay.json              ReplayReport
 ///                      verdict.json             verdict::Verdict
@@ -46,6 +47,16 @@ impl RunFolder {
     /// `rating.json`.
     pub fn rating(&self) -> PathBuf {
         self.root.join("rating.json")
+    }
+
+    /// `FinalResult.csv`: a line an experiment, in the column order of BG's file of that name.
+    pub fn bg_final_result(&self) -> PathBuf {
+        self.root.join("FinalResult.csv")
+    }
+
+    /// `Results.csv`: a line for each replayer of each experiment, likewise.
+    pub fn bg_results(&self) -> PathBuf {
+        self.root.join("Results.csv")
     }
 
     /// An experiment's folder.
@@ -229,7 +240,13 @@ pub struct ReplayReport {
     pub format_version: u32,
     /// Why it ended.
     pub end: EndReason,
-    /// From the start to the end of the last operation.
+    /// When the warm-up was over and the measured part began, from the start; 0
+    /// without warm-up.
+    pub warmup_ns: u64,
+    /// Operations of the warm-up, whatever their outcome; the counts below are
+    /// of the measured part alone.
+    pub warmup_operations: u64,
+    /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
     /// Sessions that ended, over all fragments.
     pub sessions: u64,

@@ -16,6 +16,7 @@ pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![
         Field::new("session", DataType::Int64, false),
         Field::new("step", DataType::Int16, false),
+        Field::new("kind", name_type(), false),
         Field::new("action", name_type(), false),
         Field::new("socialite", DataType::Int64, false),
         Field::new("target", DataType::Int64, false),
@@ -33,6 +34,7 @@ pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("error", DataType::Utf8, true),
         Field::new("observed", DataType::List(observed_item()), false),
         Field::new("unpredictable", DataType::Boolean, false),
+        Field::new("warmup", DataType::Boolean, false),
     ]))
 });
 
@@ -60,5 +62,6 @@ pub static UNPREDICTABLE: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("observed", DataType::Int64, false),
         Field::new("low", DataType::Int64, false),
         Field::new("high", DataType::Int64, false),
+        Field::new("warmup", DataType::Boolean, false),
     ]))
 });

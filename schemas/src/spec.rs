@@ -20,6 +20,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{FileError, at};
+use crate::session::{Role, SessionKind, Step, built_in, built_in_steps};
 use crate::social::Action;
 
 /// A specification that is wrong: the file, the key, and what to do.
@@ -65,14 +66,65 @@ pub struct Spec {
     /// Disjoint shares of the members; replayers work on whole fragments.
     #[serde(default = "default_fragments")]
     pub fragments: u32,
+    /// The share of all draws that falls on each fragment, in any unit, for
+    /// replayers of unequal speed; one weight a fragment. Empty: equal shares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fragment_weights: Vec<f64>,
     /// What is in the store before the first session.
     pub data: Data,
     /// Which members act and are acted upon.
     #[serde(default)]
     pub access: Access,
-    /// The share of each action, in any unit: only the proportions count.
-    pub mix: BTreeMap<Action, f64>,
+    /// What a thread waits between two actions of a session.
+    #[serde(default)]
+    pub think_time: Delay,
+    /// What a thread waits between two sessions.
+    #[serde(default)]
+    pub inter_arrival_time: Delay,
+    /// The share of each kind of session, in any unit: only the proportions
+    /// count. A name is that of an action (a session of this action alone), of
+    /// one of BG's sessions, or of one of `session`.
+    pub mix: BTreeMap<String, f64>,
+    /// Sessions composed here, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub session: BTreeMap<String, Composed>,
 }
+
+/// A session that the specification composes from actions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Composed {
+    /// What is done, in order, each an action and whom or what it is about:
+    /// `"view_profile friend"`.
+    pub steps: Vec<Step>,
+}
+
+/// A waiting time, drawn by the generator and fixed in the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Delay {
+    /// Its mean, in microseconds; 0 for none.
+    pub mean_us: u32,
+    /// How it is distributed.
+    pub distribution: DelayDistribution,
+}
+
+/// How a waiting time is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayDistribution {
+    /// Always the mean.
+    #[default]
+    Constant,
+    /// Exponentially, as between the events of a Poisson process.
+    Exponential,
+}
+
+/// The most steps of a composed session.
+const STEPS_MAX: usize = 1_000;
+
+/// The most kinds of sessions: files number them in one byte.
+const KINDS_MAX: usize = 100;
 
 /// A workload family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -89,12 +141,22 @@ pub enum Family {
 pub struct Data {
     /// How many members.
     pub members: u64,
-    /// Confirmed friends of each member; an even number.
+    /// Friends of each member; the mean, where the assignment is not a ring.
     #[serde(default)]
     pub friends_per_member: u64,
-    /// Invitations that wait for each member.
+    /// The share of `friends_per_member` that is confirmed; the rest are
+    /// invitations that wait (BG's `confperc`).
+    #[serde(default = "default_confirmed_share")]
+    pub confirmed_share: f64,
+    /// Invitations that wait for each member, besides those.
     #[serde(default)]
     pub pending_per_member: u64,
+    /// Who is friends with whom.
+    #[serde(default)]
+    pub friendships: Assignment,
+    /// The weight of rank i in a `zipfian` assignment is i^-(1-theta).
+    #[serde(default = "default_theta")]
+    pub friendships_theta: f64,
     /// Resources that each member owns, each on the wall of a random member.
     #[serde(default)]
     pub resources_per_member: u64,
@@ -119,6 +181,34 @@ pub struct Data {
     /// Length of a comment's text, in characters.
     #[serde(default = "default_text_bytes")]
     pub comment_bytes: u32,
+}
+
+/// How friendships and invitations are assigned to the members of a fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Assignment {
+    /// Members stand in a ring in random order and are friends of their
+    /// neighbours: every member has equally many. Takes no memory.
+    #[default]
+    Ring,
+    /// Both sides of each are drawn uniformly.
+    Uniform,
+    /// Both sides are drawn by a Zipfian over the same ranks as the access:
+    /// popular members have more friends.
+    Zipfian,
+}
+
+impl Data {
+    /// Confirmed friends of each member; the mean, where it is not a ring.
+    pub fn confirmed_per_member(&self) -> f64 {
+        // Shares such as 0.9 of 10 must come out whole.
+        (self.friends_per_member as f64 * self.confirmed_share * 1e9).round() / 1e9
+    }
+
+    /// Invitations that wait for each member; the mean, where it is not a ring.
+    pub fn waiting_per_member(&self) -> f64 {
+        self.friends_per_member as f64 - self.confirmed_per_member() + self.pending_per_member as f64
+    }
 }
 
 /// Who is drawn.
@@ -153,6 +243,12 @@ impl Default for Access {
     }
 }
 
+fn default_confirmed_share() -> f64 {
+    1.0
+}
+fn default_theta() -> f64 {
+    0.27
+}
 fn default_seed() -> u64 {
     1
 }
@@ -223,21 +319,37 @@ impl Spec {
                 format!("{} fragments of {} members leave some without any", self.fragments, data.members),
             );
         }
-        if !data.friends_per_member.is_multiple_of(2) {
-            return wrong(
-                "data.friends_per_member",
-                format!("{} is odd; friendships are laid in a ring, so take an even number", data.friends_per_member),
-            );
+        if !(0.0..=1.0).contains(&data.confirmed_share) {
+            return wrong("data.confirmed_share", format!("{} is not between 0 and 1", data.confirmed_share));
         }
-        let related = data.friends_per_member + 2 * data.pending_per_member;
+        if !(data.friendships_theta > 0.0 && data.friendships_theta <= 1.0) {
+            return wrong("data.friendships_theta", format!("{} is not in (0, 1]", data.friendships_theta));
+        }
+        let confirmed = data.confirmed_per_member();
+        if data.friendships == Assignment::Ring && confirmed % 2.0 != 0.0 {
+            let (key, is) = match confirmed.fract() == 0.0 {
+                true if data.confirmed_share == 1.0 => ("data.friends_per_member", "is odd"),
+                true => ("data.confirmed_share", "confirmed friends a member is odd"),
+                false => ("data.confirmed_share", "confirmed friends a member is no whole number"),
+            };
+            let message = format!(
+                "{confirmed} {is}; in a ring it has to be even: take another number, or data.friendships = \"uniform\""
+            );
+            return wrong(key, message);
+        }
+        let (confirmed, waiting) = (confirmed.ceil() as u64, data.waiting_per_member().ceil() as u64);
+        let related = match data.friendships {
+            Assignment::Ring => confirmed + 2 * waiting,
+            // Pairs are drawn until a new one comes: that needs room.
+            Assignment::Uniform | Assignment::Zipfian => 2 * (confirmed + 2 * waiting),
+        };
         // D-Zipfian deals popular members one by one: a fragment can be smaller
         // than the average, which the generator checks again.
         if related + 1 > members_in_fragment {
             return wrong(
                 "data.friends_per_member",
                 format!(
-                    "{} friends and {} invitations to and from each member need more than {related} members in a fragment, and there are {members_in_fragment}; take fewer friends, fewer fragments or more members",
-                    data.friends_per_member, data.pending_per_member
+                    "{confirmed} friends and {waiting} invitations to and from each member need more than {related} members in a fragment, and there are {members_in_fragment}; take fewer friends, fewer fragments or more members"
                 ),
             );
         }
@@ -259,29 +371,95 @@ impl Spec {
         if !(0.0..=1.0).contains(&access.own_profile_share) {
             return wrong("access.own_profile_share", format!("{} is not between 0 and 1", access.own_profile_share));
         }
-        for (action, share) in &self.mix {
-            let key = format!("mix.{}", action.name());
+        if !self.fragment_weights.is_empty() {
+            if self.fragment_weights.len() != self.fragments as usize {
+                let message = format!(
+                    "{} weights for {} fragments; give one each, or none",
+                    self.fragment_weights.len(),
+                    self.fragments
+                );
+                return wrong("fragment_weights", message);
+            }
+            if let Some(weight) = self.fragment_weights.iter().find(|w| !(w.is_finite() && **w > 0.0)) {
+                return wrong("fragment_weights", format!("{weight} is not a number above 0"));
+            }
+        }
+        self.check_mix(file)
+    }
+
+    fn check_mix(&self, file: &str) -> Result<(), SpecError> {
+        let wrong = |key: &str, message: String| Err(SpecError::Value { file: file.into(), key: key.into(), message });
+        for (name, composed) in &self.session {
+            let key = format!("session.{name}");
+            let name_fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if name.is_empty() || !name.chars().all(name_fits) {
+                return wrong(&key, "is not a name of letters, digits, '-' and '_'".into());
+            }
+            if built_in_steps(name).is_some() {
+                return wrong(&key, "is the name of an action or of one of BG's sessions; take another".into());
+            }
+            if composed.steps.is_empty() || composed.steps.len() > STEPS_MAX {
+                return wrong(&key, format!("has {} steps, not 1 to {STEPS_MAX}", composed.steps.len()));
+            }
+        }
+        for (name, share) in &self.mix {
+            let key = format!("mix.{name}");
             if !share.is_finite() || *share < 0.0 {
                 return wrong(&key, format!("{share} is not a share; take a number of at least 0"));
             }
-            let needs_resources = action.targets_resource();
-            if *share > 0.0 && needs_resources && data.resources_per_member == 0 {
+            let Some(steps) = self.steps(name) else {
+                let sessions: Vec<&str> = built_in().iter().map(|(name, _)| *name).collect();
+                let actions: Vec<&str> = Action::ALL.iter().map(|a| a.name()).collect();
+                return wrong(
+                    &key,
+                    format!(
+                        "is no kind of session; there are the actions {}, BG's {}, and what [session.NAME] composes",
+                        actions.join(", "),
+                        sessions.join(", ")
+                    ),
+                );
+            };
+            if *share == 0.0 {
+                continue;
+            }
+            let needs = |role: fn(Role) -> bool| steps.iter().any(|step| role(step.role));
+            if self.data.resources_per_member == 0 && needs(Role::is_resource) {
                 return wrong(&key, "there are no resources; set data.resources_per_member".into());
             }
-            if *share > 0.0 && data.members == 1 && *action == Action::InviteFriend {
+            if self.data.members == 1 && needs(|role| role == Role::Stranger) {
                 return wrong(&key, "there is only one member; set data.members".into());
             }
         }
-        if self.mix.values().sum::<f64>() <= 0.0 {
-            return wrong("mix", "is empty: give at least one action a share above 0".into());
+        let kinds = self.kinds();
+        if kinds.is_empty() {
+            return wrong("mix", "is empty: give at least one action or session a share above 0".into());
         }
-        if !self.mix.iter().any(|(a, share)| a.is_read() && *share > 0.0) && self.mix.values().sum::<f64>() > 0.0 {
+        if kinds.len() > KINDS_MAX {
+            return wrong("mix", format!("has {} kinds of sessions, at most {KINDS_MAX} are possible", kinds.len()));
+        }
+        if !kinds.iter().any(|kind| kind.steps[0].is_always_possible()) {
             return wrong(
                 "mix",
-                "has no action that can always be performed: give a read a share above 0, however small".into(),
+                "has nothing that can always be done: give a read, or a session that begins with one, a share above 0, however small".into(),
             );
         }
         Ok(())
+    }
+
+    /// The steps of a kind of session; none when no kind has this name.
+    pub fn steps(&self, name: &str) -> Option<Vec<Step>> {
+        built_in_steps(name).or_else(|| self.session.get(name).map(|composed| composed.steps.clone()))
+    }
+
+    /// The kinds of sessions with a share above 0, by name. Files number them in
+    /// this order.
+    pub fn kinds(&self) -> Vec<SessionKind> {
+        let wanted = self.mix.iter().filter(|(_, share)| **share > 0.0);
+        wanted
+            .filter_map(|(name, share)| {
+                Some(SessionKind { name: name.clone(), share: *share, steps: self.steps(name)? })
+            })
+            .collect()
     }
 
     /// What all trace sets of this workload share, however long they are:
@@ -342,16 +520,70 @@ mod tests {
         check("members = 100", "members = \"many\"", "members");
         check("members = 100", "members = 0", "data.members");
         check("members = 100", "members = 10", "data.friends_per_member: 10 friends");
-        check("friends_per_member = 10", "friends_per_member = 3", "3 is odd");
+        check("friends_per_member = 10", "friends_per_member = 3", "data.friends_per_member: 3 is odd");
+        check(
+            "friends_per_member = 10",
+            "friends_per_member = 10\nconfirmed_share = 0.9",
+            "9 confirmed friends a member is odd",
+        );
+        check(
+            "friends_per_member = 10",
+            "friends_per_member = 10\nconfirmed_share = 0.85",
+            "8.5 confirmed friends a member is no",
+        );
+        check(
+            "friends_per_member = 10",
+            "friends_per_member = 10\nconfirmed_share = 2",
+            "data.confirmed_share: 2 is not",
+        );
+        check(
+            "friends_per_member = 10",
+            "friends_per_member = 60\nfriendships = \"uniform\"",
+            "need more than 120 members",
+        );
+        check("sessions = 10", "sessions = 10\nfragment_weights = [1, 2]", "fragment_weights: 2 weights for 1");
+        check("sessions = 10", "sessions = 10\nfragment_weights = [0]", "fragment_weights: 0 is not");
+        check("[mix]", "[think_time]\nmean_ms = 3\n[mix]", "mean_ms");
+        check("view_profile = 1", "view_profile = 1\nbrowse = 1", "mix.browse: is no kind of session");
+        check("view_profile = 1", "delete_comment_session = 1", "data.resources_per_member");
+        let composed = |steps: &str| format!("view_profile = 1\n[session.browse]\nsteps = {steps}");
+        check("view_profile = 1", &composed("[]"), "session.browse: has 0 steps");
+        check("view_profile = 1", &composed("[\"invite_friend me\"]"), "invite_friend is about one of stranger");
+        check(
+            "view_profile = 1",
+            "view_profile = 1\n[session.view_profile]\nsteps = [\"view_profile me\"]",
+            "take another",
+        );
         check("view_profile = 1", "view_profil = 1", "view_profil");
         check("view_profile = 1", "view_profile = 0", "mix: is empty");
         check("view_profile = 1", "view_profile = -1", "mix.view_profile: -1");
         check("view_profile = 1", "view_profile = 1\nview_comments = 1", "data.resources_per_member");
-        check("view_profile = 1", "invite_friend = 1", "give a read a share");
+        check("view_profile = 1", "invite_friend = 1", "give a read, or a session");
         check("sessions = 10", "sessions = 0", "sessions: must be at least 1");
         check("name = \"t\"", "name = \"../t\"", "name: ");
         check("sessions = 10", "sessions = 10\nfragments = 0", "fragments: 0");
         check("[mix]", "[access]\ntheta = 0.0\n[mix]", "access.theta");
+    }
+
+    #[test]
+    fn sessions_are_built_in_or_composed() {
+        let text = GOOD.replace(
+            "view_profile = 1",
+            "view_profile = 3\nbrowse = 1\nthaw_friendship_session = 0\n[session.browse]\n\
+             steps = [\"list_friends me\", \"view_profile friend\"]",
+        );
+        let spec = Spec::parse(&text, "t.toml").unwrap();
+        let kinds: Vec<(String, usize)> = spec.kinds().into_iter().map(|k| (k.name, k.steps.len())).collect();
+        assert_eq!(kinds, [("browse".to_string(), 2), ("view_profile".to_string(), 1)]);
+        let again = toml::to_string(&spec).unwrap();
+        assert_eq!(Spec::parse(&again, "again.toml").unwrap(), spec);
+        // A share of half an action is what uniform assignment can do.
+        let uniform = text.replace(
+            "friends_per_member = 10",
+            "friends_per_member = 7\nfriendships = \"uniform\"\nconfirmed_share = 0.9",
+        );
+        let data = Spec::parse(&uniform, "t.toml").unwrap().data;
+        assert_eq!((data.confirmed_per_member(), data.waiting_per_member() > 0.699), (6.3, true));
     }
 
     #[test]

@@ -34,12 +34,21 @@ pub struct TraceRow {
     pub session: u64,
     /// The operation's place in its session, from 0.
     pub step: u16,
-    /// What the thread waits before the operation; for the first operation of a
-    /// session that is the inter-arrival time.
+    /// The kind of the session, by its place in the names given to
+    /// [`OperationsBuilder::new`], or in [`OperationsReader::kinds`].
+    pub kind: u8,
+    /// No-operations in the sense of BG that come before the session: kinds of
+    /// sessions that were drawn and of which nothing could be done. Only in the
+    /// first operation of a session, 0 in the others.
+    pub noops: u32,
+    /// What the thread waits before the operation, without holding up anybody
+    /// else; for the first operation of a session that is the inter-arrival
+    /// time, which the thread waits after the session, before it takes another.
     pub think_us: u32,
     /// When the session starts, from the experiment's start (open loop only).
     pub due_us: Option<u64>,
-    /// The session (of the same fragment) whose write must be done before.
+    /// The session (of the same fragment) whose write must be done before. When
+    /// it is the operation's own session, an earlier step of it must have succeeded.
     pub after: Option<u64>,
     /// What is done.
     pub operation: Operation,
@@ -63,6 +72,8 @@ pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("think_us", DataType::Int32, false),
         Field::new("due_us", DataType::Int64, true),
         Field::new("txn", DataType::Int32, true),
+        Field::new("kind", name_type(), false),
+        Field::new("noops", DataType::Int32, false),
     ]))
 });
 
@@ -77,8 +88,13 @@ pub fn action_column(codes: Vec<i8>) -> ArrayRef {
 }
 
 /// Builds record batches of the operations table.
-#[derive(Default)]
 pub struct OperationsBuilder {
+    kinds: ArrayRef,
+    rows: Columns,
+}
+
+#[derive(Default)]
+struct Columns {
     session: Vec<i64>,
     step: Vec<i16>,
     action: Vec<i8>,
@@ -88,35 +104,44 @@ pub struct OperationsBuilder {
     after: Vec<Option<i64>>,
     think_us: Vec<i32>,
     due_us: Vec<Option<i64>>,
+    kind: Vec<i8>,
+    noops: Vec<i32>,
 }
 
 impl OperationsBuilder {
+    /// A builder for sessions of these kinds, in the order of [`crate::spec::Spec::kinds`].
+    pub fn new<'a>(kinds: impl IntoIterator<Item = &'a str>) -> OperationsBuilder {
+        OperationsBuilder { kinds: Arc::new(StringArray::from_iter_values(kinds)), rows: Columns::default() }
+    }
+
     /// Adds a row.
     pub fn push(&mut self, row: &TraceRow) {
-        self.session.push(row.session as i64);
-        self.step.push(row.step as i16);
-        self.action.push(row.operation.action as i8);
-        self.socialite.push(row.operation.socialite as i64);
-        self.target.push(row.operation.target as i64);
-        self.comment.push(row.operation.comment.map(|c| c as i64));
-        self.after.push(row.after.map(|a| a as i64));
-        self.think_us.push(row.think_us as i32);
-        self.due_us.push(row.due_us.map(|d| d as i64));
+        self.rows.session.push(row.session as i64);
+        self.rows.step.push(row.step as i16);
+        self.rows.action.push(row.operation.action as i8);
+        self.rows.socialite.push(row.operation.socialite as i64);
+        self.rows.target.push(row.operation.target as i64);
+        self.rows.comment.push(row.operation.comment.map(|c| c as i64));
+        self.rows.after.push(row.after.map(|a| a as i64));
+        self.rows.think_us.push(row.think_us as i32);
+        self.rows.due_us.push(row.due_us.map(|d| d as i64));
+        self.rows.kind.push(row.kind as i8);
+        self.rows.noops.push(row.noops as i32);
     }
 
     /// How many rows have been added since the last batch.
     pub fn len(&self) -> usize {
-        self.session.len()
+        self.rows.session.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.session.is_empty()
+        self.rows.session.is_empty()
     }
 
     /// The rows as a batch; the builder is empty afterwards.
     pub fn finish(&mut self) -> RecordBatch {
-        let rows = std::mem::take(self);
+        let rows = std::mem::take(&mut self.rows);
         let count = rows.session.len();
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(rows.session)),
@@ -129,6 +154,8 @@ impl OperationsBuilder {
             Arc::new(Int32Array::from(rows.think_us)),
             Arc::new(Int64Array::from(rows.due_us)),
             arrow::array::new_null_array(&DataType::Int32, count),
+            Arc::new(DictionaryArray::<Int8Type>::new(rows.kind.into(), self.kinds.clone())),
+            Arc::new(Int32Array::from(rows.noops)),
         ];
         RecordBatch::try_new(OPERATIONS.clone(), columns)
             .unwrap_or_else(|e| unreachable!("the builder fills every column alike: {e}"))
@@ -155,8 +182,14 @@ fn optional(array: &Int64Array, name: &str, row: usize, path: &Path) -> Result<O
     if array.is_null(row) { Ok(None) } else { unsigned(array.value(row), name, row, path).map(Some) }
 }
 
-/// Appends the rows of a batch of the operations table to `rows`.
-pub fn decode(batch: &RecordBatch, path: &Path, rows: &mut Vec<TraceRow>) -> Result<(), TableError> {
+/// Appends the rows of a batch of the operations table to `rows`. `kinds` has the
+/// names met so far; new ones are added.
+pub fn decode(
+    batch: &RecordBatch,
+    path: &Path,
+    kinds: &mut Vec<String>,
+    rows: &mut Vec<TraceRow>,
+) -> Result<(), TableError> {
     let session = column::<Int64Array>(batch, "session", path)?;
     let step = column::<Int16Array>(batch, "step", path)?;
     let action = column::<DictionaryArray<Int8Type>>(batch, "action", path)?;
@@ -166,12 +199,11 @@ pub fn decode(batch: &RecordBatch, path: &Path, rows: &mut Vec<TraceRow>) -> Res
     let after = column::<Int64Array>(batch, "after", path)?;
     let think_us = column::<Int32Array>(batch, "think_us", path)?;
     let due_us = column::<Int64Array>(batch, "due_us", path)?;
-    let names = action
-        .values()
-        .as_any()
-        .downcast_ref::<StringArray>()
-        .ok_or_else(|| TableError::new(path, "column action does not hold names"))?;
+    let kind = column::<DictionaryArray<Int8Type>>(batch, "kind", path)?;
+    let noops = column::<Int32Array>(batch, "noops", path)?;
+    let names = names_of(action, "action", path)?;
     let actions: Vec<Option<Action>> = names.iter().map(|n| n.and_then(Action::from_name)).collect();
+    let places = places_of(names_of(kind, "kind", path)?, kinds, path)?;
     rows.reserve(batch.num_rows());
     for row in 0..batch.num_rows() {
         let key = action.keys().value(row) as usize;
@@ -187,6 +219,8 @@ pub fn decode(batch: &RecordBatch, path: &Path, rows: &mut Vec<TraceRow>) -> Res
         rows.push(TraceRow {
             session: unsigned(session.value(row), "session", row, path)?,
             step: step.value(row) as u16,
+            kind: places.get(kind.keys().value(row) as usize).copied().unwrap_or_default(),
+            noops: noops.value(row).max(0) as u32,
             think_us: think_us.value(row) as u32,
             due_us: optional(due_us, "due_us", row, path)?,
             after: optional(after, "after", row, path)?,
@@ -199,6 +233,24 @@ pub fn decode(batch: &RecordBatch, path: &Path, rows: &mut Vec<TraceRow>) -> Res
         });
     }
     Ok(())
+}
+
+fn names_of<'a>(array: &'a DictionaryArray<Int8Type>, name: &str, path: &Path) -> Result<&'a StringArray, TableError> {
+    let names = array.values().as_any().downcast_ref::<StringArray>();
+    names.ok_or_else(|| TableError::new(path, format!("column {name} does not hold names")))
+}
+
+/// Where each name of a batch stands in `kinds`; new ones are added.
+fn places_of(names: &StringArray, kinds: &mut Vec<String>, path: &Path) -> Result<Vec<u8>, TableError> {
+    let place = |name: Option<&str>| {
+        let name = name.unwrap_or_default();
+        let place = kinds.iter().position(|known| known == name).unwrap_or_else(|| {
+            kinds.push(name.to_string());
+            kinds.len() - 1
+        });
+        u8::try_from(place).map_err(|_| TableError::new(path, "has more than 256 kinds of sessions"))
+    };
+    names.iter().map(place).collect()
 }
 
 /// Opens a Parquet file of any of the formats.
@@ -215,18 +267,24 @@ pub struct OperationsReader {
     open: Option<(PathBuf, ParquetRecordBatchReader)>,
     batch_rows: usize,
     first: u64,
+    kinds: Vec<String>,
 }
 
 impl OperationsReader {
     /// Reads the given files one after the other, `batch_rows` rows at a time.
     pub fn new(files: Vec<PathBuf>, batch_rows: usize) -> OperationsReader {
-        OperationsReader { files: files.into_iter(), open: None, batch_rows, first: 0 }
+        OperationsReader { files: files.into_iter(), open: None, batch_rows, first: 0, kinds: Vec::new() }
     }
 
     /// Leaves out the sessions before `first`.
     pub fn starting_at(mut self, first: u64) -> OperationsReader {
         self.first = first;
         self
+    }
+
+    /// The names of the kinds of sessions met so far: [`TraceRow::kind`] is a place in them.
+    pub fn kinds(&self) -> &[String] {
+        &self.kinds
     }
 
     /// Puts the next rows into `rows` (cleared first); false at the end.
@@ -243,7 +301,7 @@ impl OperationsReader {
                 None => self.open = None,
                 Some(Err(e)) => return Err(TableError::new(path, e)),
                 Some(Ok(batch)) => {
-                    decode(&batch, path, rows)?;
+                    decode(&batch, path, &mut self.kinds, rows)?;
                     if self.first > 0 {
                         rows.retain(|r| r.session >= self.first);
                     }

@@ -49,20 +49,25 @@ impl Ruling {
     }
 }
 
-/// The figures of an experiment, over all its fragments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The figures of an experiment's measured part, over all its fragments. What
+/// belongs to the warm-up is counted in `warmup_operations` and nowhere else.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// From the start to the end of the last operation.
+    /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
+    /// Operations of the warm-up.
+    pub warmup_operations: u64,
     /// Sessions with at least one row in the log.
     pub sessions: u64,
+    /// BG's no-operations: sessions that were drawn and of which nothing could be done.
+    pub noops: u64,
     /// Operations over all actions.
     pub overall: ActionFigures,
     /// Operations by action.
     pub by_action: BTreeMap<Action, ActionFigures>,
     /// Successful operations a second.
     pub throughput_per_s: f64,
-    /// Sessions a second.
+    /// Sessions a second; as in BG, no-operations count as sessions.
     pub sessions_per_s: f64,
     /// Share of the operations (failed ones count, skipped ones do not) that
     /// succeeded within β.
@@ -75,6 +80,55 @@ pub struct Figures {
     pub unpredictable_percent: f64,
     /// What is missing from the log of a killed replayer, one sentence a fragment.
     pub missing: Vec<String>,
+    /// The measured part in slices of equal length.
+    pub timeline: Timeline,
+    /// How often reads see all completed updates, by the time since the last one.
+    pub freshness: Vec<Freshness>,
+}
+
+/// The measured part of an experiment in slices of equal length.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Timeline {
+    /// The length of a slice, in seconds.
+    pub slice_s: f64,
+    /// The slices in order, the first from the beginning of the measured part.
+    /// The last one may not be full.
+    pub slices: Vec<Slice>,
+}
+
+/// What ended within one slice of time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Slice {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed, are of unknown fate or were skipped.
+    pub errors: u64,
+    /// Reads that returned what no correct store could have.
+    pub unpredictable: u64,
+    /// Response times of the successful ones: the median, ...
+    pub p50_ns: u64,
+    /// ... the 95th percentile, ...
+    pub p95_ns: u64,
+    /// ... the 99th percentile, ...
+    pub p99_ns: u64,
+    /// ... and the longest.
+    pub max_ns: u64,
+}
+
+/// BG's freshness confidence: of the data items read so long after the last
+/// completed update of the item, how many showed all updates completed before
+/// the read. An item is a member's friend or pending count, or a whole list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Freshness {
+    /// The time from the end of the last completed update of the item to the
+    /// start of the read: from here, ...
+    pub from_us: u64,
+    /// ... to less than this.
+    pub to_us: u64,
+    /// Items read.
+    pub reads: u64,
+    /// Those that showed all updates completed before the read.
+    pub fresh: u64,
 }
 
 /// Counts and response times of one action, or of all.
@@ -104,19 +158,57 @@ pub struct ActionFigures {
     pub max_ns: u64,
 }
 
-/// `rating.json`: the two ratings and the experiments they rest on.
+/// `rating.json`: the ratings and the experiments they rest on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RatingDocument {
     /// [`crate::RUN_FORMAT_VERSION`] of the writer.
     pub format_version: u32,
     /// The SLA.
     pub sla: Sla,
-    /// Highest throughput that keeps the SLA, in actions a second.
-    pub soar: Rating,
-    /// Highest number of threads that keeps the SLA.
-    pub socialites: Rating,
+    /// How it was searched.
+    pub parameters: RatingParameters,
+    /// Highest throughput that keeps the SLA, in actions a second; none when
+    /// only the other rating was asked for.
+    pub soar: Option<Rating>,
+    /// Highest number of threads that keeps the SLA; none when only the other
+    /// rating was asked for.
+    pub socialites: Option<Rating>,
     /// Every experiment, in the order in which it ran.
     pub experiments: Vec<RatedExperiment>,
+}
+
+/// How ratings are searched (bg-rating: rating parameters).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RatingParameters {
+    /// δ: how long the experiments of a search run, in seconds; of several the
+    /// two largest have to agree.
+    pub search_s: Vec<f64>,
+    /// The δ that the ratings rest on, in seconds.
+    pub settled_search_s: f64,
+    /// When a final experiment differs from those of the search by more than
+    /// this, in percent, the search is repeated with a longer δ.
+    pub delta_check_percent: Option<f64>,
+    /// The first T.
+    pub first_threads: u32,
+    /// The highest T.
+    pub max_threads: u32,
+    /// What happens to the store between two experiments.
+    pub between: Between,
+    /// Sessions of warm-up in each experiment.
+    pub warmup_sessions: u64,
+    /// One session of a socialite at a time.
+    pub unique_socialites: bool,
+}
+
+/// What happens to the store between two experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Between {
+    /// It is brought back to the data set, and the trace begins anew.
+    #[default]
+    Load,
+    /// It stays as it is, and the trace is taken up where the last experiment stopped.
+    Continue,
 }
 
 /// One of the two ratings.
@@ -126,12 +218,27 @@ pub struct Rating {
     pub value: f64,
     /// The threads at which it was reached; 0 when none.
     pub threads: u32,
+    /// Where the true value lies.
+    pub interval: Option<Interval>,
     /// The search stopped at its upper limit of threads: the store may do better.
     pub at_least: bool,
     /// The final experiment that confirmed it, if one did.
     pub confirmed_by: Option<u32>,
-    /// What a reader of the number has to know.
+    /// The void experiments that it rests on, one clause, when there are any.
+    pub rests_on_void: Option<String>,
+    /// What else a reader of the number has to know.
     pub notes: Vec<String>,
+}
+
+/// Where a rating's true value lies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The lower end, in the rating's unit.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// What the interval rests on, in words.
+    pub basis: String,
 }
 
 /// An experiment as the rating saw it.
@@ -139,9 +246,11 @@ pub struct Rating {
 pub struct RatedExperiment {
     /// Its number.
     pub experiment: u32,
+    /// When it started, in seconds since 1970.
+    pub started_unix_s: u64,
     /// Its threads.
     pub threads: u32,
-    /// Its planned duration.
+    /// Its planned duration, without warm-up.
     pub duration_s: f64,
     /// Whether it was to confirm a rating (else it belongs to the search).
     pub is_final: bool,
@@ -151,4 +260,10 @@ pub struct RatedExperiment {
     pub reasons: Vec<String>,
     /// Successful operations a second.
     pub throughput_per_s: f64,
+    /// Sessions a second, no-operations included.
+    pub sessions_per_s: f64,
+    /// Share of the operations that succeeded within β.
+    pub within_beta_percent: f64,
+    /// Share of the reads that were unpredictable.
+    pub unpredictable_percent: f64,
 }

@@ -45,7 +45,11 @@ fn replay(folder: &Path, seed: u64, store: &str, threads: u32) -> (Verdict, u64)
         threads,
         workers: 1,
         limit: Limit::WholeTrace,
-        fragments: manifest.fragments.iter().map(|f| FragmentPlan { fragment: f.fragment, first_session: 0 }).collect(),
+        fragments: manifest
+            .fragments
+            .iter()
+            .map(|f| FragmentPlan { fragment: f.fragment, first_session: 0, warmup_sessions: 0 })
+            .collect(),
         unique_socialites: true,
     };
     let experiment = Experiment::prepare(plan, run.experiment(1, threads).root().to_path_buf()).expect("a plan");

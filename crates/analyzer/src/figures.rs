@@ -124,6 +124,7 @@ impl Summary {
             overall,
             by_action,
             missing: self.missing.clone(),
+            ..Figures::default()
         }
     }
 }

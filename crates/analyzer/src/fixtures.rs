@@ -34,6 +34,8 @@ pub(crate) fn report(elapsed_ns: u64) -> ReplayReport {
     ReplayReport {
         format_version: schemas::RUN_FORMAT_VERSION,
         end: EndReason::Limit,
+        warmup_ns: 0,
+        warmup_operations: 0,
         elapsed_ns,
         sessions: 0,
         positions: Vec::new(),

@@ -1,8 +1,10 @@
 //! The experiments of a run: numbers them, keeps the run folder and `run.json`,
 //! extends the trace when it runs out, and has each one analyzed.
 
+use std::time::SystemTime;
+
 use schemas::files;
-use schemas::plan::{FragmentPlan, Limit, Plan};
+use schemas::plan::{Limit, Plan};
 use schemas::run::{EndReason, Host, ReplayReport, RunDocument, RunFolder, RunState};
 use schemas::verdict::{RatedExperiment, Verdict};
 use tokio::runtime::Runtime;
@@ -42,6 +44,8 @@ pub struct Trial {
     pub purpose: Purpose,
     /// When it was to end.
     pub limit: Limit,
+    /// When it started, in seconds since 1970.
+    pub started_unix_s: u64,
     /// How it went, from the replayers' side.
     pub report: ReplayReport,
     /// What came out.
@@ -57,12 +61,16 @@ impl Trial {
         };
         RatedExperiment {
             experiment: self.verdict.experiment,
+            started_unix_s: self.started_unix_s,
             threads: self.verdict.threads,
             duration_s,
             is_final: matches!(self.purpose, Purpose::Final(_)),
             ruling: self.verdict.ruling,
             reasons: self.verdict.reasons.clone(),
             throughput_per_s: self.verdict.figures.throughput_per_s,
+            sessions_per_s: self.verdict.figures.sessions_per_s,
+            within_beta_percent: self.verdict.figures.within_beta_percent,
+            unpredictable_percent: self.verdict.figures.unpredictable_percent,
         }
     }
 }
@@ -167,6 +175,7 @@ impl Campaign {
         let folder = self.run.experiment(number, threads);
         files::write_json(&folder.plan(), &plan.redacted())?;
         let live = Live::new();
+        let started_unix_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let report =
             self.runtime.block_on(self.fleet.experiment(&plan, &folder, &mut self.interrupt, &mut |stage| {
                 live.experiment(number, threads, &stage);
@@ -176,7 +185,7 @@ impl Campaign {
         live.analyzing(number, threads);
         let verdict = tools::analyze(&self.run, number, &self.setting.sla)?;
         drop(live);
-        let trial = Trial { purpose: purpose.clone(), limit, report, verdict };
+        let trial = Trial { purpose: purpose.clone(), limit, started_unix_s, report, verdict };
         if self.trials.is_empty() {
             files::write_json(&self.run.document(), &self.document)?;
             self.voice.say(&render::columns(&self.setting.sla));
@@ -192,7 +201,6 @@ impl Campaign {
     }
 
     fn plan(&self, experiment: u32, threads: u32, limit: Limit) -> Plan {
-        let fragments = self.trace.manifest.fragments.iter();
         Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment,
@@ -202,7 +210,7 @@ impl Campaign {
             threads,
             workers: self.setting.workers,
             limit,
-            fragments: fragments.map(|f| FragmentPlan { fragment: f.fragment, first_session: 0 }).collect(),
+            fragments: schemas::plan::fragments(&self.trace.manifest, &[], 0),
             unique_socialites: true,
         }
     }

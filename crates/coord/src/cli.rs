@@ -49,7 +49,7 @@ fn rate_store(args: &RateArgs, around: &Surroundings) -> Result<ExitCode, Failur
     if args.workload.json {
         print_json(&document)?;
     }
-    let is_rated = document.soar.value > 0.0 && document.socialites.value > 0.0;
+    let is_rated = [&document.soar, &document.socialites].into_iter().flatten().all(|rating| rating.value > 0.0);
     Ok(if is_rated { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

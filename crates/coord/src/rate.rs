@@ -33,7 +33,9 @@ fn rate_within(campaign: &mut Campaign, rating: &resolve::Rating) -> Result<Rati
         let (soar, socialites) = rater.ratings(rating.method)?;
         let experiments = campaign.trials().iter().map(Trial::rated).collect();
         let format_version = schemas::RUN_FORMAT_VERSION;
-        RatingDocument { format_version, sla: rating.setting.sla, soar, socialites, experiments }
+        let parameters = rating.parameters();
+        let (soar, socialites) = (Some(soar), Some(socialites));
+        RatingDocument { format_version, sla: rating.setting.sla, parameters, soar, socialites, experiments }
     };
     files::write_json(&campaign.run().rating(), &document)?;
     campaign.voice().say(&format!("\n{}", render::ratings(&document)));
@@ -116,7 +118,15 @@ impl<'a> Rater<'a> {
             if verdict.ruling == Ruling::Pass {
                 let at_least = found.at_least && threads == found.threads;
                 let (value, confirmed_by) = (verdict.figures.throughput_per_s, Some(verdict.experiment));
-                return Ok(Rating { value, threads, at_least, confirmed_by, notes });
+                return Ok(Rating {
+                    value,
+                    threads,
+                    interval: None,
+                    at_least,
+                    confirmed_by,
+                    rests_on_void: None,
+                    notes,
+                });
             }
             let lower = self.results.range(..threads).rev().find(|(_, probe)| probe.passed()).map_or(0, |(t, _)| *t);
             notes.push(format!(
@@ -132,7 +142,7 @@ impl<'a> Rater<'a> {
             notes.push(format!("{MOST_FINALS} final experiments did not pass; T={threads} rests on the search alone"));
         }
         let value = self.results.get(&threads).map_or(0.0, |probe| probe.throughput_per_s);
-        Ok(Rating { value, threads, at_least: false, confirmed_by: None, notes })
+        Ok(Rating { value, threads, interval: None, at_least: false, confirmed_by: None, rests_on_void: None, notes })
     }
 
     /// The final experiment of a T, which both ratings share. Its result takes

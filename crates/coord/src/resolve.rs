@@ -8,6 +8,7 @@ use schemas::manifest::Manifest;
 use schemas::plan::Limit;
 use schemas::sla::Sla;
 use schemas::spec::Spec;
+use schemas::verdict::{Between, RatingParameters};
 
 use crate::args::{RateArgs, RunArgs, WorkloadArgs};
 use crate::failure::Failure;
@@ -92,6 +93,22 @@ pub struct Rating {
     pub search_s: f64,
     /// How T is searched.
     pub method: Method,
+}
+
+impl Rating {
+    /// How it is searched, for `rating.json`.
+    pub fn parameters(&self) -> RatingParameters {
+        RatingParameters {
+            search_s: vec![self.search_s],
+            settled_search_s: self.search_s,
+            delta_check_percent: None,
+            first_threads: self.limits.first_threads,
+            max_threads: self.limits.max_threads,
+            between: Between::Load,
+            warmup_sessions: 0,
+            unique_socialites: true,
+        }
+    }
 }
 
 /// How T is searched.

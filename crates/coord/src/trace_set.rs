@@ -110,7 +110,10 @@ mod tests {
             }],
             requested_mix: BTreeMap::new(),
             achieved_mix: BTreeMap::new(),
-            redrawn: BTreeMap::new(),
+            operations_by_action: BTreeMap::new(),
+            noops: BTreeMap::new(),
+            ended_early: BTreeMap::new(),
+            statistics: Default::default(),
             files: Vec::new(),
         }
     }

@@ -329,6 +329,8 @@ mod tests {
         let row = |(session, socialite): (usize, &u64)| TraceRow {
             session: session as u64,
             step: 0,
+            kind: 0,
+            noops: 0,
             think_us: 0,
             due_us: None,
             after: None,

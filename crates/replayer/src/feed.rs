@@ -128,6 +128,8 @@ mod tests {
             order.check(&TraceRow {
                 session: *session,
                 step: *step,
+                kind: 0,
+                noops: 0,
                 think_us: 0,
                 due_us: None,
                 after: *after,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemas::files::{self, FileError};
-use schemas::plan::{FragmentPlan, Limit, Plan, redact};
+use schemas::plan::{Limit, Plan, redact};
 use schemas::run::{EndReason, ExperimentFolder, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState};
 
 use crate::source::Source;
@@ -109,11 +109,7 @@ impl Recording {
             threads: request.threads,
             workers: request.workers,
             limit: request.limit,
-            fragments: manifest
-                .fragments
-                .iter()
-                .map(|f| FragmentPlan { fragment: f.fragment, first_session: 0 })
-                .collect(),
+            fragments: schemas::plan::fragments(manifest, &[], 0),
             unique_socialites: request.unique_socialites,
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })

@@ -314,6 +314,8 @@ fn summarize(
     let report = ReplayReport {
         format_version: schemas::RUN_FORMAT_VERSION,
         end,
+        warmup_ns: 0,
+        warmup_operations: 0,
         elapsed_ns,
         sessions,
         positions: positions

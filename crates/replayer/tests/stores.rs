@@ -50,7 +50,7 @@ fn answers(folder: &Path, trace: &Path, store: &str, seed: u64) -> Vec<(u64, Out
         threads: 1,
         workers: 1,
         limit: Limit::WholeTrace,
-        fragments: vec![FragmentPlan { fragment: 0, first_session: 0 }],
+        fragments: vec![FragmentPlan { fragment: 0, first_session: 0, warmup_sessions: 0 }],
         unique_socialites: true,
     };
     let name: String = store.chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -139,7 +139,7 @@ fn a_store_with_rows_missing_is_refused() {
         threads: 1,
         workers: 1,
         limit: Limit::WholeTrace,
-        fragments: vec![FragmentPlan { fragment: 0, first_session: 0 }],
+        fragments: vec![FragmentPlan { fragment: 0, first_session: 0, warmup_sessions: 0 }],
         unique_socialites: true,
     };
     let experiment = Experiment::prepare(plan, folder.path().join("out")).expect("a plan");

@@ -52,7 +52,7 @@ impl Generation<'_> {
         let mut files = dataset::write(self.spec, ring, fragment, self.folder)?;
         let total = self.sessions[fragment as usize];
         let mut sessions = Sessions::new(self.spec, self.population, fragment);
-        let mut rows = OperationsBuilder::default();
+        let mut rows = OperationsBuilder::new(self.spec.kinds().iter().map(|kind| kind.name.as_str()));
         let mut made = 0;
         while made < total {
             let relative = format!("operations/fragment={fragment}/part-{:05}.parquet", made / PART_SESSIONS);

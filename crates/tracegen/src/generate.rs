@@ -161,8 +161,15 @@ fn describe(spec: &Spec, workload_id: String, written: Vec<Written>) -> Manifest
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let operations: u64 = performed.iter().sum();
-    let asked: f64 = spec.mix.values().sum();
-    let wanted = || spec.mix.iter().filter(|(_, share)| **share > 0.0);
+    let kinds = spec.kinds();
+    let asked: f64 = kinds.iter().map(|kind| kind.share).sum();
+    let by_action = |counts: &ActionCounts| -> BTreeMap<String, u64> {
+        Action::ALL
+            .into_iter()
+            .map(|action| (action.name().to_string(), counts[action as usize]))
+            .filter(|(_, times)| *times > 0)
+            .collect()
+    };
     Manifest {
         format_version: TRACE_FORMAT_VERSION,
         generator_version: env!("CARGO_PKG_VERSION").into(),
@@ -170,15 +177,12 @@ fn describe(spec: &Spec, workload_id: String, written: Vec<Written>) -> Manifest
         trace_id: trace_id(&files),
         spec: spec.clone(),
         fragments,
-        requested_mix: wanted().map(|(action, share)| (*action, share / asked)).collect(),
-        achieved_mix: wanted()
-            .map(|(action, _)| (*action, performed[*action as usize] as f64 / operations as f64))
-            .collect(),
-        redrawn: Action::ALL
-            .into_iter()
-            .map(|action| (action, redrawn[action as usize]))
-            .filter(|(_, times)| *times > 0)
-            .collect::<BTreeMap<_, _>>(),
+        requested_mix: kinds.iter().map(|kind| (kind.name.clone(), kind.share / asked)).collect(),
+        achieved_mix: by_action(&performed).into_iter().map(|(n, c)| (n, c as f64 / operations as f64)).collect(),
+        operations_by_action: Action::ALL.into_iter().map(|a| (a, performed[a as usize])).collect(),
+        noops: by_action(&redrawn),
+        ended_early: BTreeMap::new(),
+        statistics: schemas::manifest::Statistics::default(),
         files,
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Sessions<'a> {
         Sessions {
             ring,
             members: population.distribution(fragment),
-            mix: Action::ALL.map(|action| spec.mix.get(&action).copied().unwrap_or(0.0)),
+            mix: Action::ALL.map(|action| spec.mix.get(action.name()).copied().unwrap_or(0.0)),
             chance: Stream::new(spec.seed, "sessions", fragment),
             graph: Graph::new(ring),
             // Fragments take turns with new ids, so that none needs to know of the others.
@@ -171,7 +171,7 @@ impl<'a> Sessions<'a> {
         if !operation.action.targets_resource() {
             operation.target = self.ring.member(operation.target as u32);
         }
-        TraceRow { session, step: 0, think_us: 0, due_us: None, after, operation }
+        TraceRow { session, step: 0, kind: 0, noops: 0, think_us: 0, due_us: None, after, operation }
     }
 }
 

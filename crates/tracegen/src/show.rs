@@ -5,7 +5,6 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::manifest::Manifest;
-use schemas::social::Action;
 use schemas::spec::Distribution;
 use serde::Serialize;
 
@@ -102,19 +101,18 @@ impl<'a> Overview<'a> {
     }
 
     fn mix(&self) -> String {
-        let share = |mix: &BTreeMap<Action, f64>, action| {
-            mix.get(&action).map_or(String::new(), |share| format!("{:.3}", share * 100.0))
+        let share = |mix: &BTreeMap<String, f64>, kind: &str| {
+            mix.get(kind).map_or(String::new(), |share| format!("{:.3}", share * 100.0))
         };
-        let wanted = Action::ALL.into_iter().filter(|a| self.manifest.requested_mix.contains_key(a));
-        let rows = wanted.map(|action| {
+        let rows = self.manifest.requested_mix.keys().map(|kind| {
             vec![
-                action.name().to_string(),
-                share(&self.manifest.requested_mix, action),
-                share(&self.manifest.achieved_mix, action),
-                grouped(self.manifest.redrawn.get(&action).copied().unwrap_or(0)),
+                kind.clone(),
+                share(&self.manifest.requested_mix, kind),
+                share(&self.manifest.achieved_mix, kind),
+                grouped(self.manifest.noops.get(kind).copied().unwrap_or(0)),
             ]
         });
-        table_of(Some(&["action", "requested %", "achieved %", "redrawn"]), rows.collect())
+        table_of(Some(&["session", "requested %", "achieved %", "no-ops"]), rows.collect())
     }
 
     fn fragments(&self) -> String {

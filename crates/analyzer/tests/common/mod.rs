@@ -210,7 +210,9 @@ impl Fixture {
     pub fn new(worlds: &[(World, Vec<Event>)]) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::new(folder.path().join("run"));
-        let fragments = (0..worlds.len() as u32).map(|fragment| FragmentPlan { fragment, first_session: 0 }).collect();
+        let fragments = (0..worlds.len() as u32)
+            .map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 })
+            .collect();
         let fixture = Fixture { folder, run, fragments, batch_rows: 64 };
         let operations: Vec<(World, Vec<Operation>)> =
             worlds.iter().map(|(w, events)| (w.clone(), events.iter().map(|e| e.operation).collect())).collect();
@@ -304,6 +306,8 @@ impl Fixture {
     pub fn write_report(&self, elapsed_ns: u64, outcomes: [u64; 4]) {
         let [ok, failed, unknown, skipped] = outcomes;
         let report = ReplayReport {
+            warmup_ns: 0,
+            warmup_operations: 0,
             format_version: RUN_FORMAT_VERSION,
             end: EndReason::Limit,
             elapsed_ns,
@@ -346,12 +350,14 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
         }
         let mut batches = Vec::new();
         for (chunk, operations) in operations.chunks(100_000).enumerate() {
-            let mut builder = OperationsBuilder::default();
+            let mut builder = OperationsBuilder::new(["view_profile"]);
             for (index, operation) in operations.iter().enumerate() {
                 let session = (chunk * 100_000 + index) as u64;
                 builder.push(&TraceRow {
                     session,
                     step: 0,
+                    kind: 0,
+                    noops: 0,
                     think_us: 0,
                     due_us: None,
                     after: None,
@@ -361,7 +367,7 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
             batches.push(builder.finish());
         }
         if batches.is_empty() {
-            batches.push(OperationsBuilder::default().finish());
+            batches.push(OperationsBuilder::new(["view_profile"]).finish());
         }
         files.push(write_parquet(folder, &format!("operations/fragment={fragment}/part-00000.parquet"), &batches));
         let sessions = operations.len() as u64;
@@ -377,7 +383,10 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
         fragments: counts,
         requested_mix: Default::default(),
         achieved_mix: Default::default(),
-        redrawn: Default::default(),
+        operations_by_action: Default::default(),
+        noops: Default::default(),
+        ended_early: Default::default(),
+        statistics: Default::default(),
         files,
     };
     schemas::files::write_json(&folder.join(schemas::manifest::FILE_NAME), &manifest).unwrap();

@@ -59,6 +59,8 @@ pub fn merged(reports: Vec<ReplayReport>) -> Option<ReplayReport> {
             }
             (EndReason::Limit, EndReason::Limit) => EndReason::Limit,
         };
+        sum.warmup_ns = sum.warmup_ns.max(report.warmup_ns);
+        sum.warmup_operations += report.warmup_operations;
         sum.elapsed_ns = sum.elapsed_ns.max(report.elapsed_ns);
         sum.sessions += report.sessions;
         sum.positions.extend(report.positions);
@@ -90,7 +92,9 @@ mod tests {
             threads,
             workers: 1,
             limit: Limit::Sessions(11),
-            fragments: (0..fragments).map(|fragment| FragmentPlan { fragment, first_session: 0 }).collect(),
+            fragments: (0..fragments)
+                .map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 })
+                .collect(),
             unique_socialites: true,
         }
     }
@@ -117,6 +121,8 @@ mod tests {
         let report = |end, sessions| ReplayReport {
             format_version: schemas::RUN_FORMAT_VERSION,
             end,
+            warmup_ns: 0,
+            warmup_operations: 0,
             elapsed_ns: 5,
             sessions,
             positions: Vec::new(),

@@ -139,25 +139,32 @@ fn percent(value: f64) -> String {
 
 /// The two ratings in words, with what a reader has to know of them.
 pub fn ratings(document: &RatingDocument) -> String {
-    let soar = match &document.soar {
-        rating if rating.threads == 0 => "SoAR        0: no number of threads kept the SLA".to_string(),
-        rating => {
-            let value = thousands(rating.value.round() as u64);
-            format!("SoAR        {} actions/s at T={}", bound(rating, value), rating.threads)
-        }
-    };
-    let socialites = match &document.socialites {
-        rating if rating.threads == 0 => "Socialites  0: no number of threads kept the SLA".to_string(),
-        rating => format!("Socialites  {} threads", bound(rating, thousands(rating.threads as u64))),
-    };
     let mut out = String::new();
-    for (line, rating) in [(soar, &document.soar), (socialites, &document.socialites)] {
-        let _ = writeln!(out, "{line}{}", confirmed(rating));
-        for note in &rating.notes {
-            let _ = writeln!(out, "            note: {note}");
-        }
+    if let Some(rating) = &document.soar {
+        let line = match rating.threads {
+            0 => "SoAR        0: no number of threads kept the SLA".to_string(),
+            threads => {
+                let value = thousands(rating.value.round() as u64);
+                format!("SoAR        {} actions/s at T={threads}", bound(rating, value))
+            }
+        };
+        push_rating(&mut out, &line, rating);
+    }
+    if let Some(rating) = &document.socialites {
+        let line = match rating.threads {
+            0 => "Socialites  0: no number of threads kept the SLA".to_string(),
+            threads => format!("Socialites  {} threads", bound(rating, thousands(threads as u64))),
+        };
+        push_rating(&mut out, &line, rating);
     }
     out
+}
+
+fn push_rating(out: &mut String, line: &str, rating: &Rating) {
+    let _ = writeln!(out, "{line}{}", confirmed(rating));
+    for note in &rating.notes {
+        let _ = writeln!(out, "            note: {note}");
+    }
 }
 
 fn bound(rating: &Rating, value: String) -> String {

@@ -34,11 +34,13 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
         reads: 1_000_000,
         unpredictable_reads: 1,
         unpredictable_percent: 0.0001,
-        missing: Vec::new(),
+        ..Figures::default()
     };
     let report = ReplayReport {
         format_version: schemas::RUN_FORMAT_VERSION,
         end: EndReason::Limit,
+        warmup_ns: 0,
+        warmup_operations: 0,
         elapsed_ns: 10_000_000_000,
         sessions: 1_234_570,
         positions: Vec::new(),
@@ -55,5 +57,5 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
     let reasons = if ruling == Ruling::Pass { Vec::new() } else { vec!["because".to_string()] };
     let format_version = schemas::RUN_FORMAT_VERSION;
     let verdict = Verdict { format_version, experiment, threads, sla: Sla::default(), ruling, reasons, figures };
-    Trial { purpose, limit: Limit::DurationS(10.0), report, verdict }
+    Trial { purpose, limit: Limit::DurationS(10.0), started_unix_s: 0, report, verdict }
 }

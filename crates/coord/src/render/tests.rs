@@ -2,6 +2,8 @@ use clap::CommandFactory;
 use schemas::verdict::Ruling;
 
 use super::testing::trial;
+use schemas::verdict::{Between, RatingParameters};
+
 use super::*;
 use crate::args::CommandLine;
 
@@ -22,8 +24,29 @@ fn figures_by_action() {
     insta::assert_snapshot!(by_action(&trial(1, 1, 1.0, Ruling::Pass, Purpose::Single).verdict.figures));
 }
 
+fn parameters() -> RatingParameters {
+    RatingParameters {
+        search_s: vec![1.5],
+        settled_search_s: 1.5,
+        delta_check_percent: None,
+        first_threads: 1,
+        max_threads: 256,
+        between: Between::Load,
+        warmup_sessions: 0,
+        unique_socialites: true,
+    }
+}
+
 fn rating(value: f64, threads: u32, at_least: bool, confirmed_by: Option<u32>, notes: &[&str]) -> Rating {
-    Rating { value, threads, at_least, confirmed_by, notes: notes.iter().map(|n| n.to_string()).collect() }
+    Rating {
+        value,
+        threads,
+        interval: None,
+        at_least,
+        confirmed_by,
+        rests_on_void: None,
+        notes: notes.iter().map(|n| n.to_string()).collect(),
+    }
 }
 
 #[test]
@@ -31,8 +54,9 @@ fn ratings_in_words() {
     let document = |soar, socialites| RatingDocument {
         format_version: schemas::RUN_FORMAT_VERSION,
         sla: Sla::default(),
-        soar,
-        socialites,
+        parameters: parameters(),
+        soar: Some(soar),
+        socialites: Some(socialites),
         experiments: Vec::new(),
     };
     let texts = [
