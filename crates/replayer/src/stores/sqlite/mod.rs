@@ -224,3 +224,44 @@ impl Store for Sqlite {
         Ok(SqliteActions::new(self.client().await?, statements, source))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::relational::design::Indexes;
+    use super::super::relational::tables;
+    use super::*;
+
+    /// How SQLite would execute every statement of a design, a line each step.
+    async fn plans(design: &Design) -> Vec<String> {
+        let mut client = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
+        for table in tables::tables(design) {
+            sqlx::raw_sql(AssertSqlSafe(table.creation(&DIALECT))).execute(&mut client).await.unwrap();
+        }
+        for index in tables::indexes(design) {
+            sqlx::raw_sql(AssertSqlSafe(index.creation())).execute(&mut client).await.unwrap();
+        }
+        let mut plans = Vec::new();
+        for statement in Statements::new(design, &DIALECT).each() {
+            let sql = statement.sql();
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.as_str()));
+            for row in sqlx::query(explain).fetch_all(&mut client).await.unwrap() {
+                plans.push(format!("{} <- {}", row.get::<String, _>("detail"), sql.as_str()));
+            }
+        }
+        plans
+    }
+
+    /// A table that is read from end to end for one member would make any rating
+    /// one of this mistake. Without indexes that is what is asked for.
+    #[tokio::test]
+    async fn only_without_indexes_are_tables_scanned() {
+        for design in Design::all() {
+            let mut of_tables = plans(&design).await;
+            of_tables.retain(|plan| plan.starts_with("SCAN ") && !plan.contains("VALUES CLAUSE"));
+            match design.indexes {
+                Indexes::On => assert!(of_tables.is_empty(), "{design}: {of_tables:#?}"),
+                Indexes::Off => assert!(of_tables.len() >= 2, "{design}: {of_tables:#?}"),
+            }
+        }
+    }
+}
