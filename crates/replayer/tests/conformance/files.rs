@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use replayer::experiment::Control;
-use replayer::stores::{self, AnyStore, Blame};
+use replayer::stores::sqlite::Sqlite;
+use replayer::stores::{self, AnyStore, Blame, OperationError};
 use schemas::dataset::Table;
+use schemas::social::Action;
 use sqlx::Connection;
 
-use crate::place::{BUSY, Place};
+use crate::place::{BUSY, Place, operation};
+use crate::subjects::{ImagesSent, Subject};
 
 const DEFAULT: &str = "friendship=two-row, images=inline, counts=computed, indexes=on";
 
@@ -99,6 +102,24 @@ fn what_is_kept_twice_and_differs_is_an_error() {
         assert_eq!(store.digest(&place.source).expect("a digest").to_string(), place.digest(Some(0)));
         tamper(&path, sql);
         refused(store.digest(&place.source), Blame::Store, &[words]);
+    }
+}
+
+/// Half of a friendship goes: one statement cannot be taken back, a transaction can.
+#[test]
+fn a_write_that_is_done_by_half_is_not_called_failed() {
+    let (place, path) = place();
+    let [a, b] = place.rows::<2>(Table::Friendships).into_iter().find(|[a, _]| *a == 1).expect("a friend of 1");
+    for (parameters, taken_back) in [("", false), ("&counts=stored", true)] {
+        let url = format!("sqlite:{}?synchronous=off{parameters}", path.display());
+        let subject = Subject::new(&url, Sqlite::open, ImagesSent::Yes).loaded(&place.source);
+        tamper(&path, "DELETE FROM friendships WHERE member = 1");
+        let result = subject.connect(&place.source).execute(&operation(Action::ThawFriendship, a, b));
+        match result {
+            Err(OperationError::Failed(_)) => assert!(taken_back, "{url}"),
+            Err(OperationError::Unknown(_)) => assert!(!taken_back, "{url}"),
+            Ok(_) => panic!("{url}: it was no friendship"),
+        }
     }
 }
 
