@@ -26,7 +26,9 @@ const EXAMPLES: &str = "Examples:
   replayer digest --trace quickstart.trace --store sqlite:store.db
 
 Stores:
-  sqlite:PATH   one file; journal=wal|delete, synchronous=full|normal|off, busy_ms=N
+  sqlite:PATH   one file; journal=wal|delete, synchronous=full|normal|off, busy_ms=N;
+                its tables: friendship=two-row|one-row, images=inline|table|none,
+                counts=computed|stored, indexes=on|off
   memory:       this process, for reference; stale=P, lost=P, error=P, unknown=P,
                 latency_us=N, stall_ms=N, seed=N make it lie in a known way
   null:         answers at once; measures the replayer

@@ -229,6 +229,7 @@ impl Store for Memory {
         inner.shown = state;
         inner.held = Some(HeldState {
             layout: 0,
+            design: BTreeMap::new(),
             workload_id: source.manifest.workload_id.clone(),
             positions: vec![],
             diverged: None,

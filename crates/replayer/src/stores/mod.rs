@@ -3,9 +3,10 @@
 //! A new store is one file in this folder that implements [`Store`] and
 //! [`Connection`], and one line in [`open`].
 
-mod memory;
+pub mod memory;
 mod null;
-mod sqlite;
+pub mod relational;
+pub mod sqlite;
 pub mod url;
 
 use std::collections::BTreeMap;
@@ -104,6 +105,10 @@ pub struct HeldState {
     /// The version of the store's tables; 0 where a store has none.
     #[serde(default)]
     pub layout: u32,
+    /// The physical design that it was loaded with, by the URL's parameters; empty
+    /// where a store has one only.
+    #[serde(default)]
+    pub design: BTreeMap<String, String>,
     /// The workload that it was loaded from.
     pub workload_id: String,
     /// How far each fragment has been replayed.

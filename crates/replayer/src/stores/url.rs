@@ -94,14 +94,17 @@ impl StoreUrl {
         }
     }
 
-    /// A parameter as one of some words, or the first of them.
-    pub fn one_of<'a>(&self, name: &str, words: &[&'a str]) -> Result<&'a str, StoreError> {
-        match self.parameters.get(name) {
-            None => Ok(words[0]),
-            Some(text) => words.iter().copied().find(|word| word == text).ok_or_else(|| {
-                StoreError::usage(self, format!("parameter {name}: {text:?} is none of {}", words.join(", ")))
-            }),
-        }
+    /// What the word of a parameter stands for; without it the first choice.
+    pub fn choice<C: Clone>(&self, name: &str, choices: &[(&str, C)]) -> Result<C, StoreError> {
+        let chosen = match self.parameters.get(name) {
+            None => choices.first(),
+            Some(text) => choices.iter().find(|(word, _)| word == text),
+        };
+        chosen.map(|(_, choice)| choice.clone()).ok_or_else(|| {
+            let text = self.parameters.get(name).map_or("", String::as_str);
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            StoreError::usage(self, format!("parameter {name}: {text:?} is none of {}", words.join(", ")))
+        })
     }
 }
 
@@ -124,6 +127,8 @@ mod tests {
         check("memory:?stale", "has no value");
         check("memory:?stale=0&stale=0", "given twice");
         check("sqlite:a.db?journal=off", "\"off\" is none of wal, delete");
+        check("sqlite:a.db?friendship=three-row", "\"three-row\" is none of two-row, one-row");
+        check("sqlite:a.db?images=cdn", "\"cdn\" is none of inline, table, none");
         check("sqlite:", "no path");
     }
 }

@@ -1,40 +1,16 @@
-//! The eleven actions in SQL.
+//! Performs operations on a connection to SQLite.
 //!
-//! Every read is one statement, so that it sees one state. A write of several
-//! statements takes the write lock first (`BEGIN IMMEDIATE`) and so never
-//! deadlocks. A statement that finds the store locked past its patience was not
-//! executed and is tried again.
+//! A write of several statements takes the write lock first (`BEGIN IMMEDIATE`)
+//! and so never deadlocks. A statement that finds the store locked past its
+//! patience was not executed and is tried again.
 
 use schemas::social::{Action, Operation};
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{Error, Row, Sqlite, query::Query};
 
 use crate::source::{Payload, Source};
+use crate::stores::relational::statements::{Argument, Call, Read, Rows, Statement, Statements, Step};
 use crate::stores::{Answer, Connection, OperationError};
-
-const VIEW_PROFILE: &str = "SELECT attributes, image, \
-     (SELECT count(*) FROM friendships WHERE member = ?1), \
-     (SELECT count(*) FROM resources WHERE wall = ?1) \
-     FROM members WHERE member = ?1";
-const VIEW_OWN_PROFILE: &str = "SELECT attributes, image, \
-     (SELECT count(*) FROM friendships WHERE member = ?1), \
-     (SELECT count(*) FROM resources WHERE wall = ?1), \
-     (SELECT count(*) FROM invitations WHERE invitee = ?1) \
-     FROM members WHERE member = ?1";
-const LIST_FRIENDS: &str = "SELECT m.member, m.attributes, m.thumbnail \
-     FROM friendships f JOIN members m ON m.member = f.friend WHERE f.member = ?1";
-const VIEW_FRIEND_REQUESTS: &str = "SELECT m.member, m.attributes, m.thumbnail \
-     FROM invitations i JOIN members m ON m.member = i.inviter WHERE i.invitee = ?1";
-const VIEW_TOP_K_RESOURCES: &str =
-    "SELECT resource, body FROM resources WHERE wall = ?1 ORDER BY resource DESC LIMIT ?2";
-const VIEW_COMMENTS: &str = "SELECT comment, body, author FROM comments WHERE resource = ?1";
-const INVITE: &str = "INSERT INTO invitations (invitee, inviter) VALUES (?1, ?2)";
-const UNINVITE: &str = "DELETE FROM invitations WHERE invitee = ?1 AND inviter = ?2";
-const BEFRIEND: &str = "INSERT INTO friendships (member, friend) VALUES (?1, ?2), (?2, ?1)";
-const THAW: &str = "DELETE FROM friendships \
-     WHERE (member = ?1 AND friend = ?2) OR (member = ?2 AND friend = ?1)";
-const POST_COMMENT: &str = "INSERT INTO comments (comment, resource, author, body) VALUES (?1, ?2, ?3, ?4)";
-const DELETE_COMMENT: &str = "DELETE FROM comments WHERE comment = ?1 AND resource = ?2";
 
 /// How often a locked store is tried again. Each time SQLite itself has waited
 /// for `busy_ms`.
@@ -43,117 +19,154 @@ const ATTEMPTS_MAX: u16 = 10;
 /// A thread's connection.
 pub struct SqliteActions {
     client: SqliteConnection,
+    statements: Statements,
     payload: Payload,
     top_k: i64,
 }
 
+/// What the parameters of an operation's statements stand for.
+struct Arguments {
+    me: i64,
+    target: i64,
+    comment: i64,
+    /// Of a comment that is posted, else empty.
+    body: String,
+    top_k: i64,
+}
+
+impl Arguments {
+    /// A statement with its parameters bound.
+    fn bind<'q>(&mut self, statement: &Statement) -> Query<'q, Sqlite, SqliteArguments> {
+        statement.arguments().iter().fold(sqlx::query(statement.sql()), |query, argument| match argument {
+            Argument::Me => query.bind(self.me),
+            Argument::Target => query.bind(self.target),
+            Argument::Comment => query.bind(self.comment),
+            // One statement of an operation has it, and has it once.
+            Argument::Body => query.bind(std::mem::take(&mut self.body)),
+            Argument::TopK => query.bind(self.top_k),
+        })
+    }
+}
+
 impl SqliteActions {
     /// Actions on the data set of `source`.
-    pub fn new(client: SqliteConnection, source: &Source) -> SqliteActions {
-        SqliteActions { client, payload: source.payload(), top_k: source.data().top_k as i64 }
+    pub fn new(client: SqliteConnection, statements: Statements, source: &Source) -> SqliteActions {
+        SqliteActions { client, statements, payload: source.payload(), top_k: source.data().top_k as i64 }
     }
 
     async fn attempt(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
-        let (me, target) = (operation.socialite as i64, operation.target as i64);
-        match operation.action {
-            Action::ViewProfile => self.view_profile(me, target, answer).await,
-            Action::ListFriends => self.list(sqlx::query(LIST_FRIENDS).bind(target), answer).await,
-            Action::ViewFriendRequests => self.list(sqlx::query(VIEW_FRIEND_REQUESTS).bind(me), answer).await,
-            Action::ViewTopKResources => {
-                self.list(sqlx::query(VIEW_TOP_K_RESOURCES).bind(target).bind(self.top_k), answer).await
-            }
-            Action::ViewComments => self.list(sqlx::query(VIEW_COMMENTS).bind(target), answer).await,
-            Action::InviteFriend => self.write(sqlx::query(INVITE).bind(target).bind(me), 1).await,
-            Action::RejectFriendRequest => self.write(sqlx::query(UNINVITE).bind(me).bind(target), 1).await,
-            Action::ThawFriendship => self.write(sqlx::query(THAW).bind(me).bind(target), 2).await,
-            Action::AcceptFriendRequest => self.accept(me, target).await,
-            Action::PostComment => {
-                let comment = operation.comment.unwrap_or_default();
-                let body = self.payload.comment(comment);
-                self.write(sqlx::query(POST_COMMENT).bind(comment as i64).bind(target).bind(me).bind(body), 1).await
-            }
-            Action::DeleteComment => {
-                let comment = operation.comment.unwrap_or_default() as i64;
-                self.write(sqlx::query(DELETE_COMMENT).bind(comment).bind(target), 1).await
-            }
-        }
-    }
-
-    async fn view_profile(&mut self, me: i64, target: i64, answer: &mut Answer) -> Result<(), Refusal> {
-        let own = me == target;
-        let sql = if own { VIEW_OWN_PROFILE } else { VIEW_PROFILE };
-        let row = sqlx::query(sql).bind(target).fetch_optional(&mut self.client).await?;
-        let row = row.ok_or_else(|| Refusal::Missing(format!("member {target} is not there")))?;
-        answer.payload_bytes += row.try_get::<&str, _>(0)?.len() as u64 + row.try_get::<&[u8], _>(1)?.len() as u64;
-        for column in 2..if own { 5 } else { 4 } {
-            answer.values.push(row.try_get(column)?);
-        }
-        Ok(())
-    }
-
-    /// Rows of (id, text, ...): the ids are what the read saw.
-    async fn list(
-        &mut self,
-        query: Query<'static, Sqlite, SqliteArguments>,
-        answer: &mut Answer,
-    ) -> Result<(), Refusal> {
-        let rows: Vec<SqliteRow> = query.fetch_all(&mut self.client).await?;
-        for row in &rows {
-            answer.values.push(row.try_get(0)?);
-            answer.payload_bytes += row.try_get::<&str, _>(1)?.len() as u64;
-            // The friends' thumbnails; other lists have a number or nothing there.
-            if let Ok(thumbnail) = row.try_get::<&[u8], _>(2) {
-                answer.payload_bytes += thumbnail.len() as u64;
-            }
-        }
-        Ok(())
-    }
-
-    async fn write(&mut self, query: Query<'static, Sqlite, SqliteArguments>, rows: u64) -> Result<(), Refusal> {
-        let changed = query.execute(&mut self.client).await?.rows_affected();
-        if changed == rows {
-            return Ok(());
-        }
-        Err(Refusal::Missing(format!(
-            "{changed} rows changed instead of {rows}: the relation is not as the trace left it"
-        )))
-    }
-
-    /// The invitation goes and the friendship comes in one transaction.
-    async fn accept(&mut self, me: i64, inviter: i64) -> Result<(), Refusal> {
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut self.client).await?;
-        let changed = async {
-            self.write(sqlx::query(UNINVITE).bind(me).bind(inviter), 1).await?;
-            self.write(sqlx::query(BEFRIEND).bind(me).bind(inviter), 2).await
-        }
-        .await;
-        let refusal = match changed {
-            Ok(()) => match sqlx::query("COMMIT").execute(&mut self.client).await {
-                Ok(_) => return Ok(()),
-                Err(error) if is_busy(&error) => Refusal::Store(error),
-                // Whether the commit record reached the disk, nobody knows.
-                Err(error) => Refusal::Lost(error),
+        let comment = operation.comment.unwrap_or_default();
+        let mut arguments = Arguments {
+            me: operation.socialite as i64,
+            target: operation.target as i64,
+            comment: comment as i64,
+            body: match operation.action {
+                Action::PostComment => self.payload.comment(comment),
+                _ => String::new(),
             },
-            Err(refusal) => refusal,
+            top_k: self.top_k,
         };
-        // After some errors SQLite has rolled back already and refuses to do it
-        // again. No other transaction may begin inside this one, though.
-        match sqlx::query("ROLLBACK").execute(&mut self.client).await {
-            Ok(_) => Err(refusal),
-            Err(Error::Database(error)) if error.message().contains("no transaction is active") => Err(refusal),
-            Err(error) => Err(Refusal::Lost(error)),
+        match self.statements.of(operation) {
+            Call::Read(read) => {
+                let query = arguments.bind(&read.statement);
+                perform_read(&mut self.client, read, query, answer).await
+            }
+            Call::Write([step]) => {
+                let changed = arguments.bind(&step.statement).execute(&mut self.client).await?.rows_affected();
+                match changed {
+                    _ if changed == step.rows => Ok(()),
+                    0 => Err(Refusal::missing(changed, step)),
+                    // It is done and cannot be taken back.
+                    _ => Err(Refusal::Partly(unlike_the_trace(changed, step))),
+                }
+            }
+            Call::Write(steps) => transact(&mut self.client, steps, &mut arguments).await,
         }
     }
+}
+
+async fn perform_read(
+    client: &mut SqliteConnection,
+    read: &Read,
+    query: Query<'_, Sqlite, SqliteArguments>,
+    answer: &mut Answer,
+) -> Result<(), Refusal> {
+    match read.rows {
+        Rows::One => match query.fetch_optional(client).await? {
+            Some(row) => take_in(&row, read, answer),
+            None => Err(Refusal::Missing("the member is not there".to_string())),
+        },
+        Rows::Any => query.fetch_all(client).await?.iter().try_for_each(|row| take_in(row, read, answer)),
+    }
+}
+
+/// Adds a row to what the operation saw.
+fn take_in(row: &SqliteRow, read: &Read, answer: &mut Answer) -> Result<(), Refusal> {
+    for column in 0..read.values {
+        answer.values.push(row.try_get(column)?);
+    }
+    answer.payload_bytes += row.try_get::<&str, _>(read.values)?.len() as u64;
+    if let Some(column) = read.image_column {
+        answer.payload_bytes += row.try_get::<&[u8], _>(column)?.len() as u64;
+    }
+    Ok(())
+}
+
+/// All steps or none.
+async fn transact(client: &mut SqliteConnection, steps: &[Step], arguments: &mut Arguments) -> Result<(), Refusal> {
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut *client).await?;
+    let refusal = match perform_steps(client, steps, arguments).await {
+        Ok(()) => match sqlx::query("COMMIT").execute(&mut *client).await {
+            Ok(_) => return Ok(()),
+            Err(error) if is_busy(&error) => Refusal::Store(error),
+            // Whether the commit record reached the disk, nobody knows.
+            Err(error) => Refusal::Lost(error),
+        },
+        Err(refusal) => refusal,
+    };
+    // After some errors SQLite has rolled back already and refuses to do it
+    // again. No other transaction may begin inside this one, though.
+    match sqlx::query("ROLLBACK").execute(&mut *client).await {
+        Ok(_) => Err(refusal),
+        Err(Error::Database(error)) if error.message().contains("no transaction is active") => Err(refusal),
+        Err(error) => Err(Refusal::Lost(error)),
+    }
+}
+
+async fn perform_steps(
+    client: &mut SqliteConnection,
+    steps: &[Step],
+    arguments: &mut Arguments,
+) -> Result<(), Refusal> {
+    for step in steps {
+        let changed = arguments.bind(&step.statement).execute(&mut *client).await?.rows_affected();
+        if changed != step.rows {
+            return Err(Refusal::missing(changed, step));
+        }
+    }
+    Ok(())
+}
+
+fn unlike_the_trace(changed: u64, step: &Step) -> String {
+    format!("{changed} rows changed instead of {}: the relation is not as the trace left it", step.rows)
 }
 
 /// Why an attempt did not succeed.
 enum Refusal {
     /// The data is not what the operation needs.
     Missing(String),
+    /// Nor is it, and a part of the write happened.
+    Partly(String),
     /// SQLite refused; nothing happened.
     Store(Error),
     /// The write may have happened.
     Lost(Error),
+}
+
+impl Refusal {
+    fn missing(changed: u64, step: &Step) -> Refusal {
+        Refusal::Missing(unlike_the_trace(changed, step))
+    }
 }
 
 impl From<Error> for Refusal {
@@ -199,6 +212,7 @@ impl Connection for SqliteActions {
                 }
                 Refusal::Store(error) => return Err(OperationError::Failed(error.to_string())),
                 Refusal::Missing(message) => return Err(OperationError::Failed(message)),
+                Refusal::Partly(message) => return Err(OperationError::Unknown(message)),
                 Refusal::Lost(error) if operation.action.is_write() => {
                     return Err(OperationError::Unknown(error.to_string()));
                 }

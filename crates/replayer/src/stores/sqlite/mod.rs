@@ -6,27 +6,44 @@
 //! | `journal` | `wal` (default), `delete` |
 //! | `synchronous` | `full` (default), `normal`, `off` |
 //! | `busy_ms` | how long a statement waits for a lock before it is tried again |
+//!
+//! Tables and statements are those of [`relational`](super::relational), whose
+//! parameters choose the physical design.
 
 mod actions;
+mod digest;
 mod load;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use schemas::dataset::Table;
 use schemas::digest::StateDigest;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection as _, Row};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _, Row};
 
+use super::relational::design::Design;
+use super::relational::statements::Statements;
+use super::relational::{Dialect, audit};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Store, StoreError};
 use crate::source::Source;
 use actions::SqliteActions;
 
+/// SQLite's words.
+const DIALECT: Dialect = Dialect {
+    integer: "INTEGER",
+    text: "TEXT",
+    bytes: "BLOB",
+    // The table is the tree of its key; otherwise each row would be stored twice.
+    narrow_table: "WITHOUT ROWID",
+    parameter: |n| format!("?{n}"),
+};
+
 /// The store in one file.
 pub struct Sqlite {
     url: StoreUrl,
+    design: Design,
     path: PathBuf,
     journal: SqliteJournalMode,
     synchronous: SqliteSynchronous,
@@ -36,7 +53,9 @@ pub struct Sqlite {
 impl Sqlite {
     /// Reads the URL; opens nothing yet.
     pub fn open(url: StoreUrl) -> Result<Sqlite, StoreError> {
-        url.allow(&["journal", "synchronous", "busy_ms"])?;
+        let mut known = vec!["journal", "synchronous", "busy_ms"];
+        known.extend(Design::PARAMETERS);
+        url.allow(&known)?;
         let path = url.place().strip_prefix("//").unwrap_or(url.place());
         if path.is_empty() {
             return Err(StoreError::usage(&url, "has no path; write sqlite:PATH"));
@@ -49,15 +68,17 @@ impl Sqlite {
         }
         Ok(Sqlite {
             path: PathBuf::from(path),
-            journal: match url.one_of("journal", &["wal", "delete"])? {
-                "delete" => SqliteJournalMode::Delete,
-                _ => SqliteJournalMode::Wal,
-            },
-            synchronous: match url.one_of("synchronous", &["full", "normal", "off"])? {
-                "normal" => SqliteSynchronous::Normal,
-                "off" => SqliteSynchronous::Off,
-                _ => SqliteSynchronous::Full,
-            },
+            design: Design::of(&url)?,
+            journal: url
+                .choice("journal", &[("wal", SqliteJournalMode::Wal), ("delete", SqliteJournalMode::Delete)])?,
+            synchronous: url.choice(
+                "synchronous",
+                &[
+                    ("full", SqliteSynchronous::Full),
+                    ("normal", SqliteSynchronous::Normal),
+                    ("off", SqliteSynchronous::Off),
+                ],
+            )?,
             busy: Duration::from_millis(url.number("busy_ms", 10_000)?),
             url,
         })
@@ -111,8 +132,8 @@ impl Sqlite {
         serde_json::from_str(&text).map(Some).map_err(|e| self.failed(format!("encore_state: {e}")))
     }
 
-    async fn count(&self, client: &mut SqliteConnection, sql: &'static str) -> Result<u64, StoreError> {
-        let row = sqlx::query(sql).fetch_one(client).await;
+    async fn count(&self, client: &mut SqliteConnection, sql: String) -> Result<u64, StoreError> {
+        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(client).await;
         row.and_then(|row| row.try_get::<i64, _>(0)).map(|n| n as u64).map_err(|e| self.failed(e))
     }
 }
@@ -129,7 +150,11 @@ impl Store for Sqlite {
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        self.held_in(&self.path).await
+        let held = self.held_in(&self.path).await?;
+        if let Some(held) = &held {
+            self.design.check(&self.url, held)?;
+        }
+        Ok(held)
     }
 
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
@@ -145,18 +170,13 @@ impl Store for Sqlite {
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
         let mut client = self.client().await?;
-        for (table, sql, rows_each) in [
-            (Table::Members, "SELECT count(*) FROM members", 1),
-            (Table::Friendships, "SELECT count(*) FROM friendships", 2),
-            (Table::Invitations, "SELECT count(*) FROM invitations", 1),
-            (Table::Resources, "SELECT count(*) FROM resources", 1),
-            (Table::Comments, "SELECT count(*) FROM comments", 1),
-        ] {
-            let (found, expected) = (self.count(&mut client, sql).await?, rows_each * source.rows(table));
+        for tally in audit::tallies(&self.design) {
+            let found = self.count(&mut client, tally.sql).await?;
+            let expected = tally.rows_each * source.rows(tally.of);
             if found != expected {
                 let message = format!(
-                    "table {} has {found} rows, a freshly loaded one has {expected}; load it again with `replayer load`",
-                    table.name()
+                    "{} has {found} rows, a freshly loaded one has {expected}; load it again with `replayer load`",
+                    tally.what
                 );
                 return Err(StoreError::usage(&self.url, message));
             }
@@ -166,7 +186,7 @@ impl Store for Sqlite {
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let mut client = self.client().await?;
-        let mut settings = BTreeMap::new();
+        let mut settings = self.design.settings();
         for (name, sql) in [
             ("version", "SELECT sqlite_version()"),
             ("journal_mode", "PRAGMA journal_mode"),
@@ -194,18 +214,54 @@ impl Store for Sqlite {
         Ok(settings)
     }
 
-    async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
+    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
         let mut client = self.client().await?;
-        let digest = load::digest(&mut client).await.map_err(|e| self.failed(e))?;
-        let halves = "SELECT count(*) FROM friendships f WHERE NOT EXISTS \
-                      (SELECT 1 FROM friendships g WHERE g.member = f.friend AND g.friend = f.member)";
-        match self.count(&mut client, halves).await? {
-            0 => Ok(digest),
-            n => Err(self.failed(format!("{n} friendships are known to one of the two members only"))),
-        }
+        digest::digest(self, source, &mut client).await
     }
 
     async fn connect(&self, source: &Source, _thread: u32) -> Result<SqliteActions, StoreError> {
-        Ok(SqliteActions::new(self.client().await?, source))
+        let statements = Statements::new(&self.design, &DIALECT);
+        Ok(SqliteActions::new(self.client().await?, statements, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::relational::design::Indexes;
+    use super::super::relational::tables;
+    use super::*;
+
+    /// How SQLite would execute every statement of a design, a line each step.
+    async fn plans(design: &Design) -> Vec<String> {
+        let mut client = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
+        for table in tables::tables(design) {
+            sqlx::raw_sql(AssertSqlSafe(table.creation(&DIALECT))).execute(&mut client).await.unwrap();
+        }
+        for index in tables::indexes(design) {
+            sqlx::raw_sql(AssertSqlSafe(index.creation())).execute(&mut client).await.unwrap();
+        }
+        let mut plans = Vec::new();
+        for statement in Statements::new(design, &DIALECT).each() {
+            let sql = statement.sql();
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.as_str()));
+            for row in sqlx::query(explain).fetch_all(&mut client).await.unwrap() {
+                plans.push(format!("{} <- {}", row.get::<String, _>("detail"), sql.as_str()));
+            }
+        }
+        plans
+    }
+
+    /// A table that is read from end to end for one member would make any rating
+    /// one of this mistake. Without indexes that is what is asked for.
+    #[tokio::test]
+    async fn only_without_indexes_are_tables_scanned() {
+        for design in Design::all() {
+            let mut of_tables = plans(&design).await;
+            of_tables.retain(|plan| plan.starts_with("SCAN ") && !plan.contains("VALUES CLAUSE"));
+            match design.indexes {
+                Indexes::On => assert!(of_tables.is_empty(), "{design}: {of_tables:#?}"),
+                Indexes::Off => assert!(of_tables.len() >= 2, "{design}: {of_tables:#?}"),
+            }
+        }
     }
 }

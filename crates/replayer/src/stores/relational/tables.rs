@@ -1,0 +1,128 @@
+//! The tables and secondary indexes of each design.
+
+use super::Dialect;
+use super::design::{Counts, Design, Friendship, Images, Indexes};
+
+/// The value of `status` while an invitation waits (one row a relation).
+pub const PENDING: i64 = 1;
+
+/// The value of `status` once it has been accepted.
+pub const CONFIRMED: i64 = 2;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Integer,
+    Text,
+    Bytes,
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub struct TableLayout {
+    /// Its name.
+    pub name: &'static str,
+    columns: Vec<(&'static str, Type)>,
+    /// The primary key.
+    key: &'static [&'static str],
+}
+
+/// A secondary index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Index {
+    name: &'static str,
+    table: &'static str,
+    columns: &'static str,
+}
+
+impl TableLayout {
+    fn new(name: &'static str, columns: &[(&'static str, Type)], key: &'static [&'static str]) -> TableLayout {
+        TableLayout { name, columns: columns.to_vec(), key }
+    }
+
+    /// The statement that creates it. No column may be null.
+    pub fn creation(&self, dialect: &Dialect) -> String {
+        let mut text = format!("CREATE TABLE {} (", self.name);
+        for (name, kind) in &self.columns {
+            let kind = match kind {
+                Type::Integer => dialect.integer,
+                Type::Text => dialect.text,
+                Type::Bytes => dialect.bytes,
+            };
+            text += &format!("{name} {kind} NOT NULL, ");
+        }
+        // Relations have keys of two columns and hardly anything beside.
+        let end = if self.key.len() > 1 { dialect.narrow_table } else { "" };
+        text + &format!("PRIMARY KEY ({})) {end}", self.key.join(", "))
+    }
+}
+
+impl Index {
+    /// The statement that creates it.
+    pub fn creation(&self) -> String {
+        format!("CREATE INDEX {} ON {} ({})", self.name, self.table, self.columns)
+    }
+}
+
+/// The tables of a design.
+///
+/// What is small and read often stands before thumbnail and image: a store that
+/// keeps the end of a long row elsewhere reads the beginning without it.
+pub fn tables(design: &Design) -> Vec<TableLayout> {
+    use Type::{Bytes, Integer, Text};
+    let mut members = vec![("member", Integer), ("attributes", Text)];
+    if design.counts == Counts::Stored {
+        members.extend([("friend_count", Integer), ("pending_count", Integer), ("resource_count", Integer)]);
+    }
+    if design.images != Images::None {
+        members.push(("thumbnail", Bytes));
+    }
+    if design.images == Images::Inline {
+        members.push(("image", Bytes));
+    }
+    let mut tables = vec![TableLayout::new("members", &members, &["member"])];
+    if design.images == Images::Table {
+        tables.push(TableLayout::new("images", &[("member", Integer), ("image", Bytes)], &["member"]));
+    }
+    match design.friendship {
+        Friendship::TwoRow => tables.extend([
+            TableLayout::new("friendships", &[("member", Integer), ("friend", Integer)], &["member", "friend"]),
+            TableLayout::new("invitations", &[("invitee", Integer), ("inviter", Integer)], &["invitee", "inviter"]),
+        ]),
+        Friendship::OneRow => tables.push(TableLayout::new(
+            "friendships",
+            &[("inviter", Integer), ("invitee", Integer), ("status", Integer)],
+            &["inviter", "invitee"],
+        )),
+    }
+    tables.extend([
+        TableLayout::new(
+            "resources",
+            &[("resource", Integer), ("owner", Integer), ("wall", Integer), ("body", Text)],
+            &["resource"],
+        ),
+        TableLayout::new(
+            "comments",
+            &[("comment", Integer), ("resource", Integer), ("author", Integer), ("body", Text)],
+            &["comment"],
+        ),
+    ]);
+    tables
+}
+
+/// The secondary indexes of a design, best built when the rows are in.
+pub fn indexes(design: &Design) -> Vec<Index> {
+    if design.indexes == Indexes::Off {
+        return vec![];
+    }
+    let mut indexes = vec![
+        Index { name: "resources_by_wall", table: "resources", columns: "wall, resource" },
+        Index { name: "comments_by_resource", table: "comments", columns: "resource" },
+    ];
+    if design.friendship == Friendship::OneRow {
+        // It answers for the invitee without a look at the table.
+        let columns = "invitee, status, inviter";
+        indexes.push(Index { name: "friendships_by_invitee", table: "friendships", columns });
+    }
+    indexes
+}
