@@ -144,6 +144,6 @@ fn a_store_with_rows_missing_is_refused() {
     };
     let experiment = Experiment::prepare(plan, folder.path().join("out")).expect("a plan");
     let error = store.check(&experiment).expect_err("a store with rows missing is refused");
-    assert_eq!(error.blame, Blame::Usage);
+    assert_eq!(error.blame, Blame::State);
     assert!(error.message.contains("table invitations has") && error.message.contains("replayer load"), "{error}");
 }
