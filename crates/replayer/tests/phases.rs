@@ -3,15 +3,33 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-use common::{log, plan, run, trace};
-use replayer::experiment::{Control, Experiment, Part, Snapshot};
-use replayer::stores::{self, Blame};
-use schemas::oplog::{LogRow, Outcome};
+use common::{plan, trace};
+use replayer::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
+use replayer::stores::{self, AnyStore, Blame};
+use schemas::oplog::{LogColumns, LogReader, LogRow, Outcome};
 use schemas::plan::{Limit, Plan};
-use schemas::run::EndReason;
+use schemas::run::{EndReason, ReplayReport};
+
+/// Runs a plan on a store that is in the right state; its logs are in `folder`.
+fn run(store: &dyn AnyStore, plan: Plan, folder: PathBuf) -> Result<ReplayReport, ExperimentError> {
+    store.run(&Experiment::prepare(plan, folder)?, &Control::default(), &mut |_| {})
+}
+
+/// The rows of a fragment's log.
+fn log(folder: &Path, fragment: u32) -> Vec<LogRow> {
+    let path = folder.join(format!("log/fragment-{fragment}.arrows"));
+    let mut rows = Vec::new();
+    for batch in LogReader::open(&path).expect("a log") {
+        let batch = batch.expect("a batch");
+        let columns = LogColumns::of(&batch, &path).expect("columns");
+        rows.extend((0..columns.len()).map(|at| columns.row(at)));
+    }
+    rows
+}
 
 /// Workers of unequal fragments begin to measure at the same instant, when the
 /// last of them is warm.

@@ -8,7 +8,7 @@ use schemas::plan::{Limit, Plan};
 use schemas::rpc::replayer_client::ReplayerClient;
 use schemas::rpc::{LoadRequest, PrepareRequest, ReportRequest, RunRequest, StartProposal};
 use schemas::run::{EndReason, ReplayReport};
-use tonic::transport::Channel;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 /// Serves in this process, and speaks to it as long as the future runs.
@@ -24,8 +24,9 @@ fn with_service<X>(speak: impl AsyncFnOnce(ReplayerClient<Channel>) -> X) -> X {
             let _ = ended.await;
         }));
         let address = address.await.expect("an address");
-        let client = ReplayerClient::connect(format!("http://{address}")).await.expect("a connection");
-        let result = speak(client).await;
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+        let channel = endpoint.connect().await.expect("a connection");
+        let result = speak(ReplayerClient::new(channel)).await;
         end.send(()).expect("it still serves");
         service.await.expect("no panic").expect("it served");
         result

@@ -61,28 +61,31 @@ pub fn summarize(
     (report, workers.iter().map(|w| w.writes_not_ok).sum())
 }
 
-/// How many sessions the trace should have had: where the time decides, each
-/// fragment's at the pace of its worker, with a fifth to spare.
+/// How many sessions the trace should have had: where the time decides, as many
+/// as each worker would have run at its pace, with a fifth to spare.
 fn sessions_needed(experiment: &Experiment, shares: &[Vec<usize>], workers: &[WorkerReport]) -> u64 {
     let stretches = &experiment.stretches;
     let weights: Vec<f64> = stretches.iter().map(|s| s.weight).collect();
     let mut wanted: Vec<u64> = stretches.iter().map(|s| s.end_session).collect();
     if let Limit::DurationS(duration_s) = experiment.plan.limit {
         for (share, worker) in shares.iter().zip(workers) {
+            let weight: f64 = share.iter().map(|index| weights[*index]).sum();
+            // A worker that has measured nothing has the pace of its warm-up.
+            let (sessions, elapsed_ns) = match worker.sessions {
+                0 => {
+                    let firsts: u64 = share.iter().map(|index| stretches[*index].first_session).sum();
+                    (worker.positions.iter().sum::<u64>() - firsts, worker.warmup.ended_ns)
+                }
+                measured => (measured, worker.snapshot.elapsed_ns),
+            };
+            let in_time = sessions as f64 / (elapsed_ns.max(1) as f64 / 1e9) * duration_s * 1.2;
             for (index, position) in share.iter().zip(&worker.positions) {
-                let stretch = &stretches[*index];
-                // A worker that has measured nothing has at least a pace of warm-up.
-                let (from, elapsed_ns) = match worker.sessions {
-                    0 => (stretch.first_session, worker.warmup.ended_ns),
-                    _ => (stretch.measured_from, worker.snapshot.elapsed_ns),
-                };
-                let done = position.saturating_sub(from);
-                let sessions = match done {
-                    // Nothing is known of its pace.
+                let further = match sessions {
+                    // Nothing is known of its pace: as much again as has been run so far.
                     0 => *position,
-                    _ => (done as f64 / (elapsed_ns.max(1) as f64 / 1e9) * duration_s * 1.2).ceil() as u64,
+                    _ => (in_time * weights[*index] / weight).ceil() as u64,
                 };
-                wanted[*index] = stretch.measured_from + sessions;
+                wanted[*index] = stretches[*index].measured_from + further;
             }
         }
     }

@@ -141,8 +141,8 @@ pub trait Store: Send + Sync + 'static {
     /// The URL that it was opened with.
     fn url(&self) -> &StoreUrl;
 
-    /// Whether the store lives and dies with this process, so that every
-    /// experiment has to load it first.
+    /// Whether the store lives and dies with this process, so that its first
+    /// experiment has to load it.
     fn in_process(&self) -> bool {
         false
     }

@@ -1,13 +1,10 @@
-//! A small busy trace set, and experiments on it.
+//! A small busy trace set, and plans for it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use replayer::experiment::{Control, Experiment, ExperimentError};
 use replayer::source::Source;
-use replayer::stores::AnyStore;
-use schemas::oplog::{LogColumns, LogReader, LogRow};
 use schemas::plan::{Limit, Plan};
-use schemas::run::{FragmentPosition, ReplayReport};
+use schemas::run::FragmentPosition;
 use schemas::spec::Spec;
 
 const SPEC: &str = r#"
@@ -54,21 +51,4 @@ pub fn plan(source: &Source, threads: u32, limit: Limit, positions: &[FragmentPo
         fragments: schemas::plan::fragments(&source.manifest, positions, warmup),
         unique_socialites: true,
     }
-}
-
-/// Runs a plan on a store that is in the right state; its logs are in `folder`.
-pub fn run(store: &dyn AnyStore, plan: Plan, folder: PathBuf) -> Result<ReplayReport, ExperimentError> {
-    store.run(&Experiment::prepare(plan, folder)?, &Control::default(), &mut |_| {})
-}
-
-/// The rows of a fragment's log.
-pub fn log(folder: &Path, fragment: u32) -> Vec<LogRow> {
-    let path = folder.join(format!("log/fragment-{fragment}.arrows"));
-    let mut rows = Vec::new();
-    for batch in LogReader::open(&path).expect("a log") {
-        let batch = batch.expect("a batch");
-        let columns = LogColumns::of(&batch, &path).expect("columns");
-        rows.extend((0..columns.len()).map(|at| columns.row(at)));
-    }
-    rows
 }
