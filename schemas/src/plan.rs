@@ -1,12 +1,15 @@
 //! `plan.json`: one experiment, as the coordinator hands it to a replayer.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;
 use crate::run::FragmentPosition;
-use crate::share::sessions_by_fragment;
+use crate::share::ends_after;
+use crate::sla::percent;
 
 /// One experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,19 +70,84 @@ pub struct FragmentPlan {
 /// global order from there on as warm-up.
 pub fn fragments(manifest: &Manifest, positions: &[FragmentPosition], warmup_sessions: u64) -> Vec<FragmentPlan> {
     let at = |fragment| positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
-    let mut plans: Vec<FragmentPlan> = manifest
-        .fragments
-        .iter()
-        .map(|f| FragmentPlan { fragment: f.fragment, first_session: at(f.fragment), warmup_sessions: 0 })
-        .collect();
-    let before: u64 = plans.iter().map(|plan| plan.first_session).sum();
-    let ends = sessions_by_fragment(&manifest.weights(), before + warmup_sessions);
-    for (plan, end) in plans.iter_mut().zip(ends) {
-        // Workers end an experiment each for itself, so a fragment may be a few
-        // sessions ahead of the global order.
-        plan.warmup_sessions = end.saturating_sub(plan.first_session);
+    let firsts: Vec<u64> = manifest.fragments.iter().map(|f| at(f.fragment)).collect();
+    let ends = ends_after(&manifest.weights(), &firsts, warmup_sessions);
+    let plan = |((fragment, first_session), end)| FragmentPlan {
+        fragment,
+        first_session,
+        warmup_sessions: end - first_session,
+    };
+    manifest.fragments.iter().map(|f| f.fragment).zip(firsts).zip(ends).map(plan).collect()
+}
+
+/// How long a warm-up is, as a user writes it: `20000` sessions, `10%` of the
+/// sessions of the trace set, or `500000ops`, a number of operations.
+///
+/// ```
+/// use schemas::plan::Warmup;
+/// assert_eq!("20000".parse(), Ok(Warmup::Sessions(20_000)));
+/// assert_eq!("10%".parse(), Ok(Warmup::Percent(10.0)));
+/// assert_eq!("500000ops".parse(), Ok(Warmup::Operations(500_000)));
+/// assert_eq!(Warmup::Percent(2.5).to_string(), "2.5%");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Warmup {
+    /// So many sessions over all fragments.
+    Sessions(u64),
+    /// This share of all sessions of the trace set, from 0 to less than 100 percent.
+    Percent(f64),
+    /// As many sessions as hold so many operations by the mean of the trace set.
+    Operations(u64),
+}
+
+impl Warmup {
+    /// How many sessions of a trace set that is, over all fragments, rounded up.
+    pub fn sessions(self, manifest: &Manifest) -> u64 {
+        match self {
+            Warmup::Sessions(sessions) => sessions,
+            Warmup::Percent(percent) => (manifest.sessions() as f64 * percent / 100.0).ceil() as u64,
+            Warmup::Operations(operations) => {
+                let sessions = operations as u128 * manifest.sessions() as u128;
+                let sessions = sessions.div_ceil(manifest.operations().max(1) as u128);
+                u64::try_from(sessions).unwrap_or(u64::MAX)
+            }
+        }
     }
-    plans
+}
+
+/// A text that is no warm-up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no warm-up; write a number of sessions (20000), a share of the trace below 100% (10%) or a number of operations (500000ops)"
+)]
+pub struct WarmupError {
+    text: String,
+}
+
+impl FromStr for Warmup {
+    type Err = WarmupError;
+
+    fn from_str(text: &str) -> Result<Warmup, WarmupError> {
+        let trimmed = text.trim();
+        let parsed = if trimmed.ends_with('%') {
+            percent(trimmed).ok().filter(|share| *share < 100.0).map(Warmup::Percent)
+        } else if let Some(operations) = trimmed.strip_suffix("ops") {
+            operations.trim().parse().ok().map(Warmup::Operations)
+        } else {
+            trimmed.parse().ok().map(Warmup::Sessions)
+        };
+        parsed.ok_or_else(|| WarmupError { text: text.to_string() })
+    }
+}
+
+impl fmt::Display for Warmup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warmup::Sessions(sessions) => write!(f, "{sessions}"),
+            Warmup::Percent(percent) => write!(f, "{percent}%"),
+            Warmup::Operations(operations) => write!(f, "{operations}ops"),
+        }
+    }
 }
 
 /// A store's URL without secrets: the password after `user:` and the values of
@@ -139,6 +207,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::FragmentCounts;
+    use crate::spec::Spec;
 
     #[test]
     fn secrets_are_redacted_wherever_they_stand() {
@@ -155,5 +225,62 @@ mod tests {
         ] {
             assert_eq!(redact(url), expect);
         }
+    }
+
+    /// A trace set of `sessions` sessions a fragment, of three operations each.
+    fn manifest(sessions: &[u64]) -> Manifest {
+        let counts = sessions.iter().enumerate().map(|(fragment, sessions)| FragmentCounts {
+            fragment: fragment as u32,
+            weight: 0.5,
+            members: 10,
+            sessions: *sessions,
+            operations: 3 * sessions,
+        });
+        let spec = Spec::parse("name = \"w\"\nsessions = 1\n[data]\nmembers = 10\n[mix]\nlist_friends = 1", "spec");
+        Manifest {
+            format_version: crate::TRACE_FORMAT_VERSION,
+            generator_version: String::new(),
+            workload_id: String::new(),
+            trace_id: String::new(),
+            spec: spec.unwrap(),
+            fragments: counts.collect(),
+            requested_mix: Default::default(),
+            achieved_mix: Default::default(),
+            operations_by_action: Default::default(),
+            noops: Default::default(),
+            ended_early: Default::default(),
+            statistics: Default::default(),
+            files: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn warm_ups_are_shares_of_the_trace_rounded_up() {
+        let manifest = manifest(&[500, 501]);
+        let check = |text: &str, expect: u64| {
+            let warmup: Warmup = text.parse().unwrap();
+            assert_eq!((warmup.sessions(&manifest), warmup.to_string().parse()), (expect, Ok(warmup)), "{text}");
+        };
+        check("7", 7);
+        check("10%", 101);
+        check(" 0% ", 0);
+        check("300ops", 100);
+        check("301 ops", 101);
+        for wrong in ["", "%", "ops", "-1", "100%", "1.5", "5s", "2.5ops"] {
+            let error = wrong.parse::<Warmup>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{wrong:?}")) && error.contains("10%"), "{error}");
+        }
+    }
+
+    /// A fragment that is ahead of the others waits for them, and the warm-up is
+    /// as long as it was asked for.
+    #[test]
+    fn the_warm_up_of_a_continued_trace_starts_where_the_fragments_stand() {
+        let manifest = manifest(&[1000, 1000]);
+        let at = |fragment, next_session| FragmentPosition { fragment, next_session };
+        let plans = fragments(&manifest, &[at(0, 110), at(1, 90)], 30);
+        let parts: Vec<(u64, u64)> = plans.iter().map(|p| (p.first_session, p.warmup_sessions)).collect();
+        assert_eq!(parts, [(110, 5), (90, 25)]);
+        assert!(fragments(&manifest, &[], 0).iter().all(|p| (p.first_session, p.warmup_sessions) == (0, 0)));
     }
 }

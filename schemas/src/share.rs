@@ -29,6 +29,48 @@ pub fn sessions_by_fragment(weights: &[f64], total: u64) -> Vec<u64> {
     shares
 }
 
+/// Where each fragment ends when `sessions` more are taken from `positions` on,
+/// in the global order. Fragments that are ahead of that order (replayers end an
+/// experiment each for itself) wait until the others have caught up.
+pub fn ends_after(weights: &[f64], positions: &[u64], sessions: u64) -> Vec<u64> {
+    let ends = |total| {
+        let shares = sessions_by_fragment(weights, total).into_iter();
+        shares.zip(positions).map(|(share, position)| share.max(*position)).collect::<Vec<u64>>()
+    };
+    let before: u64 = positions.iter().sum();
+    let goal = before.saturating_add(sessions);
+    // Each further session of the global order moves one fragment by one or none,
+    // and `goal` of them are always enough.
+    let total = least(0, goal, |total| ends(total).iter().sum::<u64>() >= goal);
+    ends(total)
+}
+
+/// The shortest prefix of the global order in which each fragment has at least
+/// `wanted` sessions.
+pub fn sessions_enough(weights: &[f64], wanted: &[u64]) -> u64 {
+    let sum: f64 = weights.iter().sum();
+    let quota = |(weight, wanted): (&f64, &u64)| (*wanted as f64 + 1.0) / weight * sum;
+    let most = weights.iter().zip(wanted).map(quota).fold(0.0, f64::max) as u64;
+    // Rounding gives no fragment more than a session less than its quota.
+    let most = most.saturating_add(2 * weights.len() as u64);
+    least(wanted.iter().sum(), most, |total| {
+        sessions_by_fragment(weights, total).iter().zip(wanted).all(|(share, wanted)| share >= wanted)
+    })
+}
+
+/// The least number from `low` to `high` of which `holds`, which holds of `high`
+/// and of all numbers above one of which it holds.
+fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    low
+}
+
 /// The fragment of the session that follows in the global order when
 /// `positions` sessions of each fragment have been taken.
 pub fn next_fragment(weights: &[f64], positions: &[u64]) -> usize {
@@ -66,6 +108,38 @@ mod tests {
                 dealt[next] += 1;
             }
             prop_assert_eq!(sessions_by_fragment(&weights, total), dealt);
+        }
+
+        /// Wherever the fragments stand: what is taken is what dealing one by one
+        /// from the beginning takes, without what has been taken already.
+        #[test]
+        fn ends_count_only_sessions_that_are_left(
+            fragments in prop::collection::vec((0.01f64..5.0, 0u64..60), 1..7), sessions in 0u64..300,
+        ) {
+            let (weights, positions): (Vec<f64>, Vec<u64>) = fragments.into_iter().unzip();
+            let (mut dealt, mut ends, mut left) = (vec![0; weights.len()], positions.clone(), sessions);
+            while left > 0 {
+                let next = next_fragment(&weights, &dealt);
+                if dealt[next] == ends[next] {
+                    ends[next] += 1;
+                    left -= 1;
+                }
+                dealt[next] += 1;
+            }
+            prop_assert_eq!(ends_after(&weights, &positions, sessions), ends);
+        }
+
+        #[test]
+        fn enough_is_enough_and_no_more(
+            fragments in prop::collection::vec((0.01f64..5.0, 0u64..60), 1..7),
+        ) {
+            let (weights, wanted): (Vec<f64>, Vec<u64>) = fragments.into_iter().unzip();
+            let has = |total| {
+                let shares = sessions_by_fragment(&weights, total);
+                shares.iter().zip(&wanted).all(|(share, wanted)| share >= wanted)
+            };
+            let total = sessions_enough(&weights, &wanted);
+            prop_assert!(has(total) && (total == 0 || !has(total - 1)));
         }
     }
 

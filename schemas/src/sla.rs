@@ -62,7 +62,8 @@ impl FromStr for Sla {
     }
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+/// A share from 0 to 100 with its `%`.
+pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
     number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(|| format!("{:?} is not a percentage", text.trim()))
 }

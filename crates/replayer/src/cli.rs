@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use schemas::plan::Limit;
+use schemas::plan::{Limit, Warmup};
 use schemas::run::EndReason;
 use schemas::sla::{nanoseconds, short_time};
 
-use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
+use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
 use crate::recording;
 use crate::service;
 use crate::source::Source;
@@ -23,6 +23,8 @@ use crate::stores::{self, AnyStore, Blame, StoreError};
 const EXAMPLES: &str = "Examples:
   replayer load --trace quickstart.trace --store sqlite:store.db
   replayer run --trace quickstart.trace --store sqlite:store.db --threads 8 --duration 10s -o runs/first
+  replayer run --trace quickstart.trace --store sqlite:store.db --threads 8 --duration 10s -o runs/first \\
+               --continue --warmup 500000ops
   replayer digest --trace quickstart.trace --store sqlite:store.db
 
 Stores:
@@ -32,6 +34,9 @@ Stores:
   memory:       this process, for reference; stale=P, lost=P, error=P, unknown=P,
                 latency_us=N, stall_ms=N, seed=N make it lie in a known way
   null:         answers at once; measures the replayer
+
+Two experiments in a row: the second either loads the store again (--load) or takes
+the trace up where the first one stopped (--continue).
 
 Exit codes: 0 success, 2 wrong usage or input, 3 the replayer or the store failed.";
 
@@ -82,6 +87,20 @@ struct RunArgs {
     /// End after this many sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     sessions: Option<u64>,
+    /// Replay so much before the measured part, which then begins for all threads at once
+    ///
+    /// A number of sessions (20000), a share of the trace set's sessions (10%), or a number of
+    /// operations (500000ops), which the trace set's mean operations a session turns into
+    /// sessions, rounded up. The warm-up is logged like all else, but no part of the figures, and
+    /// --duration and --sessions count from its end.
+    #[arg(long, value_name = "N|N%|Nops")]
+    warmup: Option<Warmup>,
+    /// Start where the store says that it stands, in place of the beginning of the trace
+    ///
+    /// The store must have been left there by an experiment with the same trace set, or a shorter
+    /// or longer one of the same workload, all writes of which succeeded.
+    #[arg(long = "continue", conflicts_with = "load")]
+    continued: bool,
     /// The run folder; an existing one gets a further experiment
     #[arg(long, short = 'o', value_name = "RUN")]
     output: PathBuf,
@@ -131,7 +150,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn is_usage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<ExperimentError>().is_some_and(ExperimentError::is_usage)
-        || error.downcast_ref::<StoreError>().is_some_and(|e| e.blame == Blame::Usage)
+        || error.downcast_ref::<StoreError>().is_some_and(|e| e.blame != Blame::Store)
         || error.downcast_ref::<schemas::manifest::TraceSetError>().is_some()
         || error.downcast_ref::<recording::RecordingError>().is_some_and(recording::RecordingError::is_usage)
 }
@@ -183,6 +202,15 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         (None, Some(sessions)) => Limit::Sessions(sessions),
         (None, None) => Limit::WholeTrace,
     };
+    let positions = match args.continued {
+        true if store.in_process() => {
+            anyhow::bail!(ExperimentError::Plan(
+                "--continue: this store lives and dies with this process, so there is nothing to continue".into()
+            ))
+        }
+        true => store.positions(&source)?,
+        false => Vec::new(),
+    };
     if args.load || store.in_process() {
         load_into(store.as_ref(), &source)?;
     }
@@ -192,6 +220,8 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         threads: args.threads,
         workers: args.workers,
         limit,
+        positions: &positions,
+        warmup_sessions: args.warmup.map_or(0, |warmup| warmup.sessions(&source.manifest)),
         unique_socialites: !args.shared_socialites,
     };
     let mut recording = recording::Recording::new(&args.output, &request)?;
@@ -222,6 +252,9 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         println!("{value}");
     } else {
         let seconds = report.elapsed_ns as f64 / 1e9;
+        if experiment.has_warmup() {
+            println!("warm-up: {} operations in {:.2} s", report.warmup_operations, report.warmup_ns as f64 / 1e9);
+        }
         println!(
             "experiment {}: {} sessions in {seconds:.2} s; operations: {} ok ({:.0}/s), {} failed, {} unknown, {} skipped",
             recording.plan().experiment,
@@ -243,9 +276,10 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             anyhow::bail!("interrupted; what ran until then is logged in {}", recording.experiment_folder().display())
         }
         EndReason::TraceExhausted { sessions_needed } => Err(ExperimentError::Plan(format!(
-            "the trace {} ran out after {} sessions; about {sessions_needed} would have been enough (tracegen gen --sessions {sessions_needed})",
+            "the trace {} ran out after {} sessions{}; about {sessions_needed} would have been enough (tracegen gen --sessions {sessions_needed})",
             args.target.trace.display(),
-            report.sessions
+            report.sessions,
+            if experiment.has_warmup() { " of the measured part" } else { "" }
         ))
         .into()),
     }
@@ -255,8 +289,12 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 fn line(snapshot: &Snapshot) -> String {
     let seconds = snapshot.elapsed_ns.max(0) as f64 / 1e9;
     let [ok, failed, unknown, skipped] = snapshot.outcomes;
+    let part = match snapshot.part {
+        Part::WarmUp => "warm-up ",
+        Part::Measured => "",
+    };
     format!(
-        "{seconds:6.1} s  {:8.0} ops/s  p95 {:>9}  p99 {:>9}  errors {}",
+        "{part}{seconds:6.1} s  {:8.0} ops/s  p95 {:>9}  p99 {:>9}  errors {}",
         ok as f64 / seconds.max(1e-9),
         short_time(snapshot.response_times.percentile_ns(95.0)),
         short_time(snapshot.response_times.percentile_ns(99.0)),

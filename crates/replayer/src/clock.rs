@@ -27,17 +27,21 @@ impl Clock {
         read(libc::CLOCK_MONOTONIC) - self.zero_ns
     }
 
+    /// Wakes a task at `at_ns`, or as soon as it has passed.
+    pub fn wake_at(&self, at_ns: i64, waker: Waker) {
+        TIMER.wake_at(self.zero_ns.saturating_add(at_ns), waker);
+    }
+
     /// Waits until `at_ns`, without keeping a processor busy.
     pub async fn sleep_until(&self, at_ns: i64) {
-        let at = self.zero_ns + at_ns;
         let mut asked = false;
         std::future::poll_fn(|context| {
-            if read(libc::CLOCK_MONOTONIC) >= at {
+            if self.now_ns() >= at_ns {
                 return Poll::Ready(());
             }
             if !asked {
                 asked = true;
-                TIMER.wake_at(at, context.waker().clone());
+                self.wake_at(at_ns, context.waker().clone());
             }
             Poll::Pending
         })

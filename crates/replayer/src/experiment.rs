@@ -10,7 +10,7 @@ use schemas::latency::ResponseTimes;
 use schemas::manifest::TraceSetError;
 use schemas::oplog::{LogRow, Outcome};
 use schemas::plan::{Limit, Plan};
-use schemas::share::sessions_by_fragment;
+use schemas::share::{ends_after, sessions_by_fragment};
 use schemas::trace::TableError;
 
 use crate::dispatch::Stretch;
@@ -45,16 +45,28 @@ impl ExperimentError {
     pub fn is_usage(&self) -> bool {
         match self {
             ExperimentError::TraceSet(_) | ExperimentError::Plan(_) => true,
-            ExperimentError::Store(error) => error.blame == Blame::Usage,
+            ExperimentError::Store(error) => error.blame != Blame::Store,
             _ => false,
         }
     }
 }
 
-/// Counts and response times from the start until now.
+/// A part of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// Replayed and logged, but no part of the figures.
+    WarmUp,
+    /// What the figures are about; all of an experiment without warm-up.
+    #[default]
+    Measured,
+}
+
+/// Counts and response times from the beginning of a part until now.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// Time since the start; in the end, that of the last operation's end.
+    /// The part.
+    pub part: Part,
+    /// Time since its beginning; in the end, that of the last operation's end.
     pub elapsed_ns: i64,
     /// Operations by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; 4],
@@ -73,8 +85,14 @@ impl Snapshot {
         }
     }
 
-    /// Adds what another worker counted in the same time.
+    /// Adds what another worker counted in the same time. Once one of them has
+    /// begun the measured part, what the others say of the warm-up is out of date.
     pub fn merge(&mut self, other: &Snapshot) {
+        match (self.part, other.part) {
+            (Part::WarmUp, Part::Measured) => *self = Snapshot::default(),
+            (Part::Measured, Part::WarmUp) => return,
+            _ => {}
+        }
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         for (mine, others) in self.outcomes.iter_mut().zip(other.outcomes) {
             *mine += others;
@@ -137,23 +155,42 @@ impl Experiment {
             }
         }
         let weights: Vec<f64> = counts.iter().map(|c| c.weight).collect();
-        let before: u64 = plan.fragments.iter().map(|f| f.first_session).sum();
+        let measured_from: Vec<u64> =
+            plan.fragments.iter().map(|f| f.first_session.saturating_add(f.warmup_sessions)).collect();
         let ends: Vec<u64> = match plan.limit {
             Limit::WholeTrace => counts.iter().map(|c| c.sessions).collect(),
-            Limit::Sessions(sessions) => sessions_by_fragment(&weights, before + sessions),
+            Limit::Sessions(sessions) => ends_after(&weights, &measured_from, sessions),
             Limit::DurationS(_) => vec![u64::MAX; counts.len()],
         };
-        let stretches = plan
-            .fragments
-            .iter()
-            .zip(weights.iter().zip(ends))
-            .map(|(f, (weight, end))| Stretch {
-                weight: *weight,
-                first_session: f.first_session,
-                end_session: end.max(f.first_session),
+        let stretches: Vec<Stretch> = (0..counts.len())
+            .map(|i| Stretch {
+                weight: weights[i],
+                first_session: plan.fragments[i].first_session,
+                measured_from: measured_from[i],
+                end_session: ends[i].max(measured_from[i]),
             })
             .collect();
+        let from_the_beginning = plan.fragments.iter().all(|f| f.first_session == 0 && f.warmup_sessions == 0);
+        let is_empty = stretches.iter().all(|s| s.end_session == s.measured_from);
+        if plan.limit == Limit::WholeTrace && is_empty && !from_the_beginning {
+            return wrong(format!(
+                "trace {} has no session left to measure: its {} sessions have been run before or belong to the warm-up; make a longer one with `tracegen gen --sessions`",
+                plan.trace.display(),
+                counts.iter().map(|c| c.sessions).sum::<u64>()
+            ));
+        }
         Ok(Experiment { plan, folder, source, stretches })
+    }
+
+    /// Whether it takes the trace up where an earlier one has stopped: there is no
+    /// data set to load that would bring the store there.
+    pub fn continues(&self) -> bool {
+        self.plan.fragments.iter().any(|f| f.first_session > 0)
+    }
+
+    /// Whether a warm-up comes before the measured part.
+    pub fn has_warmup(&self) -> bool {
+        self.plan.fragments.iter().any(|f| f.warmup_sessions > 0)
     }
 
     /// The trace set.

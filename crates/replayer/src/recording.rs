@@ -6,7 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemas::files::{self, FileError};
 use schemas::plan::{Limit, Plan, redact};
-use schemas::run::{EndReason, ExperimentFolder, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState};
+use schemas::run::{
+    EndReason, ExperimentFolder, FragmentPosition, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState,
+};
 
 use crate::source::Source;
 
@@ -48,6 +50,10 @@ pub struct Request<'a> {
     pub workers: u32,
     /// When to end.
     pub limit: Limit,
+    /// Where each fragment starts; at its beginning where it is not named.
+    pub positions: &'a [FragmentPosition],
+    /// Sessions of warm-up over all fragments.
+    pub warmup_sessions: u64,
     /// One session of a socialite at a time.
     pub unique_socialites: bool,
 }
@@ -109,7 +115,7 @@ impl Recording {
             threads: request.threads,
             workers: request.workers,
             limit: request.limit,
-            fragments: schemas::plan::fragments(manifest, &[], 0),
+            fragments: schemas::plan::fragments(manifest, request.positions, request.warmup_sessions),
             unique_socialites: request.unique_socialites,
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })

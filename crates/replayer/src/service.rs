@@ -19,10 +19,10 @@ use schemas::rpc::{
 use schemas::run::ReplayReport;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tonic::{Request, Response, Status};
+use tonic::{Code, Request, Response, Status};
 
-use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
-use crate::stores::{self, AnyStore};
+use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
+use crate::stores::{self, AnyStore, Blame, StoreError};
 
 /// How often progress goes to the coordinator.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -100,16 +100,19 @@ impl Service {
         let state = self.state();
         match (&state.store, &state.prepared) {
             (Some((_, store)), Some(experiment)) => Ok((store.clone(), experiment.clone())),
-            _ => Err(Status::failed_precondition("no experiment is prepared")),
+            _ => Err(Status::aborted("no experiment is prepared")),
         }
     }
 }
 
+/// The codes that `replayer.proto` promises.
 fn status(error: &ExperimentError) -> Status {
-    match error.is_usage() {
-        true => Status::invalid_argument(error.to_string()),
-        false => Status::internal(error.to_string()),
-    }
+    let code = match error {
+        ExperimentError::Store(StoreError { blame: Blame::State, .. }) => Code::FailedPrecondition,
+        error if error.is_usage() => Code::InvalidArgument,
+        _ => Code::Internal,
+    };
+    Status::new(code, error.to_string())
 }
 
 /// A panic must reach the coordinator too, as an error.
@@ -131,7 +134,7 @@ impl Replayer for Service {
         let asked = request.into_inner();
         let encore_version = env!("CARGO_PKG_VERSION").to_string();
         if asked.protocol_version != PROTOCOL_VERSION {
-            return Err(Status::failed_precondition(format!(
+            return Err(Status::unimplemented(format!(
                 "this replayer (Encore {encore_version}) speaks protocol {PROTOCOL_VERSION}, the coordinator (Encore {}) speaks protocol {}",
                 asked.encore_version, asked.protocol_version
             )));
@@ -148,7 +151,7 @@ impl Replayer for Service {
         let experiment = Experiment::prepare(plan, PathBuf::from(request.experiment_folder)).map_err(|e| status(&e))?;
         let mut state = self.state();
         if state.running {
-            return Err(Status::failed_precondition("an experiment is running"));
+            return Err(Status::aborted("an experiment is running"));
         }
         if state.store.as_ref().is_none_or(|(open, _)| *open != url) {
             let store = stores::open(&url).map_err(|e| status(&ExperimentError::Store(e)))?;
@@ -174,7 +177,14 @@ impl Replayer for Service {
                     let _ = sender.try_send(Ok(LoadProgress { rows, rows_total }));
                 }
             };
-            let result = guarded(|| store.load(experiment.source(), &progress).map_err(ExperimentError::Store));
+            let result = guarded(|| {
+                match experiment.continues() {
+                    // No load would bring the store there: it is there, or it never will be.
+                    true => store.check(&experiment)?,
+                    false => store.load(experiment.source(), &progress)?,
+                }
+                Ok(())
+            });
             let total = experiment.source().rows_total();
             let last = match result {
                 Ok(()) => Ok(LoadProgress { rows: total, rows_total: total }),
@@ -200,7 +210,7 @@ impl Replayer for Service {
         {
             let mut state = self.state();
             if state.running {
-                return Err(Status::failed_precondition("an experiment is running"));
+                return Err(Status::aborted("an experiment is running"));
             }
             state.running = true;
             state.prepared = None;
@@ -232,7 +242,7 @@ impl Replayer for Service {
 
     async fn report(&self, _request: Request<ReportRequest>) -> Result<Response<ReportReply>, Status> {
         let state = self.state();
-        let report = state.report.as_ref().ok_or_else(|| Status::failed_precondition("no experiment has ended"))?;
+        let report = state.report.as_ref().ok_or_else(|| Status::aborted("no experiment has ended"))?;
         let report_json = serde_json::to_string(report).map_err(|e| Status::internal(e.to_string()))?;
         Ok(Response::new(ReportReply { report_json }))
     }
@@ -252,5 +262,6 @@ fn message(snapshot: &Snapshot) -> Progress {
         unknown,
         skipped,
         response_times: snapshot.response_times.to_bytes(),
+        is_warmup: snapshot.part == Part::WarmUp,
     }
 }

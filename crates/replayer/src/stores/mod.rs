@@ -39,15 +39,18 @@ pub struct StoreError {
     pub url: String,
     /// What is wrong and what to do.
     pub message: String,
-    /// Whether the user's input is to blame, or the store.
+    /// What is to blame.
     pub blame: Blame,
 }
 
 /// Who has to act on an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
-    /// The user: a wrong URL, a store that is not loaded.
+    /// The user: a wrong URL, wrong parameters.
     Usage,
+    /// The store's state: it is not loaded, holds something else or is not where
+    /// the experiment starts. Loading it mends that.
+    State,
     /// The store: it does not answer as it should.
     Store,
 }
@@ -56,6 +59,21 @@ impl StoreError {
     /// The user has to act.
     pub fn usage(url: &StoreUrl, message: impl ToString) -> StoreError {
         StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::Usage }
+    }
+
+    /// The store is not in the expected state.
+    pub fn state(url: &StoreUrl, message: impl ToString) -> StoreError {
+        StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::State }
+    }
+
+    /// The same error, found while the state was checked: unless the store
+    /// failed, its state is to blame.
+    pub(crate) fn into_state(self) -> StoreError {
+        let blame = match self.blame {
+            Blame::Store => Blame::Store,
+            Blame::Usage | Blame::State => Blame::State,
+        };
+        StoreError { blame, ..self }
     }
 
     /// The store failed.
@@ -128,8 +146,8 @@ pub trait Store: Send + Sync + 'static {
     /// The URL that it was opened with.
     fn url(&self) -> &StoreUrl;
 
-    /// Whether the store lives and dies with this process, so that every
-    /// experiment has to load it first.
+    /// Whether the store lives and dies with this process, so that its first
+    /// experiment has to load it.
     fn in_process(&self) -> bool {
         false
     }
@@ -179,6 +197,10 @@ pub trait AnyStore: Send + Sync {
     fn in_process(&self) -> bool;
     /// [`Store::load`].
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    /// How far each fragment of the trace set has been replayed on the store, for an
+    /// experiment that continues there; refuses a store that is not loaded with it,
+    /// or in a state that nobody knows.
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
     /// [`Store::digest`], of a store that holds the trace set's workload.
     fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
     /// Refuses a store that does not hold the state that the experiment starts from.
@@ -202,10 +224,16 @@ impl<S: Store> AnyStore for S {
         block_on(self.url(), Store::load(self, source, progress))
     }
 
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+        block_on(self.url(), crate::run::positions(self, source))
+    }
+
     fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
         block_on(self.url(), async {
-            let held = self.held().await?;
-            check_workload(self.url(), held.as_ref(), source)?;
+            // Only a store that keeps something has a digest; the others say so.
+            if self.keeps_state() {
+                check_workload(self.url(), self.held().await?, source)?;
+            }
             Store::digest(self, source).await
         })
     }
@@ -237,12 +265,16 @@ pub(crate) fn block_on<X>(
 }
 
 /// Refuses a store that is not loaded, or with another workload.
-pub(crate) fn check_workload(url: &StoreUrl, held: Option<&HeldState>, source: &Source) -> Result<(), StoreError> {
+pub(crate) fn check_workload(
+    url: &StoreUrl,
+    held: Option<HeldState>,
+    source: &Source,
+) -> Result<HeldState, StoreError> {
     let wanted = &source.manifest.workload_id;
     let load = "load it with `replayer load`";
     match held {
-        None => Err(StoreError::usage(url, format!("is not loaded; {load}"))),
-        Some(held) if &held.workload_id != wanted => Err(StoreError::usage(
+        None => Err(StoreError::state(url, format!("is not loaded; {load}"))),
+        Some(held) if &held.workload_id != wanted => Err(StoreError::state(
             url,
             format!(
                 "holds workload {}, the trace set {} has {wanted}; {load}",
@@ -250,6 +282,6 @@ pub(crate) fn check_workload(url: &StoreUrl, held: Option<&HeldState>, source: &
                 source.folder.display()
             ),
         )),
-        Some(_) => Ok(()),
+        Some(held) => Ok(held),
     }
 }

@@ -1,26 +1,31 @@
 //! Runs an experiment: check the state, connect, run the workers, close the
 //! logs, write down the state.
 
-use std::collections::BTreeMap;
+mod report;
+mod state;
+
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use schemas::files;
-use schemas::latency::ResponseTimes;
 use schemas::oplog::LogHeader;
-use schemas::plan::{Limit, Plan};
-use schemas::run::{EndReason, FragmentPosition, ReplayReport};
+use schemas::plan::Limit;
+use schemas::run::ReplayReport;
 
 use crate::clock::{Clock, unix_ns};
 use crate::dispatch::{Dispatcher, Stretch, aside_max};
-use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
+use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
 use crate::feed::Feed;
 use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
-use crate::stores::{HeldState, Store, StoreError, block_on, check_workload};
+use crate::stores::{HeldState, Store, StoreError, block_on};
+use crate::worker::gate::{self, Pass};
 use crate::worker::{self, WorkerPlan, WorkerReport};
+use report::summarize;
+use state::{advanced, set_diverged};
+pub(crate) use state::{check_state, positions};
 
 /// Runs an experiment on a store.
 pub fn run<S: Store>(
@@ -54,14 +59,6 @@ pub fn run<S: Store>(
     Ok(report)
 }
 
-/// The positions of all fragments after some of them have moved on.
-fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
-    let others = before.iter().filter(|old| moved.iter().all(|new| new.fragment != old.fragment));
-    let mut all: Vec<FragmentPosition> = others.chain(moved).copied().collect();
-    all.sort_by_key(|position| position.fragment);
-    all
-}
-
 /// What a worker needs to begin, once all are connected.
 struct Start {
     clock: Clock,
@@ -78,7 +75,10 @@ fn run_workers<S: Store>(
     progress: &mut dyn FnMut(Snapshot),
 ) -> Result<Vec<WorkerReport>, ExperimentError> {
     let threads = experiment.threads(shares);
-    let snapshots: Vec<Arc<Mutex<Snapshot>>> = shares.iter().map(|_| Arc::default()).collect();
+    let part = if experiment.has_warmup() { Part::WarmUp } else { Part::Measured };
+    let snapshot = || Arc::new(Mutex::new(Snapshot { part, ..Snapshot::default() }));
+    let snapshots: Vec<Arc<Mutex<Snapshot>>> = shares.iter().map(|_| snapshot()).collect();
+    let mut passes = if experiment.has_warmup() { gate::passes(shares.len()) } else { Vec::new() };
     let reports = std::thread::scope(|scope| {
         let (ready_sender, ready) = channel();
         let mut starts = Vec::new();
@@ -91,6 +91,7 @@ fn run_workers<S: Store>(
                 share,
                 first_thread,
                 threads: threads[index],
+                pass: passes.pop(),
                 snapshot: snapshots[index].clone(),
                 stop: control.stop.clone(),
             };
@@ -147,6 +148,7 @@ struct Worker<'a> {
     share: &'a [usize],
     first_thread: u32,
     threads: u32,
+    pass: Option<Pass>,
     snapshot: Arc<Mutex<Snapshot>>,
     stop: Arc<AtomicBool>,
 }
@@ -177,14 +179,17 @@ impl Worker<'_> {
             Ok::<_, StoreError>(connections)
         })?;
         let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index]).collect();
-        let dispatcher = Dispatcher::new(&stretches, self.threads as usize, plan.unique_socialites);
+        let mut dispatcher = Dispatcher::new(&stretches, self.threads as usize, plan.unique_socialites);
+        if self.pass.is_some() {
+            dispatcher = dispatcher.warming_up(&stretches);
+        }
         // Opening the trace is not part of the experiment either.
         feeds.iter_mut().for_each(Feed::fill);
         // Whoever counts is there until all senders are gone.
         let _ = ready.send(());
         drop(ready);
         let Ok(Start { clock, sender }) = start.recv() else { return Ok(None) };
-        let deadline_ns = match plan.limit {
+        let duration_ns = match plan.limit {
             Limit::DurationS(seconds) => Some((seconds * 1e9) as i64),
             _ => None,
         };
@@ -194,7 +199,8 @@ impl Worker<'_> {
             logs: self.share.to_vec(),
             sender,
             clock,
-            deadline_ns,
+            pass: self.pass,
+            duration_ns,
             stop: self.stop,
             snapshot: self.snapshot,
         };
@@ -205,48 +211,12 @@ impl Worker<'_> {
 }
 
 fn merged(snapshots: &[Arc<Mutex<Snapshot>>]) -> Snapshot {
-    let mut all = Snapshot::default();
-    for snapshot in snapshots {
-        all.merge(&snapshot.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-    all
-}
-
-/// The store must hold the state that the plan starts from.
-pub(crate) async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
-    let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
-    if !store.keeps_state() {
-        return Ok(());
-    }
-    let held = store.held().await?;
-    check_workload(url, held.as_ref(), source)?;
-    let Some(held) = held else { return Ok(()) };
-    let again = "load it again with `replayer load`";
-    if let Some(why) = &held.diverged {
-        return Err(StoreError::usage(url, format!("is not in a state to start from: {why}; {again}")));
-    }
-    let position = |fragment| held.positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
-    for fragment in &plan.fragments {
-        let (at, wanted) = (position(fragment.fragment), fragment.first_session);
-        if at != wanted {
-            let message = format!(
-                "has fragment {} at session {at}, the experiment starts at {wanted}; {again}",
-                fragment.fragment
-            );
-            return Err(StoreError::usage(url, message));
-        }
-    }
-    if source.fragments().all(|f| position(f) == 0) {
-        store.check_loaded(source).await?;
-    }
-    Ok(())
-}
-
-async fn set_diverged<S: Store>(store: &S, why: &str) -> Result<(), StoreError> {
-    match store.held().await? {
-        Some(held) => store.set_held(&HeldState { diverged: Some(why.to_string()), ..held }).await,
-        None => Ok(()),
-    }
+    let each = snapshots.iter().map(|snapshot| snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let merge = |mut all: Snapshot, one: Snapshot| {
+        all.merge(&one);
+        all
+    };
+    each.reduce(merge).unwrap_or_default()
 }
 
 fn log_files(
@@ -281,69 +251,4 @@ fn log_files(
             (experiment.log_path(f.fragment), header)
         })
         .collect()
-}
-
-/// The report, and how many writes did not succeed.
-fn summarize(
-    experiment: &Experiment,
-    shares: &[Vec<usize>],
-    workers: Vec<WorkerReport>,
-    control: &Control,
-) -> (ReplayReport, u64) {
-    let plan = &experiment.plan;
-    let mut all = Snapshot::default();
-    let mut lag = ResponseTimes::default();
-    let mut positions: BTreeMap<u32, u64> = plan.fragments.iter().map(|f| (f.fragment, f.first_session)).collect();
-    for (share, worker) in shares.iter().zip(&workers) {
-        all.merge(&worker.snapshot);
-        lag.merge(&worker.lag);
-        for (index, position) in share.iter().zip(&worker.positions) {
-            positions.insert(plan.fragments[*index].fragment, *position);
-        }
-    }
-    let sessions: u64 = workers.iter().map(|w| w.sessions).sum();
-    let elapsed_ns = all.elapsed_ns.max(0) as u64;
-    let end = if workers.iter().any(|w| w.ran_out) {
-        EndReason::TraceExhausted { sessions_needed: sessions_needed(plan, sessions, elapsed_ns) }
-    } else if control.stop.load(Ordering::Relaxed) {
-        EndReason::Interrupted
-    } else {
-        EndReason::Limit
-    };
-    let [ok, failed, unknown, skipped] = all.outcomes;
-    let report = ReplayReport {
-        format_version: schemas::RUN_FORMAT_VERSION,
-        end,
-        warmup_ns: 0,
-        warmup_operations: 0,
-        elapsed_ns,
-        sessions,
-        positions: positions
-            .into_iter()
-            .map(|(fragment, next_session)| FragmentPosition { fragment, next_session })
-            .collect(),
-        ok,
-        failed,
-        unknown,
-        skipped,
-        worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
-        dispatch_lag_ns_p99: lag.percentile_ns(99.0),
-        log_stall_ns: workers.iter().map(|w| w.log_stall_ns).max().unwrap_or(0),
-        trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).max().unwrap_or(0),
-        store_settings: BTreeMap::new(),
-    };
-    (report, workers.iter().map(|w| w.writes_not_ok).sum())
-}
-
-/// How many sessions the trace should have had, with a fifth to spare.
-fn sessions_needed(plan: &Plan, sessions: u64, elapsed_ns: u64) -> u64 {
-    let before: u64 = plan.fragments.iter().map(|f| f.first_session).sum();
-    match plan.limit {
-        Limit::DurationS(seconds) => {
-            let rate = sessions as f64 / (elapsed_ns.max(1) as f64 / 1e9);
-            before + (rate * seconds * 1.2).ceil() as u64
-        }
-        Limit::Sessions(wanted) => before + wanted,
-        Limit::WholeTrace => before + sessions,
-    }
 }

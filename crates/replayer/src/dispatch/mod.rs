@@ -6,12 +6,16 @@
 //! thread that frees a socialite takes the session that waited for her, so no
 //! two threads can wait for each other.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod done;
+
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use schemas::share::next_among;
 use schemas::trace::TraceRow;
+
+use done::DoneSessions;
 
 /// A few thousand operations of one fragment that hold whole sessions.
 pub type Chunk = Vec<TraceRow>;
@@ -93,7 +97,9 @@ struct Fragment {
     weight: f64,
     /// The next session to take from the trace.
     next_session: u64,
-    /// The first session that is not to be handed out any more.
+    /// The first session that is not to be handed out in this part of the experiment.
+    part_end: u64,
+    /// The first session that is not to be handed out at all.
     end_session: u64,
     chunk: Rc<Chunk>,
     /// The next row of the chunk.
@@ -128,18 +134,22 @@ pub struct Stretch {
     pub weight: f64,
     /// The first session.
     pub first_session: u64,
+    /// The first session after the warm-up.
+    pub measured_from: u64,
     /// The session after the last.
     pub end_session: u64,
 }
 
 impl Dispatcher {
-    /// A dispatcher for `threads` threads.
+    /// A dispatcher for `threads` threads, which hands out warm-up and measured
+    /// part without a break.
     pub fn new(stretches: &[Stretch], threads: usize, unique_socialites: bool) -> Dispatcher {
         let fragments = stretches
             .iter()
             .map(|s| Fragment {
                 weight: s.weight,
                 next_session: s.first_session,
+                part_end: s.end_session,
                 end_session: s.end_session,
                 chunk: Rc::new(Vec::new()),
                 at: 0,
@@ -156,6 +166,19 @@ impl Dispatcher {
             unique_socialites,
             closed: false,
         }
+    }
+
+    /// Hands out the warm-up alone, until [`Dispatcher::begin_measured`].
+    pub fn warming_up(mut self, stretches: &[Stretch]) -> Dispatcher {
+        for (fragment, stretch) in self.fragments.iter_mut().zip(stretches) {
+            fragment.part_end = stretch.measured_from;
+        }
+        self
+    }
+
+    /// Goes on with what follows the warm-up. What has been done is remembered.
+    pub fn begin_measured(&mut self) {
+        self.fragments.iter_mut().for_each(|fragment| fragment.part_end = fragment.end_session);
     }
 
     /// Gives a fragment its next chunk; `None` says that the trace has no more.
@@ -176,9 +199,27 @@ impl Dispatcher {
         self.closed = true;
     }
 
-    /// Whether a fragment ran out of trace before its end.
+    /// Whether there is no use in waiting for a session: nothing is taken from the
+    /// trace any more, and either that was decided early ([`Dispatcher::close`]) or
+    /// nothing waits aside.
+    pub fn is_over(&self) -> bool {
+        self.closed
+            || (self.ready.is_empty()
+                && self.aside == 0
+                && self.next_fragment().is_none_or(|index| {
+                    let fragment = &self.fragments[index];
+                    fragment.exhausted && fragment.at == fragment.chunk.len()
+                }))
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether a fragment ran out of trace before the end of this part.
     pub fn ran_out(&self) -> bool {
-        self.fragments.iter().any(|f| f.exhausted && f.next_session < f.end_session)
+        self.fragments.iter().any(|f| f.exhausted && f.next_session < f.part_end)
     }
 
     /// Each fragment's next session that has not been handed out.
@@ -238,9 +279,9 @@ impl Dispatcher {
     /// with sessions left.
     fn next_fragment(&self) -> Option<usize> {
         if let [only] = self.fragments.as_slice() {
-            return (only.next_session < only.end_session).then_some(0);
+            return (only.next_session < only.part_end).then_some(0);
         }
-        let open = self.fragments.iter().enumerate().filter(|(_, f)| f.next_session < f.end_session);
+        let open = self.fragments.iter().enumerate().filter(|(_, f)| f.next_session < f.part_end);
         next_among(open.map(|(index, f)| (index, f.weight, f.next_session)))
     }
 
@@ -271,171 +312,5 @@ impl Dispatcher {
     }
 }
 
-/// Which sessions of a fragment are done: all before `base`, and those whose
-/// bit is set. Its size follows the span of sessions in flight, plus one entry
-/// for each failure.
-struct DoneSessions {
-    first: u64,
-    /// A multiple of 64 sessions after `first`.
-    base: u64,
-    bits: VecDeque<u64>,
-    not_ok: HashSet<u64>,
-}
-
-impl DoneSessions {
-    fn from(first: u64) -> DoneSessions {
-        DoneSessions { first, base: first, bits: VecDeque::new(), not_ok: HashSet::new() }
-    }
-
-    fn finish(&mut self, session: u64, ok: bool) {
-        let index = (session - self.base) as usize;
-        while self.bits.len() <= index / 64 {
-            self.bits.push_back(0);
-        }
-        self.bits[index / 64] |= 1 << (index % 64);
-        while self.bits.front() == Some(&u64::MAX) {
-            self.bits.pop_front();
-            self.base += 64;
-        }
-        if !ok {
-            self.not_ok.insert(session);
-        }
-    }
-
-    fn get(&self, session: u64) -> Dependency {
-        // What lies before the experiment is in the store: its state was checked.
-        if session < self.first {
-            return Dependency::Done;
-        }
-        let done = session < self.base || {
-            let index = (session - self.base) as usize;
-            self.bits.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
-        };
-        match done {
-            false => Dependency::Pending,
-            true if !self.not_ok.is_empty() && self.not_ok.contains(&session) => Dependency::NotOk,
-            true => Dependency::Done,
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use schemas::social::{Action, Operation};
-
-    fn chunk(socialites: &[u64]) -> Chunk {
-        let row = |(session, socialite): (usize, &u64)| TraceRow {
-            session: session as u64,
-            step: 0,
-            kind: 0,
-            noops: 0,
-            think_us: 0,
-            due_us: None,
-            after: None,
-            operation: Operation { action: Action::ListFriends, socialite: *socialite, target: 0, comment: None },
-        };
-        socialites.iter().enumerate().map(row).collect()
-    }
-
-    fn whole(weight: f64, sessions: usize) -> Stretch {
-        Stretch { weight, first_session: 0, end_session: sessions as u64 }
-    }
-
-    fn take(dispatcher: &mut Dispatcher) -> Option<Session> {
-        match dispatcher.hand_out() {
-            Next::Session(session) => Some(session),
-            _ => None,
-        }
-    }
-
-    #[test]
-    fn a_busy_socialites_session_waits_and_then_goes_first() {
-        let mut dispatcher = Dispatcher::new(&[whole(1.0, 4)], 2, true);
-        dispatcher.supply(0, Some(chunk(&[7, 7, 8, 9])));
-        let first = take(&mut dispatcher).unwrap();
-        let second = take(&mut dispatcher).unwrap();
-        assert_eq!((first.number(), second.number()), (0, 2));
-        dispatcher.finish(&first, true);
-        assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
-        assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
-        assert!(matches!(dispatcher.hand_out(), Next::Finished));
-    }
-
-    #[test]
-    fn closing_hands_out_what_waits_aside_and_no_more() {
-        let mut dispatcher = Dispatcher::new(&[whole(1.0, 4)], 2, true);
-        dispatcher.supply(0, Some(chunk(&[7, 7, 8, 9])));
-        let first = take(&mut dispatcher).unwrap();
-        let second = take(&mut dispatcher).unwrap();
-        dispatcher.close();
-        assert!(take(&mut dispatcher).is_none());
-        dispatcher.finish(&second, true);
-        assert!(take(&mut dispatcher).is_none());
-        dispatcher.finish(&first, true);
-        assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
-        assert_eq!(dispatcher.positions().collect::<Vec<_>>(), [3]);
-    }
-
-    #[test]
-    fn dependencies_tell_done_from_failed_from_pending() {
-        let mut done = DoneSessions::from(100);
-        assert_eq!(done.get(99), Dependency::Done);
-        assert_eq!(done.get(100), Dependency::Pending);
-        for session in (100..400).rev() {
-            done.finish(session, session != 150);
-        }
-        assert_eq!(done.get(100), Dependency::Done);
-        assert_eq!(done.get(150), Dependency::NotOk);
-        assert_eq!(done.get(400), Dependency::Pending);
-        // Memory follows what is in flight, not what is done.
-        assert!(done.bits.len() <= 1);
-    }
-
-    #[test]
-    fn a_stuck_socialite_blocks_before_memory_grows() {
-        let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 1, true);
-        dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
-        let stuck = take(&mut dispatcher).unwrap();
-        assert!(matches!(dispatcher.hand_out(), Next::Blocked));
-        dispatcher.finish(&stuck, true);
-        assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
-    }
-
-    proptest! {
-        /// Any threads, any order of finishing: every session runs exactly once,
-        /// one socialite's sessions in order and never two at a time.
-        #[test]
-        fn every_session_runs_once_and_socialites_are_unique(
-            socialites in prop::collection::vec(0u64..6, 1..200),
-            threads in 1usize..9,
-            picks in prop::collection::vec(0usize..64, 400),
-        ) {
-            let mut dispatcher = Dispatcher::new(&[whole(1.0, socialites.len())], threads, true);
-            dispatcher.supply(0, Some(chunk(&socialites)));
-            let (mut running, mut finished): (Vec<Session>, Vec<u64>) = (vec![], vec![]);
-            let mut picks = picks.into_iter().cycle();
-            loop {
-                while running.len() < threads {
-                    let Some(session) = take(&mut dispatcher) else { break };
-                    prop_assert!(running.iter().all(|r| r.socialite() != session.socialite()));
-                    running.push(session);
-                }
-                if running.is_empty() {
-                    break;
-                }
-                let session = running.swap_remove(picks.next().unwrap() % running.len());
-                dispatcher.finish(&session, true);
-                finished.push(session.number());
-            }
-            for socialite in 0..6 {
-                let of_one: Vec<u64> =
-                    finished.iter().copied().filter(|s| socialites[*s as usize] == socialite).collect();
-                prop_assert!(of_one.is_sorted());
-            }
-            finished.sort();
-            prop_assert_eq!(finished, (0..socialites.len() as u64).collect::<Vec<_>>());
-        }
-    }
-}
+mod tests;

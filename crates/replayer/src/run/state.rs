@@ -1,0 +1,61 @@
+//! The state that a store holds before and after an experiment.
+
+use schemas::run::FragmentPosition;
+
+use crate::experiment::Experiment;
+use crate::source::Source;
+use crate::stores::{HeldState, Store, StoreError, check_workload};
+
+/// The positions of all fragments after some of them have moved on.
+pub fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
+    let others = before.iter().filter(|old| moved.iter().all(|new| new.fragment != old.fragment));
+    let mut all: Vec<FragmentPosition> = others.chain(moved).copied().collect();
+    all.sort_by_key(|position| position.fragment);
+    all
+}
+
+/// What to do about a store that is not where it should be.
+const AGAIN: &str = "load it again with `replayer load`";
+
+/// How far each fragment of a trace set has been replayed on a store; a store
+/// without the trace set's data, or in a state that nobody knows, is refused.
+pub async fn positions<S: Store>(store: &S, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+    let held = check_workload(store.url(), store.held().await?, source)?;
+    match held.diverged {
+        None => Ok(held.positions),
+        Some(why) => Err(StoreError::state(store.url(), format!("is not in a state to start from: {why}; {AGAIN}"))),
+    }
+}
+
+/// The store must hold the state that the plan starts from.
+pub async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
+    let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
+    if !store.keeps_state() {
+        return Ok(());
+    }
+    let positions = positions(store, source).await?;
+    let position = |fragment| positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
+    for fragment in &plan.fragments {
+        let (at, wanted) = (position(fragment.fragment), fragment.first_session);
+        if at != wanted {
+            let message = format!(
+                "has fragment {} at session {at}, the experiment starts at {wanted}; {AGAIN}",
+                fragment.fragment
+            );
+            return Err(StoreError::state(url, message));
+        }
+    }
+    if source.fragments().all(|f| position(f) == 0) {
+        // Whatever is wrong with its rows, they are not what the experiment needs.
+        store.check_loaded(source).await.map_err(StoreError::into_state)?;
+    }
+    Ok(())
+}
+
+/// Writes down that the store is in no state to start from.
+pub async fn set_diverged<S: Store>(store: &S, why: &str) -> Result<(), StoreError> {
+    match store.held().await? {
+        Some(held) => store.set_held(&HeldState { diverged: Some(why.to_string()), ..held }).await,
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,142 @@
+//! One thread: takes sessions, performs their operations, waits in between.
+
+use std::rc::Rc;
+
+use schemas::oplog::{LogRow, Outcome};
+use schemas::trace::TraceRow;
+
+use super::shared::{Shared, Until};
+use crate::dispatch::{Dependency, Session};
+use crate::stores::{Answer, Connection, OperationError};
+
+/// A task that never has to wait for the store gives way to the others after
+/// this time slice. Giving way after each session would cost more than a
+/// session does against a store that answers at once.
+const SLICE_NS: i64 = 20_000;
+
+/// The time slice of a task that has no others beside it but the ticker.
+const SLICE_ALONE_NS: i64 = 1_000_000;
+
+/// A thread: what it keeps from one part of the experiment to the next.
+pub struct Thread<C> {
+    connection: C,
+    /// Its number in the experiment.
+    number: u32,
+    /// Its place among the worker's threads.
+    place: usize,
+    /// When it takes its next session at the earliest.
+    free_at_ns: i64,
+    answer: Answer,
+}
+
+impl<C> Thread<C> {
+    /// A thread for each connection, numbered from `first_thread` on.
+    pub fn of(connections: Vec<C>, first_thread: u32) -> Vec<Thread<C>> {
+        let thread = |(place, connection)| Thread {
+            connection,
+            number: first_thread + place as u32,
+            place,
+            free_at_ns: i64::MIN,
+            answer: Answer::default(),
+        };
+        connections.into_iter().enumerate().map(thread).collect()
+    }
+}
+
+/// One emulated stream of sessions, until nothing is left for it to do.
+pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, others: bool) -> Thread<C> {
+    let slice_ns = if others { SLICE_NS } else { SLICE_ALONE_NS };
+    let mut now_ns = shared.clock.now_ns();
+    if thread.free_at_ns > now_ns {
+        // The rest of a wait that began in the warm-up.
+        now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
+    }
+    let mut yielded_ns = now_ns;
+    while let Some(session) = shared.next_session(now_ns).await {
+        let mut writes_ok = true;
+        for row in session.rows() {
+            let (outcome, end_ns) = perform(&shared, &mut thread, &session, row, writes_ok).await;
+            now_ns = end_ns;
+            writes_ok &= outcome == Outcome::Ok || row.operation.action.is_read();
+        }
+        shared.finish(&session, writes_ok);
+        let inter_arrival_us = session.rows()[0].think_us;
+        if inter_arrival_us > 0 {
+            thread.free_at_ns = now_ns + inter_arrival_us as i64 * 1_000;
+            now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
+            yielded_ns = now_ns;
+        } else if now_ns - yielded_ns > slice_ns {
+            tokio::task::yield_now().await;
+            now_ns = shared.clock.now_ns();
+            yielded_ns = now_ns;
+        }
+    }
+    thread
+}
+
+/// One operation: wait as the trace says, call the store, log. Gives its end.
+/// `writes_ok` tells of the earlier steps of its session.
+async fn perform<C: Connection>(
+    shared: &Shared,
+    thread: &mut Thread<C>,
+    session: &Session,
+    row: &TraceRow,
+    writes_ok: bool,
+) -> (Outcome, i64) {
+    let clock = &shared.clock;
+    // That of the first operation is the inter-arrival time, after the session.
+    if row.think_us > 0 && row.step > 0 {
+        let until_ns = clock.now_ns() + row.think_us as i64 * 1_000;
+        shared.rest(thread.place, until_ns, Until::Stopped).await;
+    }
+    let mut waited_ns = 0;
+    let mut dependency = Dependency::Done;
+    if let Some(after) = row.after {
+        if after == row.session {
+            // The session itself is not done, but its earlier steps are.
+            dependency = if writes_ok { Dependency::Done } else { Dependency::NotOk };
+        } else {
+            dependency = shared.dependency(session.fragment, after);
+        }
+        if dependency == Dependency::Pending {
+            let began_ns = clock.now_ns();
+            dependency = shared.wait_for(session.fragment, after).await;
+            waited_ns = clock.now_ns() - began_ns;
+        }
+    }
+    let answer = &mut thread.answer;
+    answer.clear();
+    let start_ns = clock.now_ns();
+    let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
+        answer.attempts = 0;
+        (Outcome::Skipped, Some("a write that it depends on did not succeed".to_string()), start_ns)
+    } else {
+        let result = thread.connection.execute(&row.operation, answer).await;
+        let end_ns = clock.now_ns();
+        match result {
+            Ok(()) => (Outcome::Ok, None, end_ns),
+            Err(OperationError::Failed(error)) => (Outcome::Failed, Some(error), end_ns),
+            Err(OperationError::Unknown(error)) => (Outcome::Unknown, Some(error), end_ns),
+        }
+    };
+    if outcome != Outcome::Ok {
+        answer.values.clear();
+    }
+    let logged = LogRow {
+        session: row.session,
+        step: row.step,
+        thread: thread.number,
+        due_ns: row.due_us.map(|due| due as i64 * 1_000),
+        start_ns,
+        end_ns,
+        waited_ns,
+        pool_wait_ns: answer.pool_wait_ns,
+        attempts: answer.attempts,
+        outcome,
+    };
+    shared.log(session.fragment, logged, &answer.values, error.as_deref());
+    if outcome != Outcome::Ok && row.operation.action.is_write() {
+        shared.writes_not_ok.set(shared.writes_not_ok.get() + 1);
+    }
+    (outcome, end_ns)
+}

@@ -1,0 +1,316 @@
+//! What the tasks of a worker share: the dispatcher, the logs, who waits, and
+//! the figures. They run on one thread, so cells will do.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+use schemas::latency::ResponseTimes;
+use schemas::oplog::{LogBuffer, LogRow};
+use schemas::trace::TableError;
+
+use super::gate::{Opening, Pass};
+use super::{WarmupReport, WorkerPlan, WorkerReport};
+use crate::clock::Clock;
+use crate::dispatch::{Dependency, Dispatcher, Next, Session};
+use crate::experiment::{Part, Snapshot};
+use crate::feed::Feed;
+use crate::log::{BATCH_ROWS, BATCH_VALUES, LogSender};
+
+/// What ends a thread's wait before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// The end of this part of the experiment, however it comes: the thread has
+    /// nothing in its hands.
+    Over,
+    /// A stop from outside alone: the thread is in the middle of a session.
+    Stopped,
+}
+
+/// What the tasks of a worker share.
+pub struct Shared {
+    /// The experiment's time.
+    pub clock: Clock,
+    /// Writes that did not succeed.
+    pub writes_not_ok: Cell<u64>,
+    /// How late the ticker was.
+    pub lag: RefCell<ResponseTimes>,
+    /// What went wrong with the trace.
+    pub error: RefCell<Option<TableError>>,
+    /// Set in the end, for the ticker.
+    pub ended: Cell<bool>,
+    dispatcher: RefCell<Dispatcher>,
+    feeds: Vec<Feed>,
+    logs: Vec<usize>,
+    buffers: RefCell<Vec<LogBuffer>>,
+    sender: LogSender,
+    duration_ns: Option<i64>,
+    /// When no more sessions are taken from the trace.
+    deadline_ns: Cell<i64>,
+    /// When the present part of the experiment began.
+    part_began_ns: Cell<i64>,
+    stop: Arc<AtomicBool>,
+    published: Arc<Mutex<Snapshot>>,
+    snapshot: RefCell<Snapshot>,
+    /// Who waits until some session has finished.
+    waiting: RefCell<Vec<Waker>>,
+    /// Who waits for a time, by the thread's place.
+    resting: RefCell<Vec<Option<Waker>>>,
+    /// How many of them there are.
+    resting_count: Cell<usize>,
+    sessions: Cell<u64>,
+    log_stall_ns: Cell<u64>,
+    trace_stall_ns: Cell<u64>,
+}
+
+fn new_buffer() -> LogBuffer {
+    LogBuffer::with_capacity(BATCH_ROWS, 4)
+}
+
+impl Shared {
+    /// For so many threads, at the beginning of the first part of the plan.
+    pub fn new(plan: WorkerPlan, threads: usize) -> (Rc<Shared>, Option<Pass>) {
+        let (part, deadline_ns) = match plan.pass {
+            Some(_) => (Part::WarmUp, i64::MAX),
+            None => (Part::Measured, plan.duration_ns.unwrap_or(i64::MAX)),
+        };
+        let shared = Shared {
+            buffers: RefCell::new(plan.logs.iter().map(|_| new_buffer()).collect()),
+            dispatcher: RefCell::new(plan.dispatcher),
+            feeds: plan.feeds,
+            logs: plan.logs,
+            sender: plan.sender,
+            clock: plan.clock,
+            duration_ns: plan.duration_ns,
+            deadline_ns: Cell::new(deadline_ns),
+            part_began_ns: Cell::new(0),
+            stop: plan.stop,
+            published: plan.snapshot,
+            snapshot: RefCell::new(Snapshot { part, ..Snapshot::default() }),
+            waiting: RefCell::default(),
+            resting: RefCell::new(vec![None; threads]),
+            resting_count: Cell::new(0),
+            error: RefCell::default(),
+            ended: Cell::new(false),
+            sessions: Cell::new(0),
+            writes_not_ok: Cell::new(0),
+            log_stall_ns: Cell::new(0),
+            trace_stall_ns: Cell::new(0),
+            lag: RefCell::default(),
+        };
+        (Rc::new(shared), plan.pass)
+    }
+
+    /// The next session for a task; none when it is to end.
+    pub async fn next_session(&self, now_ns: i64) -> Option<Session> {
+        let mut now_ns = now_ns;
+        loop {
+            if now_ns >= self.deadline_ns.get() || self.stop.load(Ordering::Relaxed) {
+                self.dispatcher.borrow_mut().close();
+            }
+            let next = self.dispatcher.borrow_mut().hand_out();
+            if self.resting_count.get() > 0 && self.dispatcher.borrow().is_over() {
+                self.wake_resting();
+            }
+            match next {
+                Next::Session(session) => return Some(session),
+                Next::Finished => return None,
+                Next::NeedsChunk(fragment) => self.supply(fragment),
+                Next::Blocked => {
+                    self.wait_once().await;
+                    now_ns = self.clock.now_ns();
+                }
+            }
+        }
+    }
+
+    fn supply(&self, fragment: usize) {
+        let began_ns = self.clock.now_ns();
+        match self.feeds[fragment].next() {
+            Ok((chunk, waited)) => {
+                if waited {
+                    let stall = self.clock.now_ns() - began_ns;
+                    self.trace_stall_ns.set(self.trace_stall_ns.get() + stall as u64);
+                }
+                self.dispatcher.borrow_mut().supply(fragment, chunk);
+            }
+            Err(error) => {
+                *self.error.borrow_mut() = Some(error);
+                let mut dispatcher = self.dispatcher.borrow_mut();
+                dispatcher.supply(fragment, None);
+                dispatcher.close();
+            }
+        }
+    }
+
+    /// Waits until `at_ns`, or until what ends the wait before. Gives the time
+    /// afterwards. `place` is that of the thread.
+    pub async fn rest(&self, place: usize, at_ns: i64, until: Until) -> i64 {
+        let at_ns = match until {
+            Until::Over => at_ns.min(self.deadline_ns.get()),
+            Until::Stopped => at_ns,
+        };
+        let mut asked = false;
+        poll_fn(|context| {
+            let now_ns = self.clock.now_ns();
+            let is_cut =
+                self.stop.load(Ordering::Relaxed) || (until == Until::Over && self.dispatcher.borrow().is_over());
+            if now_ns >= at_ns || is_cut {
+                if asked {
+                    self.resting_count.set(self.resting_count.get() - 1);
+                    self.resting.borrow_mut()[place] = None;
+                }
+                return Poll::Ready(now_ns);
+            }
+            if !asked {
+                asked = true;
+                self.resting_count.set(self.resting_count.get() + 1);
+                self.clock.wake_at(at_ns, context.waker().clone());
+            }
+            // Whoever wakes all takes the waker, and the wait may go on.
+            self.resting.borrow_mut()[place].get_or_insert_with(|| context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn wake_resting(&self) {
+        self.resting.borrow_mut().iter_mut().filter_map(Option::take).for_each(Waker::wake);
+    }
+
+    /// Ends the waits of all threads once the experiment is to end early: nobody
+    /// else would notice while all of them sleep.
+    pub fn look_for_stop(&self) {
+        if self.stop.load(Ordering::Relaxed) {
+            self.dispatcher.borrow_mut().close();
+            self.wake_resting();
+        }
+    }
+
+    /// Waits until some session has finished.
+    async fn wait_once(&self) {
+        let mut asked = false;
+        poll_fn(|context| {
+            if asked {
+                return Poll::Ready(());
+            }
+            asked = true;
+            self.waiting.borrow_mut().push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Whether a session of a fragment is done.
+    pub fn dependency(&self, fragment: usize, after: u64) -> Dependency {
+        self.dispatcher.borrow().dependency(fragment, after)
+    }
+
+    /// Waits until it is.
+    pub async fn wait_for(&self, fragment: usize, after: u64) -> Dependency {
+        loop {
+            self.wait_once().await;
+            let dependency = self.dependency(fragment, after);
+            if dependency != Dependency::Pending {
+                return dependency;
+            }
+        }
+    }
+
+    /// A session has ended.
+    #[inline]
+    pub fn finish(&self, session: &Session, writes_ok: bool) {
+        self.dispatcher.borrow_mut().finish(session, writes_ok);
+        self.sessions.set(self.sessions.get() + 1);
+        // Hardly anybody ever waits, so whoever does looks again by herself.
+        let mut waiting = self.waiting.borrow_mut();
+        if !waiting.is_empty() {
+            waiting.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// Logs and counts an operation.
+    #[inline]
+    pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) {
+        let mut buffers = self.buffers.borrow_mut();
+        let buffer = &mut buffers[fragment];
+        buffer.push(row, observed, error);
+        if buffer.len() >= BATCH_ROWS || buffer.observed_len() >= BATCH_VALUES {
+            self.send(fragment, buffer);
+        }
+        self.snapshot.borrow_mut().count(&row);
+    }
+
+    fn send(&self, fragment: usize, buffer: &mut LogBuffer) {
+        let full = std::mem::replace(buffer, new_buffer());
+        let stalled_ns = self.sender.send(self.logs[fragment], full);
+        self.log_stall_ns.set(self.log_stall_ns.get() + stalled_ns);
+        if self.sender.has_failed() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends all that has been logged so far on its way to the disk, and publishes
+    /// the figures so far.
+    pub fn hand_over(&self) {
+        for (fragment, buffer) in self.buffers.borrow_mut().iter_mut().enumerate() {
+            if !buffer.is_empty() {
+                self.send(fragment, buffer);
+            }
+        }
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        *published = self.snapshot.borrow().clone();
+        published.elapsed_ns = self.clock.now_ns() - self.part_began_ns.get();
+    }
+
+    /// Whether the measured part can follow the warm-up.
+    pub fn can_go_on(&self) -> bool {
+        let dispatcher = self.dispatcher.borrow();
+        !self.stop.load(Ordering::Relaxed) && !dispatcher.is_closed() && !dispatcher.ran_out()
+    }
+
+    /// Ends the warm-up. From here on the figures are those of the measured part,
+    /// which begins as the gate has opened, if it has.
+    pub fn end_warmup(&self, opening: Opening) -> WarmupReport {
+        let began_ns = match opening {
+            Opening::At(at_ns) => {
+                self.dispatcher.borrow_mut().begin_measured();
+                at_ns
+            }
+            Opening::Never => self.clock.now_ns(),
+        };
+        self.part_began_ns.set(began_ns);
+        self.deadline_ns.set(self.duration_ns.map_or(i64::MAX, |duration_ns| began_ns + duration_ns));
+        let before = self.snapshot.replace(Snapshot::default());
+        self.sessions.set(0);
+        self.log_stall_ns.set(0);
+        self.trace_stall_ns.set(0);
+        *self.lag.borrow_mut() = ResponseTimes::default();
+        self.hand_over();
+        WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
+    }
+
+    /// The report of the measured part, in which the worker used so much CPU time.
+    pub fn report(&self, cpu_ns: i64, warmup: WarmupReport) -> WorkerReport {
+        let mut snapshot = self.snapshot.borrow().clone();
+        // So far it is the time of the last operation's end.
+        snapshot.elapsed_ns = (snapshot.elapsed_ns - self.part_began_ns.get()).max(0);
+        let wall_ns = (self.clock.now_ns() - self.part_began_ns.get()).max(1);
+        let dispatcher = self.dispatcher.borrow();
+        WorkerReport {
+            snapshot,
+            positions: dispatcher.positions().collect(),
+            sessions: self.sessions.get(),
+            ran_out: dispatcher.ran_out(),
+            writes_not_ok: self.writes_not_ok.get(),
+            cpu_share: cpu_ns as f64 / wall_ns as f64,
+            lag: self.lag.borrow().clone(),
+            log_stall_ns: self.log_stall_ns.get(),
+            trace_stall_ns: self.trace_stall_ns.get(),
+            warmup,
+        }
+    }
+}
