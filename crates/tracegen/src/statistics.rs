@@ -188,8 +188,7 @@ mod tests {
         numbers.merge(&tally(&[3, 7, 16, u64::MAX >> 8]));
         let histogram = numbers.histogram();
         let buckets: Vec<(u64, u64, u64)> = histogram.buckets.iter().map(|b| (b.from, b.to, b.members)).collect();
-        let expect =
-            [(0, 0, 2), (1, 1, 1), (2, 3, 3), (4, 7, 1), (16, 31, 1), (1 << 55, u64::MAX >> 8, 1)];
+        let expect = [(0, 0, 2), (1, 1, 1), (2, 3, 3), (4, 7, 1), (16, 31, 1), (1 << 55, u64::MAX >> 8, 1)];
         assert_eq!(buckets, expect);
         assert_eq!((histogram.min, histogram.max), (0, u64::MAX >> 8));
         assert_eq!(tally(&[1, 2, 6]).histogram().mean, 3.0);

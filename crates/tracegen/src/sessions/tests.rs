@@ -6,8 +6,8 @@ use schemas::spec::{Delay, DelayDistribution};
 const MEMBERS: usize = 2_000;
 const SESSIONS: u64 = 1_000_000;
 
-/// Single actions, BG's sessions and a composed one, whose early ends and
-/// no-operations must not favour anybody.
+/// Single actions, BG's sessions and a composed one. No-operations and early ends
+/// must not favour anybody.
 fn spec(fragments: u32) -> Spec {
     let text = format!(
         "name = 'chi'\nsessions = {SESSIONS}\nfragments = {fragments}\n\
@@ -15,7 +15,7 @@ fn spec(fragments: u32) -> Spec {
          [mix]\nlist_friends = 40\nview_comments = 10\ninvite_friend = 4\naccept_friend_request = 4\n\
          thaw_friendship = 2\npost_comment_session = 10\nview_friend_profile_session = 5\n\
          invite_friend_session = 5\naccept_friend_request_session = 5\nthaw_friendship_session = 5\nbrowse = 10\n\
-         [session.browse]\nsteps = ['list_friends inviter', 'view_comments wall_resource', 'view_profile member']\n"
+         [session.browse]\nsteps = ['list_friends inviter', 'view_profile member', 'view_comments wall_resource']\n"
     );
     Spec::parse(&text, "chi.toml").unwrap()
 }
