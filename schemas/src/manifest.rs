@@ -93,9 +93,9 @@ pub struct Statistics {
     pub pending: Histogram,
     /// Resources on the members' walls.
     pub wall_resources: Histogram,
-    /// Share of all references to members, as socialites and as targets, that
-    /// go to the fifth of the members who rank highest in the access
-    /// distribution; 0 to 1.
+    /// Share of all draws of members (socialites, members and strangers as
+    /// targets, owners of resources) that go to the fifth of the members who
+    /// rank highest in the access distribution; 0 to 1.
     pub references_to_top_fifth: f64,
     /// The same as the distribution has it, to compare.
     pub expected_to_top_fifth: f64,

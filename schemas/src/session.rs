@@ -34,6 +34,7 @@ pub enum Role {
     /// One of her friends, at random.
     Friend,
     /// A member who is nothing to her: neither friend nor invited nor inviting.
+    /// Looked for in a few draws of the access distribution.
     Stranger,
     /// A member whose invitation waits for her.
     Inviter,
@@ -41,7 +42,8 @@ pub enum Role {
     Resource,
     /// One of the top K resources on the wall of this session's [`Role::Member`].
     WallResource,
-    /// One of her own resources.
+    /// One of her own resources; a comment is deleted from the very one that the
+    /// session is about already, else from any that has comments.
     OwnResource,
 }
 

@@ -10,6 +10,7 @@ use crate::GenerateError;
 use crate::chance::Stream;
 use crate::output::TableFile;
 use crate::ring::Ring;
+use crate::walls::{self, Posted};
 
 /// Rows that are gathered before they go into the file.
 const BATCH_ROWS: usize = 32_768;
@@ -102,14 +103,8 @@ fn resources(
     fragment: u32,
     mut rows: Rows<3>,
 ) -> Result<FileEntry, GenerateError> {
-    let mut walls = Stream::new(spec.seed, "walls", fragment);
-    let each = spec.data.resources_per_member;
-    for position in positions {
-        let owner = ring.member(*position);
-        for resource in owner * each..(owner + 1) * each {
-            let wall = walls.below(ring.len() as u64) as u32;
-            rows.push([resource, owner, ring.member(wall)])?;
-        }
+    for Posted { resource, owner, wall } in walls::posted(spec, ring, positions, fragment) {
+        rows.push([resource, owner, ring.member(wall)])?;
     }
     rows.finish()
 }

@@ -9,14 +9,15 @@ use schemas::trace::{OPERATIONS, OperationsBuilder};
 
 use crate::output::TableFile;
 use crate::population::Population;
-use crate::sessions::{ActionCounts, Sessions};
+use crate::sessions::{Counts, Sessions};
+use crate::statistics::{Degrees, TopFifth};
 use crate::{GenerateError, GenerateOptions, dataset};
 
-/// Sessions of one operations file.
-const PART_SESSIONS: u64 = 4_194_304;
+/// An operations file ends with the session that brings it to so many operations.
+const PART_OPERATIONS: u64 = 4_194_304;
 
-/// Sessions that are made before they go into the file.
-const BATCH_SESSIONS: u64 = 16_384;
+/// Operations go into the file with the session that brings them to so many.
+const BATCH_OPERATIONS: usize = 16_384;
 
 /// What all fragments of one generation have in common.
 pub(crate) struct Generation<'a> {
@@ -24,6 +25,8 @@ pub(crate) struct Generation<'a> {
     pub(crate) spec: &'a Spec,
     /// Its members.
     pub(crate) population: &'a Population,
+    /// The most popular of them.
+    pub(crate) top: &'a TopFifth,
     /// How many sessions each fragment gets.
     pub(crate) sessions: &'a [u64],
     /// Where to write.
@@ -38,9 +41,9 @@ pub(crate) struct Generation<'a> {
 
 /// What was written of a fragment.
 pub(crate) struct Written {
-    pub(crate) counts: FragmentCounts,
-    pub(crate) performed: ActionCounts,
-    pub(crate) redrawn: ActionCounts,
+    pub(crate) fragment: FragmentCounts,
+    pub(crate) counts: Counts,
+    pub(crate) degrees: Degrees,
     pub(crate) files: Vec<FileEntry>,
 }
 
@@ -51,33 +54,36 @@ impl Generation<'_> {
         self.check_interrupted()?;
         let mut files = dataset::write(self.spec, ring, fragment, self.folder)?;
         let total = self.sessions[fragment as usize];
-        let mut sessions = Sessions::new(self.spec, self.population, fragment);
+        let mut sessions = Sessions::new(self.spec, self.population, self.top, fragment);
         let mut rows = OperationsBuilder::new(self.spec.kinds().iter().map(|kind| kind.name.as_str()));
-        let mut made = 0;
+        let (mut made, mut part) = (0, 0);
         while made < total {
-            let relative = format!("operations/fragment={fragment}/part-{:05}.parquet", made / PART_SESSIONS);
+            let relative = format!("operations/fragment={fragment}/part-{part:05}.parquet");
             let mut file = TableFile::create(self.folder, relative, OPERATIONS.clone())?;
-            let part_end = total.min(made + PART_SESSIONS);
-            while made < part_end {
+            while made < total && file.rows() < PART_OPERATIONS {
                 self.check_interrupted()?;
-                let batch = BATCH_SESSIONS.min(part_end - made);
-                for _ in 0..batch {
-                    rows.push(&sessions.next_session());
+                let before = made;
+                let room = BATCH_OPERATIONS.min((PART_OPERATIONS - file.rows()) as usize);
+                while made < total && rows.len() < room {
+                    sessions.next_session(|row| rows.push(row));
+                    made += 1;
                 }
                 file.write(&rows.finish())?;
-                made += batch;
-                self.report(batch);
+                self.report(made - before);
             }
             files.push(file.finish()?);
+            part += 1;
         }
-        let counts = FragmentCounts {
+        let counts = sessions.counts();
+        let fragment_counts = FragmentCounts {
             fragment,
             weight: self.population.weights[fragment as usize],
             members: ring.len() as u64,
             sessions: total,
-            operations: sessions.performed.iter().sum(),
+            operations: counts.operations.iter().sum(),
         };
-        Ok(Written { counts, performed: sessions.performed, redrawn: sessions.redrawn, files })
+        let degrees = Degrees::of(self.spec, ring, fragment);
+        Ok(Written { fragment: fragment_counts, counts, degrees, files })
     }
 
     fn check_interrupted(&self) -> Result<(), GenerateError> {

@@ -1,7 +1,6 @@
 //! From a specification to a trace set: deals the fragments to threads and
 //! writes the manifest.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -10,13 +9,13 @@ use schemas::TRACE_FORMAT_VERSION;
 use schemas::files::{self, FileError};
 use schemas::manifest::{self, Manifest, trace_id};
 use schemas::share::sessions_by_fragment;
-use schemas::social::Action;
 use schemas::spec::{Spec, SpecError};
 use schemas::trace::TableError;
 
 use crate::fragment::{Generation, Written};
 use crate::population::Population;
-use crate::sessions::ActionCounts;
+use crate::sessions::{Counts, by_kind};
+use crate::statistics::{Degrees, TopFifth, statistics};
 use crate::target::Target;
 
 /// How to generate; none of it changes what is generated.
@@ -84,11 +83,13 @@ pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Re
     spec.check(&spec.name)?;
     let workload_id = spec.workload_id();
     let population = Population::new(spec)?;
+    let top = TopFifth::new(&population);
     let target = Target::new(folder, &workload_id, spec.sessions)?;
     let sessions = sessions_by_fragment(&population.weights, spec.sessions);
     let generation = Generation {
         spec,
         population: &population,
+        top: &top,
         sessions: &sessions,
         folder: &target.folder(),
         options,
@@ -96,7 +97,7 @@ pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Re
         failed: AtomicBool::new(false),
     };
     let written = write_fragments(&generation)?;
-    let manifest = describe(spec, workload_id, written);
+    let manifest = describe(spec, workload_id, &top, written);
     files::write_json(&target.folder().join(manifest::FILE_NAME), &manifest)?;
     target.put_in_place()?;
     Ok(manifest)
@@ -147,29 +148,19 @@ fn write_fragments(generation: &Generation<'_>) -> Result<Vec<Written>, Generate
 }
 
 /// The manifest of what was written.
-fn describe(spec: &Spec, workload_id: String, written: Vec<Written>) -> Manifest {
-    let (mut performed, mut redrawn) = (ActionCounts::default(), ActionCounts::default());
+fn describe(spec: &Spec, workload_id: String, top: &TopFifth, written: Vec<Written>) -> Manifest {
+    let kinds = spec.kinds();
+    let (mut counts, mut degrees) = (Counts::new(kinds.len()), Degrees::default());
     let mut fragments = Vec::with_capacity(written.len());
     let mut files = Vec::new();
     for one in written {
-        for action in Action::ALL {
-            performed[action as usize] += one.performed[action as usize];
-            redrawn[action as usize] += one.redrawn[action as usize];
-        }
-        fragments.push(one.counts);
+        counts.merge(&one.counts);
+        degrees.merge(&one.degrees);
+        fragments.push(one.fragment);
         files.extend(one.files);
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    let operations: u64 = performed.iter().sum();
-    let kinds = spec.kinds();
     let asked: f64 = kinds.iter().map(|kind| kind.share).sum();
-    let by_action = |counts: &ActionCounts| -> BTreeMap<String, u64> {
-        Action::ALL
-            .into_iter()
-            .map(|action| (action.name().to_string(), counts[action as usize]))
-            .filter(|(_, times)| *times > 0)
-            .collect()
-    };
     Manifest {
         format_version: TRACE_FORMAT_VERSION,
         generator_version: env!("CARGO_PKG_VERSION").into(),
@@ -178,11 +169,11 @@ fn describe(spec: &Spec, workload_id: String, written: Vec<Written>) -> Manifest
         spec: spec.clone(),
         fragments,
         requested_mix: kinds.iter().map(|kind| (kind.name.clone(), kind.share / asked)).collect(),
-        achieved_mix: by_action(&performed).into_iter().map(|(n, c)| (n, c as f64 / operations as f64)).collect(),
-        operations_by_action: Action::ALL.into_iter().map(|a| (a, performed[a as usize])).collect(),
-        noops: by_action(&redrawn),
-        ended_early: BTreeMap::new(),
-        statistics: schemas::manifest::Statistics::default(),
+        achieved_mix: counts.mix(spec),
+        operations_by_action: counts.by_action(),
+        noops: by_kind(spec, &counts.noops),
+        ended_early: by_kind(spec, &counts.ended_early),
+        statistics: statistics(&degrees, counts.references, top),
         files,
     }
 }

@@ -45,7 +45,9 @@ mod population;
 mod ring;
 mod sessions;
 mod show;
+mod statistics;
 mod target;
+mod walls;
 
 pub use digest::{DigestError, digest};
 pub use generate::{GenerateError, GenerateOptions, generate};

@@ -70,6 +70,11 @@ impl TableFile {
         Ok(())
     }
 
+    /// How many rows were appended.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Ends the file and gives its line of the manifest.
     pub(crate) fn finish(self) -> Result<FileEntry, GenerateError> {
         let summing = self.writer.into_inner().map_err(|e| TableError::new(&self.path, e))?;

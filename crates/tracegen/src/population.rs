@@ -94,6 +94,11 @@ impl Population {
         Ok(Population { rings, weights, popularity })
     }
 
+    /// The weight of each member, by id.
+    pub(crate) fn popularity(&self) -> &[f64] {
+        &self.popularity
+    }
+
     /// The distribution over the positions of a fragment's ring: the global one,
     /// rescaled.
     pub(crate) fn distribution(&self, fragment: u32) -> AliasTable {

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
-use schemas::manifest::Manifest;
-use schemas::spec::Distribution;
+use schemas::manifest::{Histogram, Manifest};
+use schemas::spec::{Assignment, Delay, DelayDistribution, Distribution};
 use serde::Serialize;
+
+/// How many characters the longest bar of a histogram has.
+const BAR_CHARACTERS: u64 = 40;
 
 /// The figures of a trace set. As JSON it is the object of `tracegen show --json`.
 #[derive(Debug, Serialize)]
@@ -73,7 +76,28 @@ impl<'a> Overview<'a> {
             "each member",
             format!(
                 "{} friends, {} invitations, {} resources with {} comments each",
-                data.friends_per_member, data.pending_per_member, data.resources_per_member, data.comments_per_resource
+                data.confirmed_per_member(),
+                data.waiting_per_member(),
+                data.resources_per_member,
+                data.comments_per_resource
+            ),
+        );
+        let assigned = match data.friendships {
+            Assignment::Ring => "in a ring".to_string(),
+            Assignment::Uniform => "uniformly".to_string(),
+            Assignment::Zipfian => format!("zipfian, theta {}", data.friendships_theta),
+        };
+        let statistics = &manifest.statistics;
+        fact(
+            "friendships",
+            format!("{assigned}; the 20% with the most have {:.2}%", statistics.friends_of_top_fifth * 100.0),
+        );
+        fact(
+            "references",
+            format!(
+                "{:.2}% to the 20% most popular members, {:.2}% expected",
+                statistics.references_to_top_fifth * 100.0,
+                statistics.expected_to_top_fifth * 100.0
             ),
         );
         fact(
@@ -83,6 +107,8 @@ impl<'a> Overview<'a> {
                 data.attribute_bytes, data.image_bytes, data.thumbnail_bytes, data.resource_bytes, data.comment_bytes
             ),
         );
+        fact("think time", delay(spec.think_time));
+        fact("inter-arrival time", delay(spec.inter_arrival_time));
         fact("sessions", grouped(self.sessions));
         fact(
             "operations",
@@ -104,15 +130,26 @@ impl<'a> Overview<'a> {
         let share = |mix: &BTreeMap<String, f64>, kind: &str| {
             mix.get(kind).map_or(String::new(), |share| format!("{:.3}", share * 100.0))
         };
-        let rows = self.manifest.requested_mix.keys().map(|kind| {
+        let number = |of: &BTreeMap<String, u64>, kind: &str| grouped(of.get(kind).copied().unwrap_or(0));
+        let manifest = self.manifest;
+        let rows = manifest.requested_mix.keys().map(|kind| {
             vec![
                 kind.clone(),
-                share(&self.manifest.requested_mix, kind),
-                share(&self.manifest.achieved_mix, kind),
-                grouped(self.manifest.noops.get(kind).copied().unwrap_or(0)),
+                share(&manifest.requested_mix, kind),
+                share(&manifest.achieved_mix, kind),
+                number(&manifest.noops, kind),
+                number(&manifest.ended_early, kind),
             ]
         });
-        table_of(Some(&["session", "requested %", "achieved %", "no-ops"]), rows.collect())
+        table_of(Some(&["session", "requested %", "achieved %", "no-ops", "ended early"]), rows.collect())
+    }
+
+    fn actions(&self) -> String {
+        let all = self.operations.max(1) as f64;
+        let rows = self.manifest.operations_by_action.iter().map(|(action, operations)| {
+            vec![action.name().to_string(), grouped(*operations), format!("{:.3}", *operations as f64 / all * 100.0)]
+        });
+        table_of(Some(&["action", "operations", "%"]), rows.collect())
     }
 
     fn fragments(&self) -> String {
@@ -131,14 +168,64 @@ impl<'a> Overview<'a> {
 
 impl fmt::Display for Overview<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, table) in [self.facts(), self.mix(), self.fragments()].iter().enumerate() {
+        let statistics = &self.manifest.statistics;
+        let parts = [
+            self.facts(),
+            self.mix(),
+            self.actions(),
+            histogram("friends", &statistics.friends),
+            histogram("invitations waiting", &statistics.pending),
+            histogram("resources on the wall", &statistics.wall_resources),
+            self.fragments(),
+        ];
+        for (index, part) in parts.iter().enumerate() {
             if index > 0 {
                 writeln!(f)?;
             }
-            writeln!(f, "{table}")?;
+            writeln!(f, "{part}")?;
         }
         Ok(())
     }
+}
+
+/// A waiting time in words.
+fn delay(delay: Delay) -> String {
+    let mean_ms = delay.mean_us as f64 / 1e3;
+    match delay.distribution {
+        _ if delay.mean_us == 0 => "none".to_string(),
+        DelayDistribution::Constant => format!("{mean_ms} ms"),
+        DelayDistribution::Exponential => format!("exponential, mean {mean_ms} ms"),
+    }
+}
+
+/// Members by how many they have of something, with bars.
+fn histogram(of: &str, histogram: &Histogram) -> String {
+    let mut lines = vec![format!(
+        "{of} of a member before the first session: {} to {}, mean {:.2}",
+        grouped(histogram.min),
+        grouped(histogram.max),
+        histogram.mean
+    )];
+    let rows: Vec<(String, String)> = histogram
+        .buckets
+        .iter()
+        .map(|bucket| {
+            let range = match bucket.from == bucket.to {
+                true => grouped(bucket.from),
+                false => format!("{} to {}", grouped(bucket.from), grouped(bucket.to)),
+            };
+            (range, grouped(bucket.members))
+        })
+        .collect();
+    let ranges = rows.iter().map(|(range, _)| range.len()).max().unwrap_or_default();
+    let numbers = rows.iter().map(|(_, members)| members.len()).max().unwrap_or_default();
+    let most = histogram.buckets.iter().map(|bucket| bucket.members).max().unwrap_or_default();
+    for ((range, members), bucket) in rows.iter().zip(&histogram.buckets) {
+        // Whoever is there is seen, if only as one character.
+        let bar = (bucket.members * BAR_CHARACTERS).div_ceil(most.max(1)) as usize;
+        lines.push(format!("  {range:>ranges$}  {members:>numbers$}  {}", "#".repeat(bar)));
+    }
+    lines.join("\n")
 }
 
 /// A table without lines; the columns of the cells beside the first are numbers.
@@ -173,12 +260,23 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{delay, grouped};
+    use schemas::spec::{Delay, DelayDistribution};
 
     #[test]
     fn digits_stand_in_groups_of_three() {
         for (number, expect) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
             assert_eq!(grouped(number), expect);
+        }
+    }
+
+    #[test]
+    fn waits_are_said_in_milliseconds() {
+        use DelayDistribution::{Constant, Exponential};
+        for (mean_us, distribution, expect) in
+            [(0, Exponential, "none"), (5_000, Constant, "5 ms"), (2_500, Exponential, "exponential, mean 2.5 ms")]
+        {
+            assert_eq!(delay(Delay { mean_us, distribution }), expect);
         }
     }
 }

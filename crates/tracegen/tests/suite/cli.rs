@@ -112,7 +112,7 @@ fn verify_finds_what_is_wrong() {
 
     let manifest = dir.join("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("\"format_version\": 1,", "\"format_version\": 99,")).unwrap();
+    std::fs::write(&manifest, text.replace("\"format_version\": 2,", "\"format_version\": 99,")).unwrap();
     check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json: trace format version 99"]);
     std::fs::write(&manifest, &text[..text.len() / 2]).unwrap();
     check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json", "is this a trace set?"]);
@@ -139,7 +139,9 @@ fn show_prints_the_stored_set() {
     insta::assert_snapshot!("show", out.join("\n"));
     let (_, out, _) = run(&traces, &["show", "golden.trace", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(object["operations"], 6_000);
+    assert_eq!(object["operations"], 7_044);
+    assert_eq!(object["manifest"]["operations_by_action"].as_object().unwrap().len(), 11);
+    assert_eq!(object["manifest"]["statistics"]["friends"]["buckets"][0]["members"], 60);
     assert_eq!(object["dataset_rows"]["members"], 60);
     assert_eq!(object["manifest"]["spec"]["name"], "golden");
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use schemas::dataset::Table;
 use tracegen::{GenerateError, GenerateOptions, generate};
 
-use crate::{busy, content, generate_into, operations};
+use crate::{busy, content, generate_into, mixed, operations};
 
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
@@ -47,6 +47,25 @@ fn a_longer_trace_starts_with_the_shorter_one() {
     assert_ne!(tracegen::digest(&long, None).unwrap(), stopped);
     let error = tracegen::digest(&long, Some(20_001)).unwrap_err().to_string();
     assert!(error.contains("has 20000 sessions, fewer than the 20001"), "{error}");
+}
+
+/// Sessions of many steps, with waits, end early or not: whole ones come first.
+#[test]
+fn sessions_of_a_longer_trace_start_with_those_of_the_shorter_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, two, long) = (dir.path().join("one"), dir.path().join("two"), dir.path().join("long"));
+    let set = generate_into(&mixed(&["sessions=3001"]), &one, 1);
+    assert_eq!(set, generate_into(&mixed(&["sessions=3001"]), &two, 8));
+    assert_eq!(content(&one), content(&two));
+    let long_set = generate_into(&mixed(&[]), &long, 2);
+    for fragment in 0..2 {
+        let (first, all) = (operations(&set, &one, fragment), operations(&long_set, &long, fragment));
+        assert_eq!(first.len() as u64, set.fragments[fragment as usize].operations);
+        assert_eq!(first, all[..first.len()]);
+        assert_eq!(all[first.len()].step, 0, "the shorter trace ends in the middle of a session");
+    }
+    let stopped = tracegen::digest(&long, Some(3_001)).unwrap();
+    assert_eq!(tracegen::digest(&one, None).unwrap(), stopped);
 }
 
 #[test]

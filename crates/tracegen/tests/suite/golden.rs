@@ -42,5 +42,5 @@ fn the_golden_set_is_generated_byte_for_byte() {
     for ((name, stored), (_, made)) in stored.iter().zip(&made) {
         assert!(stored == made, "{ADVICE}{name}");
     }
-    assert!(stored.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() <= 200_000);
+    assert!(stored.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() <= 60_000);
 }

@@ -5,6 +5,9 @@ mod determinism;
 mod golden;
 mod model;
 mod replay;
+mod script;
+mod statistics;
+mod waits;
 
 use std::path::Path;
 
@@ -42,6 +45,76 @@ post_comment = 5
 delete_comment = 5
 ";
 
+/// BG's sessions, single actions and composed ones in a small world where much
+/// of what they look for is often not there.
+const MIXED: &str = "
+name = 'mixed'
+seed = 11
+sessions = 20_000
+fragments = 2
+[data]
+members = 200
+friends_per_member = 4
+pending_per_member = 2
+resources_per_member = 1
+comments_per_resource = 1
+top_k = 2
+[access]
+own_profile_share = 0.2
+dependency_window = 256
+[think_time]
+mean_us = 300
+distribution = 'exponential'
+[inter_arrival_time]
+mean_us = 700
+[mix]
+view_profile = 5
+list_friends = 3
+view_friend_requests = 3
+view_top_k_resources = 3
+view_comments = 3
+invite_friend = 4
+accept_friend_request = 2
+reject_friend_request = 1
+thaw_friendship = 2
+post_comment = 2
+delete_comment = 2
+view_self_profile_session = 5
+view_friend_profile_session = 5
+post_comment_session = 5
+delete_comment_session = 5
+invite_friend_session = 6
+accept_friend_request_session = 4
+reject_friend_request_session = 2
+thaw_friendship_session = 4
+accept_two = 2
+fall_out = 2
+discuss = 3
+look_at_a_stranger = 1
+[session.accept_two]
+steps = [
+  'view_profile inviter', 'accept_friend_request inviter', 'accept_friend_request inviter', 'view_profile inviter',
+]
+[session.fall_out]
+steps = [
+  'list_friends friend', 'thaw_friendship friend', 'view_profile friend', 'invite_friend stranger',
+  'list_friends stranger', 'thaw_friendship friend',
+]
+[session.discuss]
+steps = [
+  'view_comments wall_resource', 'view_profile member', 'post_comment own_resource', 'delete_comment own_resource',
+  'delete_comment own_resource', 'delete_comment own_resource', 'view_comments resource', 'post_comment resource',
+]
+[session.look_at_a_stranger]
+steps = ['view_profile stranger', 'view_top_k_resources stranger', 'invite_friend stranger', 'invite_friend stranger']
+";
+
+/// The mixed specification with some settings.
+fn mixed(settings: &[&str]) -> Spec {
+    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
+    Spec::parse_with(MIXED, "mixed.toml", &settings).unwrap()
+}
+
 /// The busy specification with some settings.
 fn busy(settings: &[&str]) -> Spec {
     let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
@@ -53,13 +126,18 @@ fn generate_into(spec: &Spec, folder: &Path, threads: usize) -> Manifest {
     generate(spec, folder, &GenerateOptions { threads, ..GenerateOptions::default() }).unwrap()
 }
 
-/// All operations of a fragment.
+/// All operations of a fragment, with kinds by their place in the specification.
 fn operations(manifest: &Manifest, folder: &Path, fragment: u32) -> Vec<TraceRow> {
     let mut reader = OperationsReader::new(manifest.operation_files(folder, fragment), 65_536);
     let (mut all, mut chunk) = (Vec::new(), Vec::new());
     while reader.next_chunk(&mut chunk).unwrap() {
         all.append(&mut chunk);
     }
+    // A reader numbers them as it meets them.
+    let kinds = manifest.spec.kinds();
+    let place = |name: &String| kinds.iter().position(|kind| kind.name == *name).unwrap() as u8;
+    let places: Vec<u8> = reader.kinds().iter().map(place).collect();
+    all.iter_mut().for_each(|row| row.kind = places[row.kind as usize]);
     all
 }
 

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use schemas::digest::StateDigest;
+use schemas::manifest::Manifest;
 use schemas::share::next_fragment;
-use schemas::social::Action;
 use schemas::spec::Spec;
+use schemas::trace::TraceRow;
 use tracegen::{GenerateError, GenerateOptions, generate};
 
 use crate::model::Model;
-use crate::{busy, generate_into, operations};
+use crate::script::{Script, Tally};
+use crate::{busy, generate_into, mixed, operations};
 
 /// Replays a whole trace set in the model; gives what it must leave after the
 /// first `stop` sessions of the global order, and after all.
@@ -34,17 +36,35 @@ fn replay(spec: &Spec, stop: u64) -> Option<(StateDigest, StateDigest)> {
         models.iter().for_each(|model| digest.merge(model.digest(&manifest)));
         digest
     };
+    let script = Script::new(spec);
+    let mut tally = Tally::default();
+    let mut sessions: Vec<_> = rows.iter().map(|rows| rows.chunk_by(|a, b| a.session == b.session)).collect();
     let mut positions = vec![0; rows.len()];
     for done in 0..spec.sessions {
         if done == stop {
             assert_eq!(tracegen::digest(&folder, Some(stop)).unwrap(), whole(&models));
         }
         let next = next_fragment(&manifest.weights(), &positions);
-        models[next].replay(&rows[next][positions[next] as usize]);
+        script.replay(sessions[next].next().unwrap(), positions[next], &mut models[next], &mut tally);
         positions[next] += 1;
     }
+    assert!(sessions.iter_mut().all(|left| left.next().is_none()));
+    check_counts(&manifest, &tally);
     let found = tracegen::digest(&folder, None).unwrap();
     Some((found, whole(&models)))
+}
+
+/// The manifest counts what is there.
+fn check_counts(manifest: &Manifest, tally: &Tally) {
+    let share = |kind: &String| tally.sessions.get(kind).copied().unwrap_or(0) as f64 / manifest.spec.sessions as f64;
+    assert!(manifest.achieved_mix.iter().all(|(kind, achieved)| *achieved == share(kind)), "{manifest:?}");
+    assert_eq!(manifest.achieved_mix.len(), manifest.requested_mix.len());
+    let by_action = manifest.operations_by_action.iter().filter(|(_, operations)| **operations > 0);
+    let by_action: BTreeMap<String, u64> = by_action.map(|(action, n)| (action.name().to_string(), *n)).collect();
+    assert_eq!(by_action, tally.operations);
+    assert_eq!(manifest.operations(), tally.operations.values().sum::<u64>());
+    assert_eq!(manifest.ended_early, tally.ended_early);
+    assert_eq!(manifest.noops.values().sum::<u64>(), tally.noops);
 }
 
 proptest! {
@@ -58,7 +78,8 @@ proptest! {
         (resources, comments) in (1u64..4, 0u64..3),
         (sessions, window) in (1u64..600, 0u64..100),
         uniform in any::<bool>(),
-        shares in prop::collection::vec(0u32..4, 11),
+        top_k in 1u64..4,
+        shares in prop::collection::vec(0u32..4, 23),
     ) {
         let distribution = if uniform { "uniform" } else { "zipfian" };
         let mut settings = vec![
@@ -70,16 +91,19 @@ proptest! {
             format!("data.pending_per_member={pending}"),
             format!("data.resources_per_member={resources}"),
             format!("data.comments_per_resource={comments}"),
+            format!("data.top_k={top_k}"),
             format!("access.dependency_window={window}"),
             format!("access.distribution={distribution}"),
         ];
-        for (action, share) in Action::ALL.into_iter().zip(shares) {
+        let kinds: Vec<String> = mixed(&[]).mix.into_keys().collect();
+        prop_assert_eq!(kinds.len(), shares.len());
+        for (kind, share) in kinds.into_iter().zip(shares) {
             // One read has to be there.
-            let share = if action == Action::ListFriends { 0.5 } else { share as f64 };
-            settings.push(format!("mix.{}={share}", action.name()));
+            let share = if kind == "list_friends" { 0.5 } else { share as f64 };
+            settings.push(format!("mix.{kind}={share}"));
         }
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-        if let Some((found, expect)) = replay(&busy(&settings), sessions / 2) {
+        if let Some((found, expect)) = replay(&mixed(&settings), sessions / 2) {
             prop_assert_eq!(found, expect);
         }
     }
@@ -91,20 +115,83 @@ fn operations_make_sense_in_a_busy_world() {
     assert_eq!(found, expect);
 }
 
-/// A replay with as many threads as the window hardly ever waits.
+/// Every kind of session takes place, every kind that can end early does, and
+/// those that begin with what may not be there are no-operations now and then.
 #[test]
-fn dependencies_lie_further_back_than_the_window() {
+fn sessions_make_sense_in_a_mixed_world() {
+    let (found, expect) = replay(&mixed(&[]), 5_000).unwrap();
+    assert_eq!(found, expect);
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("t");
+    let manifest = generate_into(&mixed(&[]), &folder, 2);
+    assert!(manifest.achieved_mix.values().all(|share| *share > 0.001), "{:?}", manifest.achieved_mix);
+    let ended: Vec<&str> = manifest.ended_early.keys().map(String::as_str).collect();
+    let expect = [
+        "accept_friend_request_session",
+        "accept_two",
+        "delete_comment_session",
+        "discuss",
+        "fall_out",
+        "invite_friend_session",
+        "look_at_a_stranger",
+        "post_comment_session",
+        "reject_friend_request_session",
+        "thaw_friendship_session",
+        "view_friend_profile_session",
+    ];
+    assert_eq!(ended, expect);
+    let noops: Vec<&str> = manifest.noops.keys().map(String::as_str).collect();
+    let expect = [
+        "accept_friend_request",
+        "accept_two",
+        "delete_comment",
+        "discuss",
+        "fall_out",
+        "invite_friend",
+        "look_at_a_stranger",
+        "reject_friend_request",
+        "thaw_friendship",
+    ];
+    assert_eq!(noops, expect);
+    // An operation that comes after a step of its own session says so.
+    let rows: Vec<_> = (0..2).flat_map(|fragment| operations(&manifest, &folder, fragment)).collect();
+    let own = rows.iter().filter(|row| row.after == Some(row.session)).count();
+    assert!(own > 20, "{own}");
+}
+
+/// A ready specification with so many sessions, generated.
+fn ready(name: &str, sessions: u64) -> (Manifest, Vec<TraceRow>) {
     let traces = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
-    let mut spec = Spec::read(&traces.join("quickstart.toml")).unwrap();
-    spec.sessions = 300_000;
+    let mut spec = Spec::read(&traces.join(name)).unwrap();
+    spec.sessions = sessions;
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("t");
     let manifest = generate_into(&spec, &folder, 1);
     let rows = operations(&manifest, &folder, 0);
-    let distances: Vec<u64> = rows.iter().filter_map(|r| Some(r.session - r.after?)).collect();
-    let near = distances.iter().filter(|d| **d < spec.access.dependency_window).count();
-    assert!(distances.len() > 500, "only {} dependencies: nothing is tested", distances.len());
-    assert!(near * 10_000 < rows.len(), "{near} of {} operations wait for a recent write", rows.len());
+    (manifest, rows)
+}
+
+/// A replay with as many threads as the window hardly ever waits.
+#[test]
+fn dependencies_lie_further_back_than_the_window() {
+    for name in ["quickstart.toml", "bg-sessions.toml"] {
+        let (manifest, rows) = ready(name, 300_000);
+        let distances: Vec<u64> = rows.iter().filter_map(|r| Some(r.session - r.after?)).collect();
+        let near = distances.iter().filter(|d| **d < manifest.spec.access.dependency_window).count();
+        assert!(distances.len() > 500, "{name}: only {} dependencies: nothing is tested", distances.len());
+        assert!(near * 10_000 < rows.len(), "{name}: {near} of {} operations wait for a recent write", rows.len());
+    }
+}
+
+/// What the sessions look for is there, and stays there.
+#[test]
+fn the_ready_sessions_are_sustainable() {
+    let (manifest, _) = ready("bg-sessions.toml", 500_000);
+    for (kind, requested) in &manifest.requested_mix {
+        let asked = requested * manifest.spec.sessions as f64;
+        let in_vain = [&manifest.noops, &manifest.ended_early].map(|of| of.get(kind).copied().unwrap_or(0) as f64);
+        assert!(in_vain.iter().sum::<f64>() < asked * 0.1, "{kind}: {in_vain:?} of {asked}");
+    }
 }
 
 #[test]

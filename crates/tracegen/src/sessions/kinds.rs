@@ -1,0 +1,90 @@
+//! The kinds of sessions that a specification mixes, and how one is drawn.
+
+use schemas::session::Step;
+use schemas::social::Action;
+use schemas::spec::Spec;
+
+use crate::chance::Stream;
+
+/// A kind of session.
+pub(crate) struct Kind {
+    share: f64,
+    /// What is done, in order.
+    pub(crate) steps: Vec<Step>,
+    /// How often she looks at her own profile instead of a drawn member's; only
+    /// View Profile as a session of its own has such a share.
+    pub(crate) own_profile_share: Option<f64>,
+}
+
+/// All kinds, by their place in [`Spec::kinds`].
+pub(crate) struct Kinds {
+    kinds: Vec<Kind>,
+    /// Single actions by their codes, then the others by name: what other
+    /// sessions are called never changes what single actions draw.
+    order: Vec<usize>,
+    total: f64,
+}
+
+/// The kinds that are no longer drawn for the session at hand, a bit each:
+/// there are at most 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Excluded(u128);
+
+impl Excluded {
+    /// Takes a kind out.
+    pub(crate) fn add(&mut self, place: usize) {
+        self.0 |= 1 << place;
+    }
+
+    fn has(self, place: usize) -> bool {
+        self.0 >> place & 1 == 1
+    }
+}
+
+impl Kinds {
+    /// The kinds of a checked specification.
+    pub(crate) fn new(spec: &Spec) -> Kinds {
+        let kinds = spec.kinds();
+        let code = |place: &usize| Action::from_name(&kinds[*place].name).map_or(u8::MAX, |action| action as u8);
+        let mut order: Vec<usize> = (0..kinds.len()).collect();
+        order.sort_by_key(code);
+        let total = order.iter().map(|place| kinds[*place].share).sum();
+        let own_share = |name: &str| (name == Action::ViewProfile.name()).then_some(spec.access.own_profile_share);
+        let kinds = kinds
+            .into_iter()
+            .map(|kind| Kind { share: kind.share, own_profile_share: own_share(&kind.name), steps: kind.steps })
+            .collect();
+        Kinds { kinds, order, total }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// The kind at a place.
+    pub(crate) fn get(&self, place: usize) -> &Kind {
+        &self.kinds[place]
+    }
+
+    /// The place of a kind, drawn in proportion to the shares; at least one is
+    /// not excluded.
+    pub(crate) fn draw(&self, excluded: Excluded, chance: &mut Stream) -> usize {
+        let left_in = || self.order.iter().copied().filter(|place| !excluded.has(*place));
+        let total = match excluded == Excluded::default() {
+            true => self.total,
+            false => left_in().map(|place| self.kinds[place].share).sum(),
+        };
+        let mut left = chance.unit() * total;
+        let mut last = 0;
+        for place in left_in() {
+            last = place;
+            let share = self.kinds[place].share;
+            if left < share {
+                break;
+            }
+            left -= share;
+        }
+        last
+    }
+}

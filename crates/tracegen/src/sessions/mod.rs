@@ -1,0 +1,91 @@
+//! Makes the sessions of one fragment, one after the other.
+
+mod counts;
+mod delays;
+mod kinds;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use schemas::spec::Spec;
+use schemas::trace::TraceRow;
+
+use crate::chance::Stream;
+use crate::population::Population;
+use crate::statistics::TopFifth;
+
+pub(crate) use counts::{Counts, by_kind};
+use delays::Delays;
+use kinds::{Excluded, Kinds};
+use world::World;
+
+/// The sessions of a fragment.
+pub(crate) struct Sessions<'a> {
+    kinds: Kinds,
+    world: World<'a>,
+    think_time: Delays,
+    inter_arrival_time: Delays,
+    next: u64,
+    counts: Counts,
+}
+
+impl<'a> Sessions<'a> {
+    /// The sessions of a fragment from the first one on.
+    pub(crate) fn new(spec: &Spec, population: &'a Population, top: &TopFifth, fragment: u32) -> Sessions<'a> {
+        let kinds = Kinds::new(spec);
+        let stream = |purpose| Stream::new(spec.seed, purpose, fragment);
+        Sessions {
+            counts: Counts::new(kinds.len()),
+            kinds,
+            world: World::new(spec, population, top, fragment),
+            think_time: Delays::new(spec.think_time, stream("think time")),
+            inter_arrival_time: Delays::new(spec.inter_arrival_time, stream("inter-arrival time")),
+            next: 0,
+        }
+    }
+
+    /// What the sessions so far add up to.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { references: self.world.references, ..self.counts.clone() }
+    }
+
+    /// Makes the next session and hands out its operations, at least one.
+    ///
+    /// The socialite stays when a kind is drawn anew, so that references to
+    /// members keep their distribution.
+    pub(crate) fn next_session(&mut self, mut each: impl FnMut(&TraceRow)) {
+        let session = self.next;
+        self.next += 1;
+        let socialite = self.world.draw_socialite();
+        let (mut noops, mut excluded) = (0, Excluded::default());
+        loop {
+            let place = self.kinds.draw(excluded, &mut self.world.chance);
+            let kind = self.kinds.get(place);
+            let mut cast = self.world.cast(socialite, session);
+            let mut done = 0;
+            for step in &kind.steps {
+                let Some((operation, after)) = self.world.perform(*step, kind.own_profile_share, &mut cast) else {
+                    break;
+                };
+                self.counts.operations[operation.action as usize] += 1;
+                let (noops, think_us) = match done {
+                    0 => (noops, self.inter_arrival_time.draw_us()),
+                    _ => (0, self.think_time.draw_us()),
+                };
+                let kind = place as u8;
+                each(&TraceRow { session, step: done as u16, kind, noops, think_us, due_us: None, after, operation });
+                done += 1;
+            }
+            if done > 0 {
+                self.counts.sessions[place] += 1;
+                self.counts.ended_early[place] += (done < kind.steps.len()) as u64;
+                return;
+            }
+            self.counts.noops[place] += 1;
+            noops += 1;
+            // What she cannot do now would only be drawn in vain again. A kind
+            // remains: the specification has one that can always be begun.
+            excluded.add(place);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+use super::*;
+use schemas::session::Role;
+use schemas::share::sessions_by_fragment;
+use schemas::spec::{Delay, DelayDistribution};
+
+const MEMBERS: usize = 2_000;
+const SESSIONS: u64 = 1_000_000;
+
+/// Single actions, BG's sessions and a composed one. No-operations and early ends
+/// must not favour anybody.
+fn spec(fragments: u32) -> Spec {
+    let text = format!(
+        "name = 'chi'\nsessions = {SESSIONS}\nfragments = {fragments}\n\
+         [data]\nmembers = {MEMBERS}\nfriends_per_member = 4\npending_per_member = 2\nresources_per_member = 1\n\
+         [mix]\nlist_friends = 40\nview_comments = 10\ninvite_friend = 4\naccept_friend_request = 4\n\
+         thaw_friendship = 2\npost_comment_session = 10\nview_friend_profile_session = 5\n\
+         invite_friend_session = 5\naccept_friend_request_session = 5\nthaw_friendship_session = 5\nbrowse = 10\n\
+         [session.browse]\nsteps = ['list_friends inviter', 'view_profile member', 'view_comments wall_resource']\n"
+    );
+    Spec::parse(&text, "chi.toml").unwrap()
+}
+
+/// The value that chi-square exceeds by chance once in a thousand times
+/// (Wilson and Hilferty's approximation).
+fn critical(degrees: f64) -> f64 {
+    let spread = 2.0 / (9.0 * degrees);
+    degrees * (1.0 - spread + 3.0902 * spread.sqrt()).powi(3)
+}
+
+fn chi_square(counts: &[u64], probabilities: &[f64]) -> f64 {
+    let total = counts.iter().sum::<u64>() as f64;
+    counts.iter().zip(probabilities).map(|(n, p)| (*n as f64 - p * total).powi(2) / (p * total)).sum()
+}
+
+/// How often each member is a socialite, how often she is the member that a
+/// session draws, and how often the owner of a resource that one draws.
+fn references(spec: &Spec) -> [Vec<u64>; 3] {
+    let population = Population::new(spec).unwrap();
+    let top = TopFifth::new(&population);
+    let kinds = spec.kinds();
+    let (mut socialites, mut targets, mut owners) = (vec![0; MEMBERS], vec![0; MEMBERS], vec![0; MEMBERS]);
+    for (fragment, count) in (0..spec.fragments).zip(sessions_by_fragment(&population.weights, SESSIONS)) {
+        let mut sessions = Sessions::new(spec, &population, &top, fragment);
+        for _ in 0..count {
+            let mut has_target = false;
+            sessions.next_session(|row| {
+                if row.step == 0 {
+                    socialites[row.operation.socialite as usize] += 1;
+                }
+                match kinds[row.kind as usize].steps[row.step as usize].role {
+                    // Drawn once, however many steps are about her.
+                    Role::Member if !has_target => {
+                        targets[row.operation.target as usize] += 1;
+                        has_target = true;
+                    }
+                    Role::Resource => owners[row.operation.target as usize] += 1,
+                    _ => {}
+                }
+            });
+        }
+    }
+    [socialites, targets, owners]
+}
+
+/// However many fragments there are, their sessions together refer to members
+/// by the one global distribution, as socialites and as targets.
+#[test]
+fn the_union_of_all_fragments_follows_the_global_distribution() {
+    let probabilities = Population::new(&spec(1)).unwrap().probabilities();
+    for fragments in [1, 4, 16] {
+        let spec = spec(fragments);
+        assert_eq!(Population::new(&spec).unwrap().probabilities(), probabilities);
+        for counts in references(&spec) {
+            assert!(counts.iter().sum::<u64>() > 80_000);
+            let found = chi_square(&counts, &probabilities);
+            let limit = critical(MEMBERS as f64 - 1.0);
+            assert!(found < limit, "{fragments} fragments: chi-square {found} above {limit}");
+        }
+    }
+}
+
+/// The test above would notice another exponent, with any number of fragments.
+#[test]
+fn chi_square_tells_another_distribution_apart() {
+    let probabilities = Population::new(&spec(1)).unwrap().probabilities();
+    for fragments in [1, 16] {
+        let mut spec = spec(fragments);
+        spec.access.theta = 0.3;
+        let [socialites, targets, _] = references(&spec);
+        for counts in [socialites, targets] {
+            assert!(chi_square(&counts, &probabilities) > critical(MEMBERS as f64 - 1.0));
+        }
+    }
+}
+
+/// Waiting is not doing: the operations are the same with any waits.
+#[test]
+fn waits_change_nothing_but_waits() {
+    let rows = |think_us, inter_arrival_us| {
+        let delay = |mean_us| Delay { mean_us, distribution: DelayDistribution::Exponential };
+        let spec = Spec { think_time: delay(think_us), inter_arrival_time: delay(inter_arrival_us), ..spec(1) };
+        let population = Population::new(&spec).unwrap();
+        let mut sessions = Sessions::new(&spec, &population, &TopFifth::new(&population), 0);
+        let mut rows = Vec::new();
+        (0..20_000).for_each(|_| sessions.next_session(|row| rows.push(*row)));
+        rows
+    };
+    let (plain, think, both) = (rows(0, 0), rows(50, 0), rows(50, 70));
+    let without: Vec<TraceRow> = both.iter().map(|row| TraceRow { think_us: 0, ..*row }).collect();
+    assert!(plain == without, "waits changed who does what");
+    assert!(think.iter().all(|row| row.step > 0 || row.think_us == 0));
+    let is_same = |(a, b): (&TraceRow, &TraceRow)| a.step == 0 || a.think_us == b.think_us;
+    assert!(think.iter().zip(&both).all(is_same), "time between sessions changed think times");
+}

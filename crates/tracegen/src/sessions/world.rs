@@ -1,0 +1,240 @@
+//! The social network of a fragment as the sessions so far leave it, and the
+//! finding of whom or what a step is about.
+
+use schemas::session::{Role, Step};
+use schemas::social::{Action, Operation};
+use schemas::spec::Spec;
+
+use crate::alias::AliasTable;
+use crate::chance::Stream;
+use crate::comments::Comments;
+use crate::graph::{Graph, Horizon};
+use crate::population::Population;
+use crate::ring::{Relation, Ring};
+use crate::statistics::{References, TopFifth};
+use crate::walls::Walls;
+
+/// How many members are drawn in search of a stranger, twice at most.
+const STRANGER_DRAWS: u32 = 16;
+
+/// Who and what the steps of one session are about, as far as it is known yet.
+/// Members are positions, resources are ids.
+pub(crate) struct Cast {
+    socialite: u32,
+    horizon: Horizon,
+    bound: [Option<u64>; Role::ALL.len()],
+}
+
+/// An operation that can be performed, and the session that it comes after.
+/// Members stand as positions in it, resources as ids.
+struct Choice {
+    operation: Operation,
+    after: Option<u64>,
+}
+
+/// The state of a fragment.
+pub(crate) struct World<'a> {
+    ring: &'a Ring,
+    members: AliasTable,
+    in_top_fifth: Vec<bool>,
+    graph: Graph<'a>,
+    comments: Comments,
+    /// Only when a kind of session asks for what is on a wall.
+    walls: Option<Walls>,
+    resources_per_member: u64,
+    window: u64,
+    /// Decides who does what to whom.
+    pub(crate) chance: Stream,
+    /// The members that were drawn so far.
+    pub(crate) references: References,
+}
+
+impl<'a> World<'a> {
+    /// The state before the first session.
+    pub(crate) fn new(spec: &Spec, population: &'a Population, top: &TopFifth, fragment: u32) -> World<'a> {
+        let ring = &population.rings[fragment as usize];
+        let data = &spec.data;
+        let stored_comments = data.members * data.resources_per_member * data.comments_per_resource;
+        let asks_for_walls =
+            spec.kinds().iter().any(|kind| kind.steps.iter().any(|step| step.role == Role::WallResource));
+        World {
+            ring,
+            members: population.distribution(fragment),
+            in_top_fifth: ring.members().iter().map(|member| top.has(*member as u64)).collect(),
+            graph: Graph::new(ring),
+            // Fragments take turns with new ids, so that none needs to know of the others.
+            comments: Comments::new(
+                data.comments_per_resource,
+                stored_comments + fragment as u64,
+                spec.fragments as u64,
+            ),
+            walls: asks_for_walls.then(|| Walls::new(spec, ring, fragment)),
+            resources_per_member: data.resources_per_member,
+            window: spec.access.dependency_window,
+            chance: Stream::new(spec.seed, "sessions", fragment),
+            references: References::default(),
+        }
+    }
+
+    /// Draws the one on whose behalf a session runs.
+    pub(crate) fn draw_socialite(&mut self) -> u32 {
+        self.draw_member()
+    }
+
+    /// A session of hers in which nothing has happened.
+    pub(crate) fn cast(&self, socialite: u32, session: u64) -> Cast {
+        let horizon = Horizon { session, window: self.window };
+        Cast { socialite, horizon, bound: [None; Role::ALL.len()] }
+    }
+
+    /// Does a step, if it can be done: finds whom or what it is about and takes
+    /// in what it changes. Gives the operation, in ids, and the session whose
+    /// write it comes after.
+    pub(crate) fn perform(
+        &mut self,
+        step: Step,
+        own_profile_share: Option<f64>,
+        cast: &mut Cast,
+    ) -> Option<(Operation, Option<u64>)> {
+        let role = match own_profile_share {
+            Some(share) if self.chance.unit() < share => Role::Me,
+            _ => step.role,
+        };
+        let Choice { mut operation, after } = match step.action {
+            Action::DeleteComment => self.choose_comment(cast)?,
+            action => self.choose(action, role, cast)?,
+        };
+        if operation.action.is_write() {
+            self.graph.apply(&operation, cast.horizon.session);
+        }
+        operation.socialite = self.ring.member(operation.socialite as u32);
+        if !operation.action.targets_resource() {
+            operation.target = self.ring.member(operation.target as u32);
+        }
+        Some((operation, after))
+    }
+
+    fn choose(&mut self, action: Action, role: Role, cast: &mut Cast) -> Option<Choice> {
+        let me = cast.socialite;
+        let target = match cast.bound[role as usize] {
+            Some(target) if self.is_still_possible(action, me, target) => target,
+            _ => {
+                let target = self.find(role, cast)?;
+                cast.bound[role as usize] = Some(target);
+                target
+            }
+        };
+        let (mut after, mut comment) = (None, None);
+        if action == Action::PostComment {
+            comment = Some(self.comments.post(target, cast.horizon.session));
+        } else if action.is_write() {
+            after = self.graph.last_write(me, target as u32);
+        }
+        Some(Choice { operation: Operation { action, socialite: me as u64, target, comment }, after })
+    }
+
+    /// Takes a comment away: from the resource that the session is about
+    /// already, else from any of her own that has comments.
+    fn choose_comment(&mut self, cast: &mut Cast) -> Option<Choice> {
+        let resources = match cast.bound[Role::OwnResource as usize] {
+            Some(resource) => resource..resource + 1,
+            None => self.resources_of(cast.socialite),
+        };
+        let place = self.comments.pick(resources, cast.horizon, &mut self.chance)?;
+        self.comments.delete(place);
+        cast.bound[Role::OwnResource as usize] = Some(place.resource);
+        let operation = Operation {
+            action: Action::DeleteComment,
+            socialite: cast.socialite as u64,
+            target: place.resource,
+            comment: Some(place.comment.id),
+        };
+        Some(Choice { operation, after: place.comment.posted })
+    }
+
+    /// Can it still be done to the one that the role stands for? A read always can.
+    fn is_still_possible(&self, action: Action, me: u32, target: u64) -> bool {
+        let is = |relation| self.graph.relation(me, target as u32) == relation;
+        match action {
+            Action::InviteFriend => is(Relation::Strangers),
+            Action::AcceptFriendRequest | Action::RejectFriendRequest => {
+                is(Relation::Invited { inviter: target as u32 })
+            }
+            Action::ThawFriendship => is(Relation::Friends),
+            _ => true,
+        }
+    }
+
+    /// Somebody or something for a role, if there is any.
+    fn find(&mut self, role: Role, cast: &mut Cast) -> Option<u64> {
+        let Cast { socialite, horizon, .. } = *cast;
+        Some(match role {
+            Role::Me => socialite as u64,
+            Role::Member => self.draw_member() as u64,
+            Role::Friend => self.graph.pick_friend(socialite, horizon, &mut self.chance)? as u64,
+            Role::Stranger => self.draw_stranger(socialite, horizon)? as u64,
+            Role::Inviter => self.graph.pick_inviter(socialite, horizon, &mut self.chance)? as u64,
+            Role::Resource => {
+                let owner = self.draw_member();
+                self.draw_resource_of(owner)
+            }
+            Role::WallResource => {
+                let member = match cast.bound[Role::Member as usize] {
+                    Some(member) => member,
+                    None => *cast.bound[Role::Member as usize].insert(self.draw_member() as u64),
+                };
+                let Some(walls) = &self.walls else { unreachable!("walls are known when a kind has this role") };
+                let highest = walls.highest(member as u32);
+                if highest.is_empty() {
+                    return None;
+                }
+                highest[self.chance.below(highest.len() as u64) as usize]
+            }
+            Role::OwnResource => self.draw_resource_of(socialite),
+        })
+    }
+
+    fn draw_member(&mut self) -> u32 {
+        let member = self.members.draw(&mut self.chance);
+        self.references.add(self.in_top_fifth[member as usize]);
+        member
+    }
+
+    fn resources_of(&self, owner: u32) -> std::ops::Range<u64> {
+        let first = self.ring.member(owner) * self.resources_per_member;
+        first..first + self.resources_per_member
+    }
+
+    fn draw_resource_of(&mut self, owner: u32) -> u64 {
+        self.resources_of(owner).start + self.chance.below(self.resources_per_member)
+    }
+
+    /// A member who is nothing to the socialite yet. A pair that was written
+    /// lately is taken only when a second round finds no other.
+    fn draw_stranger(&mut self, socialite: u32, horizon: Horizon) -> Option<u32> {
+        let mut recent: Option<(u64, u32)> = None;
+        for draw in 1..=2 * STRANGER_DRAWS {
+            // Without any candidate there is no reason for a second round.
+            if draw > STRANGER_DRAWS && recent.is_none() {
+                break;
+            }
+            // What is drawn in search of another counts as no reference.
+            let other = self.members.draw(&mut self.chance);
+            if other == socialite || self.graph.relation(socialite, other) != Relation::Strangers {
+                continue;
+            }
+            match self.graph.last_write(socialite, other) {
+                Some(last) if !horizon.is_settled(Some(last)) => {
+                    recent = Some(recent.map_or((last, other), |best| best.min((last, other))));
+                }
+                _ => {
+                    self.references.add(self.in_top_fifth[other as usize]);
+                    return Some(other);
+                }
+            }
+        }
+        let (_, other) = recent?;
+        self.references.add(self.in_top_fifth[other as usize]);
+        Some(other)
+    }
+}

@@ -1,0 +1,221 @@
+//! What a data set and a trace look like, counted by fragment and merged.
+
+use std::collections::BTreeMap;
+
+use schemas::manifest::{Bucket, Histogram, Statistics};
+use schemas::spec::Spec;
+
+use crate::population::Population;
+use crate::ring::Ring;
+use crate::walls;
+
+/// How many members have each number of something.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Tally(BTreeMap<u64, u64>);
+
+impl Tally {
+    /// Counts a member with this number.
+    pub(crate) fn add(&mut self, number: u64) {
+        *self.0.entry(number).or_default() += 1;
+    }
+
+    /// Adds another fragment's.
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        for (number, members) in &other.0 {
+            *self.0.entry(*number).or_default() += members;
+        }
+    }
+
+    fn members(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    fn total(&self) -> u64 {
+        self.0.iter().map(|(number, members)| number * members).sum()
+    }
+
+    /// Ranges of 0, 1, 2 to 3, 4 to 7 and so on.
+    pub(crate) fn histogram(&self) -> Histogram {
+        let mut buckets: Vec<Bucket> = Vec::new();
+        for (number, members) in &self.0 {
+            match buckets.last_mut() {
+                Some(bucket) if *number <= bucket.to => bucket.members += members,
+                _ => {
+                    let from = number.checked_ilog2().map_or(0, |bits| 1 << bits);
+                    // Of 64 bits, the highest range ends with the last number.
+                    let to = if from == 0 { 0 } else { from + (from - 1) };
+                    buckets.push(Bucket { from, to, members: *members });
+                }
+            }
+        }
+        Histogram {
+            min: self.0.keys().next().copied().unwrap_or_default(),
+            mean: self.total() as f64 / self.members().max(1) as f64,
+            max: self.0.keys().next_back().copied().unwrap_or_default(),
+            buckets,
+        }
+    }
+
+    /// The share of the whole that the fifth of the members with the most has;
+    /// 0 where nobody has anything.
+    pub(crate) fn share_of_top_fifth(&self) -> f64 {
+        let mut left = fifth(self.members());
+        let mut theirs = 0;
+        for (number, members) in self.0.iter().rev() {
+            let taken = left.min(*members);
+            theirs += number * taken;
+            left -= taken;
+        }
+        theirs as f64 / self.total().max(1) as f64
+    }
+}
+
+/// A fifth of so many members, rounded up.
+fn fifth(members: u64) -> u64 {
+    members.div_ceil(5)
+}
+
+/// What the members of a fragment have before the first session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Degrees {
+    friends: Tally,
+    pending: Tally,
+    wall_resources: Tally,
+}
+
+impl Degrees {
+    /// Those of a fragment.
+    pub(crate) fn of(spec: &Spec, ring: &Ring, fragment: u32) -> Degrees {
+        let mut degrees = Degrees::default();
+        for _ in ring.members() {
+            degrees.friends.add(ring.friend_count() as u64);
+            degrees.pending.add(ring.pending_count() as u64);
+        }
+        for count in walls::counts(spec, ring, &ring.positions_by_member(), fragment) {
+            degrees.wall_resources.add(count);
+        }
+        degrees
+    }
+
+    /// Adds another fragment's.
+    pub(crate) fn merge(&mut self, other: &Degrees) {
+        self.friends.merge(&other.friends);
+        self.pending.merge(&other.pending);
+        self.wall_resources.merge(&other.wall_resources);
+    }
+}
+
+/// The fifth of all members who rank highest in the access distribution.
+pub(crate) struct TopFifth {
+    /// By the member's id.
+    is_in: Vec<bool>,
+    share: f64,
+}
+
+impl TopFifth {
+    /// Of members who are alike, those with the lowest ids rank highest.
+    pub(crate) fn new(population: &Population) -> TopFifth {
+        let popularity = population.popularity();
+        let mut left = fifth(popularity.len() as u64) as usize;
+        let mut sorted = popularity.to_vec();
+        let (_, lowest, _) = sorted.select_nth_unstable_by(left - 1, |a, b| b.total_cmp(a));
+        let lowest = *lowest;
+        let mut is_in: Vec<bool> = popularity.iter().map(|p| *p > lowest).collect();
+        left -= is_in.iter().filter(|is_in| **is_in).count();
+        for (is_in, p) in is_in.iter_mut().zip(popularity) {
+            if *p == lowest && left > 0 {
+                *is_in = true;
+                left -= 1;
+            }
+        }
+        // Added up by id, never in the order that the search above left.
+        let theirs: f64 = popularity.iter().zip(&is_in).filter(|(_, is_in)| **is_in).map(|(p, _)| p).sum();
+        TopFifth { is_in, share: theirs / popularity.iter().sum::<f64>() }
+    }
+
+    /// Is this member one of them?
+    pub(crate) fn has(&self, member: u64) -> bool {
+        self.is_in[member as usize]
+    }
+}
+
+/// Draws of members: socialites, targets, and owners of resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct References {
+    all: u64,
+    to_top_fifth: u64,
+}
+
+impl References {
+    /// Counts one.
+    pub(crate) fn add(&mut self, is_to_top_fifth: bool) {
+        self.all += 1;
+        self.to_top_fifth += is_to_top_fifth as u64;
+    }
+
+    /// Adds another fragment's.
+    pub(crate) fn merge(&mut self, other: References) {
+        self.all += other.all;
+        self.to_top_fifth += other.to_top_fifth;
+    }
+}
+
+/// The statistics of the manifest.
+pub(crate) fn statistics(degrees: &Degrees, references: References, top: &TopFifth) -> Statistics {
+    Statistics {
+        friends: degrees.friends.histogram(),
+        pending: degrees.pending.histogram(),
+        wall_resources: degrees.wall_resources.histogram(),
+        references_to_top_fifth: references.to_top_fifth as f64 / references.all.max(1) as f64,
+        expected_to_top_fifth: top.share,
+        friends_of_top_fifth: degrees.friends.share_of_top_fifth(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(numbers: &[u64]) -> Tally {
+        let mut tally = Tally::default();
+        numbers.iter().for_each(|number| tally.add(*number));
+        tally
+    }
+
+    #[test]
+    fn buckets_are_powers_of_two_and_leave_out_the_empty() {
+        let mut numbers = tally(&[0, 0, 1, 2, 3]);
+        numbers.merge(&tally(&[3, 7, 16, u64::MAX >> 8]));
+        let histogram = numbers.histogram();
+        let buckets: Vec<(u64, u64, u64)> = histogram.buckets.iter().map(|b| (b.from, b.to, b.members)).collect();
+        let expect = [(0, 0, 2), (1, 1, 1), (2, 3, 3), (4, 7, 1), (16, 31, 1), (1 << 55, u64::MAX >> 8, 1)];
+        assert_eq!(buckets, expect);
+        assert_eq!((histogram.min, histogram.max), (0, u64::MAX >> 8));
+        assert_eq!(tally(&[1, 2, 6]).histogram().mean, 3.0);
+        assert_eq!(Tally::default().histogram(), Histogram::default());
+    }
+
+    #[test]
+    fn the_top_fifth_is_rounded_up_and_has_its_share() {
+        let check = |numbers: &[u64], expect: f64| assert_eq!(tally(numbers).share_of_top_fifth(), expect);
+        check(&[1, 1, 1, 1, 6], 0.6);
+        // Two of six, one of them from among equals.
+        check(&[1, 2, 2, 2, 1, 8], 10.0 / 16.0);
+        check(&[0, 0], 0.0);
+        check(&[4; 10], 0.2);
+    }
+
+    #[test]
+    fn the_top_fifth_of_equals_is_a_fifth() {
+        for (access, expect) in [("uniform", 0.2), ("zipfian", 0.59)] {
+            let text = format!(
+                "name = 't'\nsessions = 1\n[data]\nmembers = 1_000\n[access]\ndistribution = '{access}'\n\
+                 [mix]\nview_profile = 1\n"
+            );
+            let spec = Spec::parse(&text, "t.toml").unwrap();
+            let top = TopFifth::new(&Population::new(&spec).unwrap());
+            assert_eq!(top.is_in.iter().filter(|is_in| **is_in).count(), 200);
+            assert!((top.share - expect).abs() < 0.01, "{access}: {}", top.share);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! On whose wall each resource of a fragment is. Drawn for the data set, and
+//! drawn again by whoever else needs to know.
+
+use schemas::spec::Spec;
+
+use crate::chance::Stream;
+use crate::ring::Ring;
+
+/// A resource of the data set.
+pub(crate) struct Posted {
+    /// Its id.
+    pub(crate) resource: u64,
+    /// The id of the member who owns it.
+    pub(crate) owner: u64,
+    /// The position of the member on whose wall it is.
+    pub(crate) wall: u32,
+}
+
+/// The resources of a fragment by rising id; `positions` are those of its
+/// members in the order of their ids.
+pub(crate) fn posted<'a>(
+    spec: &Spec,
+    ring: &'a Ring,
+    positions: &'a [u32],
+    fragment: u32,
+) -> impl Iterator<Item = Posted> + use<'a> {
+    let mut chance = Stream::new(spec.seed, "walls", fragment);
+    let each = spec.data.resources_per_member;
+    let owned = positions.iter().flat_map(move |position| {
+        let owner = ring.member(*position);
+        (owner * each..(owner + 1) * each).map(move |resource| (resource, owner))
+    });
+    owned.map(move |(resource, owner)| {
+        let wall = chance.below(ring.len() as u64) as u32;
+        Posted { resource, owner, wall }
+    })
+}
+
+/// How many resources are on the wall of the member at each position.
+pub(crate) fn counts(spec: &Spec, ring: &Ring, positions: &[u32], fragment: u32) -> Vec<u64> {
+    let mut counts = vec![0; ring.len()];
+    for Posted { wall, .. } in posted(spec, ring, positions, fragment) {
+        counts[wall as usize] += 1;
+    }
+    counts
+}
+
+/// The resources that View Top-K Resources shows on each wall.
+pub(crate) struct Walls {
+    /// Where in `highest` the resources of each position begin, and an end.
+    starts: Vec<usize>,
+    highest: Vec<u64>,
+}
+
+impl Walls {
+    /// The walls of a fragment before the first session; no action changes them.
+    pub(crate) fn new(spec: &Spec, ring: &Ring, fragment: u32) -> Walls {
+        let positions = ring.positions_by_member();
+        let top_k = spec.data.top_k as u64;
+        // As ids rise, the last K that come to a wall are its highest.
+        let mut to_come = counts(spec, ring, &positions, fragment);
+        let mut starts = vec![0];
+        starts.extend(to_come.iter().scan(0, |end, count| {
+            *end += (*count).min(top_k) as usize;
+            Some(*end)
+        }));
+        let mut highest = vec![0; starts[ring.len()]];
+        for Posted { resource, wall, .. } in posted(spec, ring, &positions, fragment) {
+            let left = &mut to_come[wall as usize];
+            if *left <= top_k {
+                highest[starts[wall as usize + 1] - *left as usize] = resource;
+            }
+            *left -= 1;
+        }
+        Walls { starts, highest }
+    }
+
+    /// The K highest resources on the wall of the member at a position, or all
+    /// where there are fewer; by rising id.
+    pub(crate) fn highest(&self, position: u32) -> &[u64] {
+        &self.highest[self.starts[position as usize]..self.starts[position as usize + 1]]
+    }
+}
