@@ -203,7 +203,7 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
     let generated = generate(&spec, &folder, &options);
     bar.finish_and_clear();
     let manifest = generated.map_err(|e| match e {
-        GenerateError::FewMembers { .. } => {
+        GenerateError::FewMembers { .. } | GenerateError::UnequalShare { .. } => {
             Failure::input(anyhow::Error::new(e).context(args.spec.display().to_string()))
         }
         GenerateError::Spec(_) | GenerateError::Occupied { .. } => Failure::input(e),

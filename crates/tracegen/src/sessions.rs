@@ -8,8 +8,8 @@ use crate::alias::AliasTable;
 use crate::chance::Stream;
 use crate::comments::Comments;
 use crate::graph::{Graph, Horizon};
+use crate::initial::{Initial, Relation};
 use crate::population::Population;
-use crate::ring::{Relation, Ring};
 
 /// How often each action was meant, by its code.
 pub(crate) type ActionCounts = [u64; Action::ALL.len()];
@@ -19,7 +19,7 @@ const INVITEE_DRAWS: u32 = 16;
 
 /// The sessions of a fragment.
 pub(crate) struct Sessions<'a> {
-    ring: &'a Ring,
+    initial: &'a Initial,
     members: AliasTable,
     mix: [f64; Action::ALL.len()],
     chance: Stream,
@@ -45,15 +45,15 @@ struct Choice {
 impl<'a> Sessions<'a> {
     /// The sessions of a fragment from the first one on.
     pub(crate) fn new(spec: &Spec, population: &'a Population, fragment: u32) -> Sessions<'a> {
-        let ring = &population.rings[fragment as usize];
+        let initial = &population.initial[fragment as usize];
         let data = &spec.data;
         let stored_comments = data.members * data.resources_per_member * data.comments_per_resource;
         Sessions {
-            ring,
+            initial,
             members: population.distribution(fragment),
             mix: Action::ALL.map(|action| spec.mix.get(action.name()).copied().unwrap_or(0.0)),
             chance: Stream::new(spec.seed, "sessions", fragment),
-            graph: Graph::new(ring),
+            graph: Graph::new(initial),
             // Fragments take turns with new ids, so that none needs to know of the others.
             comments: Comments::new(
                 data.comments_per_resource,
@@ -120,14 +120,14 @@ impl<'a> Sessions<'a> {
             Action::ViewComments | Action::PostComment => {
                 let owner = self.members.draw(chance);
                 let resource =
-                    self.ring.member(owner) * self.resources_per_member + chance.below(self.resources_per_member);
+                    self.initial.member(owner) * self.resources_per_member + chance.below(self.resources_per_member);
                 if action == Action::PostComment {
                     comment = Some(self.comments.post(resource, session));
                 }
                 resource
             }
             Action::DeleteComment => {
-                let first = self.ring.member(socialite) * self.resources_per_member;
+                let first = self.initial.member(socialite) * self.resources_per_member;
                 let place = self.comments.pick(first..first + self.resources_per_member, horizon, chance)?;
                 self.comments.delete(place);
                 comment = Some(place.comment.id);
@@ -167,9 +167,9 @@ impl<'a> Sessions<'a> {
         if operation.action.is_write() {
             self.graph.apply(&operation, session);
         }
-        operation.socialite = self.ring.member(operation.socialite as u32);
+        operation.socialite = self.initial.member(operation.socialite as u32);
         if !operation.action.targets_resource() {
-            operation.target = self.ring.member(operation.target as u32);
+            operation.target = self.initial.member(operation.target as u32);
         }
         TraceRow { session, step: 0, kind: 0, noops: 0, think_us: 0, due_us: None, after, operation }
     }
