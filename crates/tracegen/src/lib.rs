@@ -44,6 +44,7 @@ mod initial;
 mod maps;
 mod output;
 mod population;
+pub mod properties;
 mod ring;
 mod sessions;
 mod show;
