@@ -280,6 +280,13 @@ impl Spec {
     /// Like [`Spec::parse`], with `key=value` settings (dotted keys, TOML
     /// values) that replace or add to what the text says.
     pub fn parse_with(text: &str, file: &str, settings: &[String]) -> Result<Spec, SpecError> {
+        let spec = Spec::parse_unchecked(text, file, settings)?;
+        spec.check(file)?;
+        Ok(spec)
+    }
+
+    /// Like [`Spec::parse_with`] without [`Spec::check`].
+    pub fn parse_unchecked(text: &str, file: &str, settings: &[String]) -> Result<Spec, SpecError> {
         let syntax = |message: String| SpecError::Syntax { file: file.into(), message: message.trim_end().into() };
         // Without settings the text is parsed as it is, so that errors keep line and column.
         let spec: Spec = if settings.is_empty() {
@@ -291,8 +298,14 @@ impl Spec {
             }
             table.try_into().map_err(|e: toml::de::Error| syntax(e.to_string()))?
         };
-        spec.check(file)?;
         Ok(spec)
+    }
+
+    /// The specification as the text of a file, with every default written out.
+    ///
+    /// Fails for numbers that TOML does not have: integers above 2^63 - 1.
+    pub fn to_toml(&self) -> Result<String, SpecError> {
+        toml::to_string(self).map_err(|e| SpecError::Syntax { file: self.name.clone(), message: e.to_string() })
     }
 
     /// Refuses values that no trace set could be generated from.
@@ -575,8 +588,9 @@ mod tests {
         let spec = Spec::parse(&text, "t.toml").unwrap();
         let kinds: Vec<(String, usize)> = spec.kinds().into_iter().map(|k| (k.name, k.steps.len())).collect();
         assert_eq!(kinds, [("browse".to_string(), 2), ("view_profile".to_string(), 1)]);
-        let again = toml::to_string(&spec).unwrap();
-        assert_eq!(Spec::parse(&again, "again.toml").unwrap(), spec);
+        assert_eq!(Spec::parse(&spec.to_toml().unwrap(), "again.toml").unwrap(), spec);
+        let huge = Spec { sessions: u64::MAX, ..spec }.to_toml().unwrap_err().to_string();
+        assert!(huge.starts_with("t: "), "{huge}");
         // A share of half an action is what uniform assignment can do.
         let uniform = text.replace(
             "friends_per_member = 10",

@@ -15,6 +15,7 @@ use schemas::manifest::{Manifest, TraceSetError};
 use schemas::spec::Spec;
 use serde_json::json;
 
+use crate::properties::{self, PropertiesError};
 use crate::{DigestError, GenerateError, GenerateOptions, Overview, digest, generate};
 
 /// Wrong usage or input.
@@ -32,6 +33,7 @@ Examples:
   tracegen gen traces/quickstart.toml                    writes quickstart.trace
   tracegen gen traces/quickstart.toml --sessions 20000000 -o long.trace
   tracegen gen traces/quickstart.toml --set data.members=100000 --fragments 8
+  tracegen gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
   tracegen show quickstart.trace
   tracegen verify quickstart.trace
   tracegen digest quickstart.trace --sessions 1000
@@ -79,12 +81,22 @@ Examples:
   tracegen gen traces/quickstart.toml
   tracegen gen traces/quickstart.toml --set access.distribution=uniform -o flat.trace
   tracegen gen traces/quickstart.toml --set mix.invite_friend=3 --sessions 500000
+  tracegen gen --properties populateDB_10000 --properties SymmetricHighUpdateActions \\
+      --set data.resources_per_member=10                 BG's files: data and mix
+  tracegen gen --properties workloada --print-spec       what YCSB's file comes to
 
 A folder that holds a trace set of the same workload is replaced once the new
 one is complete. A folder that holds anything else is left alone.")]
 struct GenArgs {
     /// The specification, a TOML file
-    spec: PathBuf,
+    #[arg(value_name = "SPEC.toml", required_unless_present = "properties", conflicts_with = "properties")]
+    spec: Option<PathBuf>,
+    /// Take the workload from a property file of BG or YCSB instead; give it again for further files
+    #[arg(long, value_name = "FILE")]
+    properties: Vec<PathBuf>,
+    /// Print the resulting specification as TOML, and generate nothing
+    #[arg(long)]
+    print_spec: bool,
     /// The trace set's folder [default: NAME.trace, with the spec's name]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -177,21 +189,48 @@ fn with_causes(error: &anyhow::Error) -> String {
     message
 }
 
-fn read_spec(args: &GenArgs) -> Result<Spec, Failure> {
-    let file = args.spec.display().to_string();
-    let text = std::fs::read_to_string(&args.spec)
-        .with_context(|| format!("{file}: cannot read the specification"))
-        .map_err(Failure::input)?;
+/// The specification that the arguments come to, and the name of what it is from.
+fn read_spec(args: &GenArgs) -> Result<(Spec, String), Failure> {
     let mut settings = args.settings.clone();
     settings.extend(args.sessions.map(|n| format!("sessions={n}")));
     settings.extend(args.fragments.map(|n| format!("fragments={n}")));
-    Spec::parse_with(&text, &file, &settings).map_err(Failure::input)
+    let Some(path) = &args.spec else {
+        let spec = read_properties(&args.properties, &settings).map_err(Failure::input)?;
+        let name = spec.name.clone();
+        return Ok((spec, name));
+    };
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{file}: cannot read the specification"))
+        .map_err(Failure::input)?;
+    let spec = Spec::parse_with(&text, &file, &settings).map_err(Failure::input)?;
+    Ok((spec, file))
+}
+
+/// The specification that property files come to; what they leave open or say in
+/// vain is told.
+fn read_properties(files: &[PathBuf], settings: &[String]) -> Result<Spec, PropertiesError> {
+    let converted = properties::read(files)?;
+    let spec = converted.spec(settings)?;
+    for note in &converted.notes {
+        eprintln!("note: {note}");
+    }
+    if !converted.unknown.is_empty() {
+        // Without values: some are passwords.
+        let keys: Vec<String> =
+            converted.unknown.iter().map(|place| format!("{} ({}:{})", place.key, place.file, place.line)).collect();
+        eprintln!("warning: left out, since nobody knows these keys here: {}", keys.join(", "));
+    }
+    Ok(spec)
 }
 
 fn run_gen(args: &GenArgs) -> Result<(), Failure> {
     #[expect(clippy::disallowed_methods, reason = "tells the user how long it took; no byte depends on it")]
     let started = Instant::now();
-    let spec = read_spec(args)?;
+    let (spec, source) = read_spec(args)?;
+    if args.print_spec {
+        return print(&spec.to_toml().map_err(Failure::input)?);
+    }
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.trace", spec.name)));
     let bar = progress_bar(spec.sessions);
     let progress = |done| bar.set_position(done);
@@ -203,8 +242,8 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
     let generated = generate(&spec, &folder, &options);
     bar.finish_and_clear();
     let manifest = generated.map_err(|e| match e {
-        GenerateError::FewMembers { .. } => {
-            Failure::input(anyhow::Error::new(e).context(args.spec.display().to_string()))
+        GenerateError::FewMembers { .. } | GenerateError::UnequalShare { .. } => {
+            Failure::input(anyhow::Error::new(e).context(source))
         }
         GenerateError::Spec(_) | GenerateError::Occupied { .. } => Failure::input(e),
         _ => Failure::tool(e),

@@ -8,8 +8,8 @@ use schemas::spec::Spec;
 
 use crate::GenerateError;
 use crate::chance::Stream;
+use crate::initial::Initial;
 use crate::output::TableFile;
-use crate::ring::Ring;
 use crate::walls::{self, Posted};
 
 /// Rows that are gathered before they go into the file.
@@ -49,30 +49,35 @@ impl<const N: usize> Rows<N> {
 }
 
 /// Writes every table of a fragment.
-pub(crate) fn write(spec: &Spec, ring: &Ring, fragment: u32, folder: &Path) -> Result<Vec<FileEntry>, GenerateError> {
-    let positions = ring.positions_by_member();
+pub(crate) fn write(
+    spec: &Spec,
+    initial: &Initial,
+    fragment: u32,
+    folder: &Path,
+) -> Result<Vec<FileEntry>, GenerateError> {
+    let positions = initial.positions_by_member();
     Ok(vec![
-        members(ring, &positions, Rows::create(Table::Members, folder, fragment)?)?,
-        friendships(ring, &positions, Rows::create(Table::Friendships, folder, fragment)?)?,
-        invitations(ring, &positions, Rows::create(Table::Invitations, folder, fragment)?)?,
-        resources(spec, ring, &positions, fragment, Rows::create(Table::Resources, folder, fragment)?)?,
-        comments(spec, ring, &positions, fragment, Rows::create(Table::Comments, folder, fragment)?)?,
+        members(initial, &positions, Rows::create(Table::Members, folder, fragment)?)?,
+        friendships(initial, &positions, Rows::create(Table::Friendships, folder, fragment)?)?,
+        invitations(initial, &positions, Rows::create(Table::Invitations, folder, fragment)?)?,
+        resources(spec, initial, &positions, fragment, Rows::create(Table::Resources, folder, fragment)?)?,
+        comments(spec, initial, &positions, fragment, Rows::create(Table::Comments, folder, fragment)?)?,
     ])
 }
 
-fn members(ring: &Ring, positions: &[u32], mut rows: Rows<1>) -> Result<FileEntry, GenerateError> {
+fn members(initial: &Initial, positions: &[u32], mut rows: Rows<1>) -> Result<FileEntry, GenerateError> {
     for position in positions {
-        rows.push([ring.member(*position)])?;
+        rows.push([initial.member(*position)])?;
     }
     rows.finish()
 }
 
-fn friendships(ring: &Ring, positions: &[u32], mut rows: Rows<2>) -> Result<FileEntry, GenerateError> {
+fn friendships(initial: &Initial, positions: &[u32], mut rows: Rows<2>) -> Result<FileEntry, GenerateError> {
     let mut friends = Vec::new();
     for position in positions {
-        let member = ring.member(*position);
+        let member = initial.member(*position);
         friends.clear();
-        friends.extend((0..ring.friend_count()).map(|i| ring.member(ring.friend(*position, i))));
+        friends.extend(initial.friends(*position).map(|friend| initial.member(friend)));
         // The other half is in the rows of the friends with lower ids.
         friends.retain(|friend| *friend > member);
         friends.sort_unstable();
@@ -83,14 +88,14 @@ fn friendships(ring: &Ring, positions: &[u32], mut rows: Rows<2>) -> Result<File
     rows.finish()
 }
 
-fn invitations(ring: &Ring, positions: &[u32], mut rows: Rows<2>) -> Result<FileEntry, GenerateError> {
+fn invitations(initial: &Initial, positions: &[u32], mut rows: Rows<2>) -> Result<FileEntry, GenerateError> {
     let mut inviters = Vec::new();
     for position in positions {
         inviters.clear();
-        inviters.extend((0..ring.pending_count()).map(|i| ring.member(ring.inviter(*position, i))));
+        inviters.extend(initial.inviters(*position).map(|inviter| initial.member(inviter)));
         inviters.sort_unstable();
         for inviter in &inviters {
-            rows.push([*inviter, ring.member(*position)])?;
+            rows.push([*inviter, initial.member(*position)])?;
         }
     }
     rows.finish()
@@ -98,20 +103,20 @@ fn invitations(ring: &Ring, positions: &[u32], mut rows: Rows<2>) -> Result<File
 
 fn resources(
     spec: &Spec,
-    ring: &Ring,
+    initial: &Initial,
     positions: &[u32],
     fragment: u32,
     mut rows: Rows<3>,
 ) -> Result<FileEntry, GenerateError> {
-    for Posted { resource, owner, wall } in walls::posted(spec, ring, positions, fragment) {
-        rows.push([resource, owner, ring.member(wall)])?;
+    for Posted { resource, owner, wall } in walls::posted(spec, initial, positions, fragment) {
+        rows.push([resource, owner, initial.member(wall)])?;
     }
     rows.finish()
 }
 
 fn comments(
     spec: &Spec,
-    ring: &Ring,
+    initial: &Initial,
     positions: &[u32],
     fragment: u32,
     mut rows: Rows<3>,
@@ -119,11 +124,11 @@ fn comments(
     let mut authors = Stream::new(spec.seed, "authors", fragment);
     let (resources, each) = (spec.data.resources_per_member, spec.data.comments_per_resource);
     for position in positions {
-        let owner = ring.member(*position);
+        let owner = initial.member(*position);
         for resource in owner * resources..(owner + 1) * resources {
             for comment in resource * each..(resource + 1) * each {
-                let author = authors.below(ring.len() as u64) as u32;
-                rows.push([comment, resource, ring.member(author)])?;
+                let author = authors.below(initial.len() as u64) as u32;
+                rows.push([comment, resource, initial.member(author)])?;
             }
         }
     }

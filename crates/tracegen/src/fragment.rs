@@ -50,9 +50,9 @@ pub(crate) struct Written {
 impl Generation<'_> {
     /// Writes a fragment.
     pub(crate) fn write(&self, fragment: u32) -> Result<Written, GenerateError> {
-        let ring = &self.population.rings[fragment as usize];
+        let initial = &self.population.initial[fragment as usize];
         self.check_interrupted()?;
-        let mut files = dataset::write(self.spec, ring, fragment, self.folder)?;
+        let mut files = dataset::write(self.spec, initial, fragment, self.folder)?;
         let total = self.sessions[fragment as usize];
         let mut sessions = Sessions::new(self.spec, self.population, self.top, fragment);
         let mut rows = OperationsBuilder::new(self.spec.kinds().iter().map(|kind| kind.name.as_str()));
@@ -78,7 +78,7 @@ impl Generation<'_> {
         let fragment_counts = FragmentCounts {
             fragment,
             weight: self.population.weights[fragment as usize],
-            members: ring.len() as u64,
+            members: initial.len() as u64,
             sessions: total,
             operations: counts.operations.iter().sum(),
         };

@@ -39,9 +39,8 @@ pub enum GenerateError {
     /// A fragment is too small for its friendships and invitations.
     #[error(
         "data.friends_per_member, fragments: {friends} friends and {pending} invitations to and from each member \
-         need more than {} members in a fragment, and fragment {fragment} of {fragments} has {members} (popular \
-         members leave room for few others); take fewer friends, fewer fragments or more members",
-        friends + 2 * pending
+         need more than {needed} members in a fragment, and fragment {fragment} of {fragments} has {members} (popular \
+         members leave room for few others); take fewer friends, fewer fragments or more members"
     )]
     FewMembers {
         /// The fragment.
@@ -51,9 +50,25 @@ pub enum GenerateError {
         /// How many members were dealt to it.
         members: u64,
         /// Friends of each member.
-        friends: u64,
+        friends: f64,
         /// Invitations that wait for each member.
-        pending: u64,
+        pending: f64,
+        /// A fragment needs more members than this.
+        needed: u64,
+    },
+    /// A fragment cannot have the share of all draws that its weight asks for.
+    #[error(
+        "fragment_weights: fragment {fragment} asks for {:.4}% of all draws, and the members that can be dealt to it \
+         have {:.4}% (one member cannot be divided); take weights that differ less, fewer fragments or more members",
+        asked * 100.0, found * 100.0
+    )]
+    UnequalShare {
+        /// The fragment.
+        fragment: u32,
+        /// Its share by its weight, 0 to 1.
+        asked: f64,
+        /// Its share with the members that were dealt to it.
+        found: f64,
     },
     /// The target folder holds something that must not be replaced.
     #[error("{}: exists and holds {found}; remove it, or choose another folder", folder.display())]

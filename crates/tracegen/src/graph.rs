@@ -1,13 +1,13 @@
 //! Friendships and invitations of a fragment as the sessions so far leave them.
 //!
 //! Only what changed is stored: the pairs that were written, and the lists of
-//! the members whose lists were. All else is the [`Ring`]'s.
+//! the members whose lists were. All else is as in the [`Initial`] graph.
 
 use schemas::social::{Change, ListKind, Operation};
 
 use crate::chance::Stream;
+use crate::initial::{Initial, Relation};
 use crate::maps::IdMap;
-use crate::ring::{Relation, Ring};
 
 /// How often a random element is tried before the whole list is looked at.
 const TRIES: u32 = 8;
@@ -36,9 +36,9 @@ struct Written {
     session: u64,
 }
 
-/// The relations of a fragment's members, by their positions in the ring.
+/// The relations of a fragment's members, by their positions.
 pub(crate) struct Graph<'a> {
-    ring: &'a Ring,
+    initial: &'a Initial,
     pairs: IdMap<u64, Written>,
     friends: IdMap<u32, Vec<u32>>,
     pending: IdMap<u32, Vec<u32>>,
@@ -51,13 +51,13 @@ fn pair(a: u32, b: u32) -> u64 {
 
 impl<'a> Graph<'a> {
     /// The graph before the first session.
-    pub(crate) fn new(ring: &'a Ring) -> Graph<'a> {
-        Graph { ring, pairs: IdMap::default(), friends: IdMap::default(), pending: IdMap::default() }
+    pub(crate) fn new(initial: &'a Initial) -> Graph<'a> {
+        Graph { initial, pairs: IdMap::default(), friends: IdMap::default(), pending: IdMap::default() }
     }
 
     /// What two different members are to each other.
     pub(crate) fn relation(&self, a: u32, b: u32) -> Relation {
-        self.pairs.get(&pair(a, b)).map_or_else(|| self.ring.relation(a, b), |written| written.relation)
+        self.pairs.get(&pair(a, b)).map_or_else(|| self.initial.relation(a, b), |written| written.relation)
     }
 
     /// The session that last wrote the pair.
@@ -70,7 +70,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn pick_friend(&self, of: u32, horizon: Horizon, chance: &mut Stream) -> Option<u32> {
         match self.friends.get(&of) {
             Some(list) => self.pick(of, list.len() as u32, |i| list[i as usize], horizon, chance),
-            None => self.pick(of, self.ring.friend_count(), |i| self.ring.friend(of, i), horizon, chance),
+            None => self.pick(of, self.initial.friend_count(of), |i| self.initial.friend(of, i), horizon, chance),
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn pick_inviter(&self, of: u32, horizon: Horizon, chance: &mut Stream) -> Option<u32> {
         match self.pending.get(&of) {
             Some(list) => self.pick(of, list.len() as u32, |i| list[i as usize], horizon, chance),
-            None => self.pick(of, self.ring.pending_count(), |i| self.ring.inviter(of, i), horizon, chance),
+            None => self.pick(of, self.initial.pending_count(of), |i| self.initial.inviter(of, i), horizon, chance),
         }
     }
 
@@ -122,16 +122,10 @@ impl<'a> Graph<'a> {
                 (ListKind::Pending, true) => Relation::Invited { inviter: element },
             };
             self.pairs.insert(pair(owner, element), Written { relation, session });
-            let ring = self.ring;
+            let initial = self.initial;
             let list = match kind {
-                ListKind::Friends => self
-                    .friends
-                    .entry(owner)
-                    .or_insert_with(|| (0..ring.friend_count()).map(|i| ring.friend(owner, i)).collect()),
-                _ => self
-                    .pending
-                    .entry(owner)
-                    .or_insert_with(|| (0..ring.pending_count()).map(|i| ring.inviter(owner, i)).collect()),
+                ListKind::Friends => self.friends.entry(owner).or_insert_with(|| initial.friends(owner).collect()),
+                _ => self.pending.entry(owner).or_insert_with(|| initial.inviters(owner).collect()),
             };
             if present {
                 list.push(element);

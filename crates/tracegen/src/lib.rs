@@ -31,6 +31,7 @@
 //! ```
 
 mod alias;
+mod assigned;
 mod chance;
 pub mod cli;
 mod comments;
@@ -39,9 +40,11 @@ mod digest;
 mod fragment;
 mod generate;
 mod graph;
+mod initial;
 mod maps;
 mod output;
 mod population;
+pub mod properties;
 mod ring;
 mod sessions;
 mod show;

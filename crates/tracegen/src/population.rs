@@ -4,17 +4,23 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use schemas::spec::{Distribution, Spec};
+use schemas::spec::{Assignment, Distribution, Spec};
 
 use crate::GenerateError;
 use crate::alias::AliasTable;
+use crate::assigned::{Assigned, Wanted};
 use crate::chance::Stream;
+use crate::initial::Initial;
 use crate::ring::Ring;
+
+/// How far a fragment's share of all draws may be from its weight, relative to
+/// the weight. Many members come much closer; few cannot.
+const SHARE_TOLERANCE: f64 = 0.05;
 
 /// The members of all fragments.
 pub(crate) struct Population {
-    /// The members of each fragment.
-    pub(crate) rings: Vec<Ring>,
+    /// The members of each fragment and what they are to each other at first.
+    pub(crate) initial: Vec<Initial>,
     /// The share of all draws that fall on each fragment.
     pub(crate) weights: Vec<f64>,
     /// The weight of each member, by id.
@@ -61,37 +67,28 @@ impl Population {
         }
         let total: f64 = by_rank.iter().map(|m| popularity[*m as usize]).sum();
 
-        let target = total / spec.fragments as f64;
-        let mut dealt: Vec<Vec<u32>> = vec![Vec::new(); spec.fragments as usize];
-        let mut shares = vec![0.0; spec.fragments as usize];
-        let mut heap: BinaryHeap<Remaining> =
-            (0..spec.fragments).map(|f| Remaining { share: target, fragment: Reverse(f) }).collect();
-        for member in by_rank {
+        let asked = asked_shares(spec, total);
+        let mut dealt: Vec<Vec<u32>> = vec![Vec::new(); asked.len()];
+        let mut shares = vec![0.0; asked.len()];
+        let mut heap: BinaryHeap<Remaining> = (0..spec.fragments)
+            .zip(&asked)
+            .map(|(fragment, share)| Remaining { share: *share, fragment: Reverse(fragment) })
+            .collect();
+        for member in &by_rank {
             let Some(mut top) = heap.peek_mut() else { break };
             let fragment = top.fragment.0 as usize;
-            top.share -= popularity[member as usize];
-            shares[fragment] += popularity[member as usize];
-            dealt[fragment].push(member);
+            top.share -= popularity[*member as usize];
+            shares[fragment] += popularity[*member as usize];
+            dealt[fragment].push(*member);
         }
-
-        let (friends, pending) = (spec.data.friends_per_member, spec.data.pending_per_member);
-        let mut rings = Vec::with_capacity(dealt.len());
-        for (fragment, members) in (0..spec.fragments).zip(dealt) {
-            if (members.len() as u64) <= friends + 2 * pending {
-                return Err(GenerateError::FewMembers {
-                    fragment,
-                    fragments: spec.fragments,
-                    members: members.len() as u64,
-                    friends,
-                    pending,
-                });
-            }
-            rings.push(Ring::new(members, friends, pending, Stream::new(spec.seed, "ring", fragment)));
+        if !spec.fragment_weights.is_empty() {
+            check_shares(&asked, &shares, total)?;
         }
+        let initial = assign(spec, &by_rank, dealt)?;
         // Twelve decimals: any JSON reader gets back the very same number, so
         // that everyone shares sessions between fragments alike.
         let weights = shares.iter().map(|s| (s / total * 1e12).round() / 1e12).collect();
-        Ok(Population { rings, weights, popularity })
+        Ok(Population { initial, weights, popularity })
     }
 
     /// The weight of each member, by id.
@@ -99,27 +96,97 @@ impl Population {
         &self.popularity
     }
 
-    /// The distribution over the positions of a fragment's ring: the global one,
+    /// The distribution over the positions of a fragment: the global one,
     /// rescaled.
     pub(crate) fn distribution(&self, fragment: u32) -> AliasTable {
         let weights: Vec<f64> =
-            self.rings[fragment as usize].members().iter().map(|m| self.popularity[*m as usize]).collect();
+            self.initial[fragment as usize].members().iter().map(|m| self.popularity[*m as usize]).collect();
         AliasTable::new(&weights)
     }
 }
 
-/// The weight of a rank, counted from 1. `libm`, because the standard library's
-/// power may differ between platforms.
+/// The weight of a rank, counted from 1, for the access.
 fn weight(spec: &Spec, rank: u64) -> f64 {
     match spec.access.distribution {
         Distribution::Uniform => 1.0,
-        Distribution::Zipfian => libm::pow(rank as f64, -(1.0 - spec.access.theta)),
+        Distribution::Zipfian => zipfian(rank, spec.access.theta),
     }
+}
+
+/// The Zipfian weight of a rank, counted from 1. `libm`, because the standard
+/// library's power may differ between platforms.
+fn zipfian(rank: u64, theta: f64) -> f64 {
+    libm::pow(rank as f64, -(1.0 - theta))
+}
+
+/// The weight of the members that each fragment should have, of `total`.
+fn asked_shares(spec: &Spec, total: f64) -> Vec<f64> {
+    if spec.fragment_weights.is_empty() {
+        return vec![total / spec.fragments as f64; spec.fragments as usize];
+    }
+    // Divided by the largest first, since the sum of large weights may not be finite.
+    let largest = spec.fragment_weights.iter().copied().fold(0.0, f64::max);
+    let sum: f64 = spec.fragment_weights.iter().map(|weight| weight / largest).sum();
+    spec.fragment_weights.iter().map(|weight| weight / largest / sum * total).collect()
+}
+
+/// Refuses shares that are not what the specification's weights ask for.
+fn check_shares(asked: &[f64], found: &[f64], total: f64) -> Result<(), GenerateError> {
+    for (fragment, (asked, found)) in (0..).zip(asked.iter().zip(found)) {
+        if (found - asked).abs() > SHARE_TOLERANCE * asked {
+            return Err(GenerateError::UnequalShare { fragment, asked: asked / total, found: found / total });
+        }
+    }
+    Ok(())
+}
+
+/// The initial graph of each fragment's members.
+fn assign(spec: &Spec, by_rank: &[u32], dealt: Vec<Vec<u32>>) -> Result<Vec<Initial>, GenerateError> {
+    let data = &spec.data;
+    let (friends, pending) = (data.confirmed_per_member(), data.waiting_per_member());
+    // As the check of the specification has it, which knows the average alone.
+    let needed = match data.friendships {
+        Assignment::Ring => friends.ceil() + 2.0 * pending.ceil(),
+        Assignment::Uniform | Assignment::Zipfian => 2.0 * (friends.ceil() + 2.0 * pending.ceil()),
+    } as u64;
+    let mut ranks = vec![0; if data.friendships == Assignment::Zipfian { by_rank.len() } else { 0 }];
+    if data.friendships == Assignment::Zipfian {
+        for (rank, member) in (1u32..).zip(by_rank) {
+            ranks[*member as usize] = rank;
+        }
+    }
+    let mut initial = Vec::with_capacity(dealt.len());
+    for (fragment, members) in (0..spec.fragments).zip(dealt) {
+        let count = members.len() as u64;
+        if count <= needed {
+            let fragments = spec.fragments;
+            return Err(GenerateError::FewMembers { fragment, fragments, members: count, friends, pending, needed });
+        }
+        let wanted = Wanted {
+            friendships: (count as f64 * friends / 2.0).round() as u64,
+            invitations: (count as f64 * pending).round() as u64,
+            seed: spec.seed,
+            fragment,
+        };
+        initial.push(match data.friendships {
+            Assignment::Ring => {
+                let chance = Stream::new(spec.seed, "ring", fragment);
+                Initial::Ring(Ring::new(members, friends as u64, pending as u64, chance))
+            }
+            Assignment::Uniform => Initial::Assigned(Assigned::new(members, |_| 1.0, wanted)),
+            Assignment::Zipfian => {
+                let weight = |member: u32| zipfian(ranks[member as usize] as u64, data.friendships_theta);
+                Initial::Assigned(Assigned::new(members, weight, wanted))
+            }
+        });
+    }
+    Ok(initial)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schemas::share::sessions_by_fragment;
 
     impl Population {
         /// The global probability of each member.
@@ -140,7 +207,7 @@ mod tests {
     #[test]
     fn fragments_get_every_member_once_and_equal_shares() {
         let population = Population::new(&spec(10_000, 16)).unwrap();
-        let mut all: Vec<u32> = population.rings.iter().flat_map(|r| r.members().to_vec()).collect();
+        let mut all: Vec<u32> = population.initial.iter().flat_map(|r| r.members().to_vec()).collect();
         all.sort_unstable();
         assert_eq!(all, (0..10_000).collect::<Vec<_>>());
         for weight in &population.weights {
@@ -157,6 +224,87 @@ mod tests {
             let weights = Population::new(&spec(5_000, fragments)).unwrap().weights;
             let text = serde_json::to_string(&weights).unwrap();
             assert_eq!(serde_json::from_str::<Vec<f64>>(&text).unwrap(), weights);
+        }
+    }
+
+    fn weighted(members: u64, weights: &str, data: &str) -> Spec {
+        let fragments = weights.split(',').count();
+        let text = format!(
+            "name = 't'\nsessions = 1\nfragments = {fragments}\nfragment_weights = [{weights}]\n\
+             [data]\nmembers = {members}\n{data}\n[mix]\nview_profile = 1\n"
+        );
+        Spec::parse(&text, "t.toml").unwrap()
+    }
+
+    #[test]
+    fn fragments_get_the_shares_of_their_weights() {
+        for data in ["friends_per_member = 2", "friends_per_member = 2\nfriendships = 'zipfian'"] {
+            let population = Population::new(&weighted(10_000, "1, 2e0, 5", data)).unwrap();
+            for (weight, expect) in population.weights.iter().zip([0.125, 0.25, 0.625]) {
+                assert!((weight - expect).abs() < 1e-4, "{weight} for {expect}");
+            }
+            let members: usize = population.initial.iter().map(Initial::len).sum();
+            assert_eq!(members, 10_000);
+        }
+        let large = Population::new(&weighted(1_000, "1e308, 1e308", "")).unwrap();
+        assert!((large.weights[0] - 0.5).abs() < 1e-3);
+        let error = Population::new(&weighted(100, "1, 1000", "")).err().unwrap().to_string();
+        assert!(error.starts_with("fragment_weights: fragment 0 asks for 0.0999% of all draws, and the"), "{error}");
+    }
+
+    /// Sessions of fragments of any weight together refer to members by the one
+    /// global distribution.
+    #[test]
+    fn the_union_of_weighted_fragments_follows_the_global_distribution() {
+        const MEMBERS: usize = 2_000;
+        const DRAWS: u64 = 1_000_000;
+        // What chi-square exceeds by chance once in a thousand times (Wilson and Hilferty).
+        let degrees = MEMBERS as f64 - 1.0;
+        let spread = 2.0 / (9.0 * degrees);
+        let critical = degrees * (1.0 - spread + 3.0902 * spread.sqrt()).powi(3);
+        let global = Population::new(&weighted(MEMBERS as u64, "1", "")).unwrap().probabilities();
+        let chi_square = |weights: &str, shares: Option<&[f64]>| -> f64 {
+            let population = Population::new(&weighted(MEMBERS as u64, weights, "")).unwrap();
+            let counts = sessions_by_fragment(shares.unwrap_or(&population.weights), DRAWS);
+            let mut drawn = vec![0u64; MEMBERS];
+            for (fragment, count) in (0u32..).zip(counts) {
+                let distribution = population.distribution(fragment);
+                let initial = &population.initial[fragment as usize];
+                let mut chance = Stream::new(1, "test", fragment);
+                for _ in 0..count {
+                    drawn[initial.member(distribution.draw(&mut chance)) as usize] += 1;
+                }
+            }
+            let parts = drawn.iter().zip(&global).map(|(n, p)| {
+                let expect = p * DRAWS as f64;
+                (*n as f64 - expect).powi(2) / expect
+            });
+            parts.sum()
+        };
+        for weights in ["1, 2, 5", "0.1, 0.7", "3, 1, 1, 1, 1, 1, 1, 4"] {
+            let found = chi_square(weights, None);
+            assert!(found < critical, "{weights}: chi-square {found} above {critical}");
+        }
+        // It would be noticed if each fragment got equally many draws.
+        assert!(chi_square("1, 2, 5", Some(&[1.0, 1.0, 1.0])) > critical);
+    }
+
+    /// Everything of a data set that is drawn has the number that is asked for.
+    #[test]
+    fn relations_are_as_many_as_asked_for() {
+        for assignment in ["uniform", "zipfian"] {
+            let data = format!(
+                "friends_per_member = 9\nconfirmed_share = 0.7\npending_per_member = 1\nfriendships = '{assignment}'"
+            );
+            let population = Population::new(&weighted(3_000, "1, 2, 5", &data)).unwrap();
+            for initial in &population.initial {
+                let members = initial.len() as f64;
+                let positions = 0..initial.len() as u32;
+                let friends: u32 = positions.clone().map(|p| initial.friend_count(p)).sum();
+                let pending: u32 = positions.map(|p| initial.pending_count(p)).sum();
+                assert_eq!(friends as f64, (members * 6.3 / 2.0).round() * 2.0);
+                assert_eq!(pending as f64, (members * 3.7).round());
+            }
         }
     }
 

@@ -1,24 +1,11 @@
-//! The graph of a fragment before the first session, computed and never stored.
+//! The graph of a fragment before the first session as a ring: computed, never stored.
 //!
 //! The members of a fragment stand in a ring in random order. Each is a friend
 //! of the k/2 next members in both directions, and the next ones after those,
 //! in one direction, have invited her.
 
 use crate::chance::Stream;
-
-/// What two members are to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    /// Nothing.
-    Strangers,
-    /// Confirmed friends.
-    Friends,
-    /// The one at this position has invited the other.
-    Invited {
-        /// The position of the one who invites.
-        inviter: u32,
-    },
-}
+use crate::initial::Relation;
 
 /// The members of a fragment by their position in the ring.
 pub(crate) struct Ring {
@@ -38,26 +25,9 @@ impl Ring {
         Ring { members, half_friends: (friends / 2) as u32, pending: pending as u32 }
     }
 
-    /// How many members there are.
-    pub(crate) fn len(&self) -> usize {
-        self.members.len()
-    }
-
     /// The members by position.
     pub(crate) fn members(&self) -> &[u32] {
         &self.members
-    }
-
-    /// The member at a position.
-    pub(crate) fn member(&self, position: u32) -> u64 {
-        self.members[position as usize] as u64
-    }
-
-    /// The positions in the order of the members' ids.
-    pub(crate) fn positions_by_member(&self) -> Vec<u32> {
-        let mut positions: Vec<u32> = (0..self.members.len() as u32).collect();
-        positions.sort_unstable_by_key(|p| self.members[*p as usize]);
-        positions
     }
 
     /// How many friends each member has.

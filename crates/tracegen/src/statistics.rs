@@ -6,7 +6,7 @@ use schemas::manifest::{Bucket, Histogram, Statistics};
 use schemas::spec::Spec;
 
 use crate::population::Population;
-use crate::ring::Ring;
+use crate::initial::Initial;
 use crate::walls;
 
 /// How many members have each number of something.
@@ -85,13 +85,13 @@ pub(crate) struct Degrees {
 
 impl Degrees {
     /// Those of a fragment.
-    pub(crate) fn of(spec: &Spec, ring: &Ring, fragment: u32) -> Degrees {
+    pub(crate) fn of(spec: &Spec, initial: &Initial, fragment: u32) -> Degrees {
         let mut degrees = Degrees::default();
-        for _ in ring.members() {
-            degrees.friends.add(ring.friend_count() as u64);
-            degrees.pending.add(ring.pending_count() as u64);
+        for position in 0..initial.len() as u32 {
+            degrees.friends.add(initial.friend_count(position) as u64);
+            degrees.pending.add(initial.pending_count(position) as u64);
         }
-        for count in walls::counts(spec, ring, &ring.positions_by_member(), fragment) {
+        for count in walls::counts(spec, initial, &initial.positions_by_member(), fragment) {
             degrees.wall_resources.add(count);
         }
         degrees

@@ -4,7 +4,7 @@
 use schemas::spec::Spec;
 
 use crate::chance::Stream;
-use crate::ring::Ring;
+use crate::initial::Initial;
 
 /// A resource of the data set.
 pub(crate) struct Posted {
@@ -20,26 +20,26 @@ pub(crate) struct Posted {
 /// members in the order of their ids.
 pub(crate) fn posted<'a>(
     spec: &Spec,
-    ring: &'a Ring,
+    initial: &'a Initial,
     positions: &'a [u32],
     fragment: u32,
 ) -> impl Iterator<Item = Posted> + use<'a> {
     let mut chance = Stream::new(spec.seed, "walls", fragment);
     let each = spec.data.resources_per_member;
     let owned = positions.iter().flat_map(move |position| {
-        let owner = ring.member(*position);
+        let owner = initial.member(*position);
         (owner * each..(owner + 1) * each).map(move |resource| (resource, owner))
     });
     owned.map(move |(resource, owner)| {
-        let wall = chance.below(ring.len() as u64) as u32;
+        let wall = chance.below(initial.len() as u64) as u32;
         Posted { resource, owner, wall }
     })
 }
 
 /// How many resources are on the wall of the member at each position.
-pub(crate) fn counts(spec: &Spec, ring: &Ring, positions: &[u32], fragment: u32) -> Vec<u64> {
-    let mut counts = vec![0; ring.len()];
-    for Posted { wall, .. } in posted(spec, ring, positions, fragment) {
+pub(crate) fn counts(spec: &Spec, initial: &Initial, positions: &[u32], fragment: u32) -> Vec<u64> {
+    let mut counts = vec![0; initial.len()];
+    for Posted { wall, .. } in posted(spec, initial, positions, fragment) {
         counts[wall as usize] += 1;
     }
     counts
@@ -54,18 +54,18 @@ pub(crate) struct Walls {
 
 impl Walls {
     /// The walls of a fragment before the first session; no action changes them.
-    pub(crate) fn new(spec: &Spec, ring: &Ring, fragment: u32) -> Walls {
-        let positions = ring.positions_by_member();
+    pub(crate) fn new(spec: &Spec, initial: &Initial, fragment: u32) -> Walls {
+        let positions = initial.positions_by_member();
         let top_k = spec.data.top_k as u64;
         // As ids rise, the last K that come to a wall are its highest.
-        let mut to_come = counts(spec, ring, &positions, fragment);
+        let mut to_come = counts(spec, initial, &positions, fragment);
         let mut starts = vec![0];
         starts.extend(to_come.iter().scan(0, |end, count| {
             *end += (*count).min(top_k) as usize;
             Some(*end)
         }));
-        let mut highest = vec![0; starts[ring.len()]];
-        for Posted { resource, wall, .. } in posted(spec, ring, &positions, fragment) {
+        let mut highest = vec![0; starts[initial.len()]];
+        for Posted { resource, wall, .. } in posted(spec, initial, &positions, fragment) {
             let left = &mut to_come[wall as usize];
             if *left <= top_k {
                 highest[starts[wall as usize + 1] - *left as usize] = resource;

@@ -10,7 +10,7 @@ use crate::chance::Stream;
 use crate::comments::Comments;
 use crate::graph::{Graph, Horizon};
 use crate::population::Population;
-use crate::ring::{Relation, Ring};
+use crate::initial::{Initial, Relation};
 use crate::statistics::{References, TopFifth};
 use crate::walls::Walls;
 
@@ -34,7 +34,7 @@ struct Choice {
 
 /// The state of a fragment.
 pub(crate) struct World<'a> {
-    ring: &'a Ring,
+    initial: &'a Initial,
     members: AliasTable,
     in_top_fifth: Vec<bool>,
     graph: Graph<'a>,
@@ -52,23 +52,23 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     /// The state before the first session.
     pub(crate) fn new(spec: &Spec, population: &'a Population, top: &TopFifth, fragment: u32) -> World<'a> {
-        let ring = &population.rings[fragment as usize];
+        let initial = &population.initial[fragment as usize];
         let data = &spec.data;
         let stored_comments = data.members * data.resources_per_member * data.comments_per_resource;
         let asks_for_walls =
             spec.kinds().iter().any(|kind| kind.steps.iter().any(|step| step.role == Role::WallResource));
         World {
-            ring,
+            initial,
             members: population.distribution(fragment),
-            in_top_fifth: ring.members().iter().map(|member| top.has(*member as u64)).collect(),
-            graph: Graph::new(ring),
+            in_top_fifth: initial.members().iter().map(|member| top.has(*member as u64)).collect(),
+            graph: Graph::new(initial),
             // Fragments take turns with new ids, so that none needs to know of the others.
             comments: Comments::new(
                 data.comments_per_resource,
                 stored_comments + fragment as u64,
                 spec.fragments as u64,
             ),
-            walls: asks_for_walls.then(|| Walls::new(spec, ring, fragment)),
+            walls: asks_for_walls.then(|| Walls::new(spec, initial, fragment)),
             resources_per_member: data.resources_per_member,
             window: spec.access.dependency_window,
             chance: Stream::new(spec.seed, "sessions", fragment),
@@ -107,9 +107,9 @@ impl<'a> World<'a> {
         if operation.action.is_write() {
             self.graph.apply(&operation, cast.horizon.session);
         }
-        operation.socialite = self.ring.member(operation.socialite as u32);
+        operation.socialite = self.initial.member(operation.socialite as u32);
         if !operation.action.targets_resource() {
-            operation.target = self.ring.member(operation.target as u32);
+            operation.target = self.initial.member(operation.target as u32);
         }
         Some((operation, after))
     }
@@ -201,7 +201,7 @@ impl<'a> World<'a> {
     }
 
     fn resources_of(&self, owner: u32) -> std::ops::Range<u64> {
-        let first = self.ring.member(owner) * self.resources_per_member;
+        let first = self.initial.member(owner) * self.resources_per_member;
         first..first + self.resources_per_member
     }
 

@@ -1,9 +1,11 @@
 //! Tests of the generator through its public interface and its command line.
 
+mod assigned;
 mod cli;
 mod determinism;
 mod golden;
 mod model;
+mod properties;
 mod replay;
 mod script;
 mod statistics;

@@ -1,0 +1,228 @@
+//! Property files of BG and YCSB: what they come to, and what is refused.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use schemas::manifest::Manifest;
+use schemas::spec::{Distribution, Spec};
+use tracegen::properties::{Source, convert};
+
+/// BG's file of the data.
+const DATA: &str = "usercount=10000\nuseroffset=0\nresourcecountperuser=0\nfriendcountperuser=10\nconfperc=1\n\
+                    userworkload=edu.usc.bg.workloads.UserWorkload\nrequestdistribution=dzipfian\nzipfianmean=0.27\n";
+
+/// BG's file of a mix with few writes.
+const FEW_UPDATES: &str = "operationcount=0\nworkload=edu.usc.bg.workloads.CoreWorkload\nViewSelfProfileSession=0\n\
+                           ViewProfileAction=0.4\nListFriendsAction=0.05\nViewFriendReqAction=0.05\n\
+                           InviteFriendAction=0.004\nAcceptFriendReqAction=0.002\nRejectFriendReqAction=0.002\n\
+                           ThawFriendshipAction=0.002\nViewTopKResourcesAction=0.4\n\
+                           ViewCommentsOnResourceAction=0.09\nViewNewsFeedAction=0\nrequestdistribution=dzipfian\n\
+                           zipfianmean=0.27\n";
+
+/// YCSB's files with many reads, and with scans.
+const MANY_READS: &str = "recordcount=1000\noperationcount=1000\nworkload=com.yahoo.ycsb.workloads.CoreWorkload\n\
+                          readallfields=true\nreadproportion=0.95\nupdateproportion=0.05\nscanproportion=0\n\
+                          insertproportion=0\nrequestdistribution=zipfian\n";
+const SCANS: &str = "recordcount=1000\noperationcount=1000\nworkload=site.ycsb.workloads.CoreWorkload\n\
+                     readproportion=0\nupdateproportion=0\nscanproportion=0.95\ninsertproportion=0.05\n\
+                     requestdistribution=zipfian\nmaxscanlength=99\nscanlengthdistribution=uniform\n";
+
+/// A specification with its notes and unknown keys, or the error.
+fn converted(files: &[&str], settings: &[&str]) -> Result<(Spec, String, Vec<String>), String> {
+    let names = ["one", "two"];
+    let sources: Vec<Source> =
+        names.iter().zip(files).map(|(name, text)| Source { file: name.to_string(), bytes: (*text).into() }).collect();
+    let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
+    let converted = convert(&sources).map_err(|e| e.to_string())?;
+    let spec = converted.spec(&settings).map_err(|e| e.to_string())?;
+    let unknown = converted.unknown.iter().map(|place| place.to_string()).collect();
+    Ok((spec, converted.notes.join("\n"), unknown))
+}
+
+fn check_refused(files: &[&str], expect: &str) {
+    let error = converted(files, &[]).unwrap_err();
+    assert!(error.contains(expect), "{error:?} lacks {expect:?}");
+}
+
+#[test]
+fn bg_data_and_mix_are_one_specification() {
+    let (spec, notes, unknown) = converted(&[DATA, FEW_UPDATES], &["data.resources_per_member=10"]).unwrap();
+    assert_eq!((spec.name.as_str(), spec.sessions, spec.fragments), ("two", 1_000_000, 1));
+    assert!(
+        notes.starts_with("operationcount sets no limit: 1000000 sessions") && notes.lines().count() == 1,
+        "{notes}"
+    );
+    assert_eq!(unknown, Vec::<String>::new());
+    let data = &spec.data;
+    assert_eq!((data.members, data.friends_per_member, data.confirmed_share), (10_000, 10, 1.0));
+    assert_eq!((data.resources_per_member, data.image_bytes, data.thumbnail_bytes), (10, 0, 0));
+    assert_eq!((spec.access.distribution, spec.access.theta), (Distribution::Zipfian, 0.27));
+    assert_eq!(spec.mix.len(), 9);
+    assert_eq!((spec.mix["view_profile"], spec.mix["view_comments"]), (0.4, 0.09));
+    let (again, ..) = converted(&[FEW_UPDATES, DATA], &["data.resources_per_member=10"]).unwrap();
+    assert_eq!(again, Spec { name: "one".into(), ..spec });
+}
+
+#[test]
+fn bg_keys_beyond_the_samples_are_known() {
+    let text = "usercount=500\nfriendcountperuser=10\nconfperc=0.8\nresourcecountperuser=2\nnumclients=4\n\
+                insertimage=true\nimagesize=12\nthinktime=3\ninterarrivaltime=20\nthreadcount=10\ndb=mysql.Client\n\
+                db.passwd=secret\nviewsomething=1\nrequestdistribution=uniform\nzipfianmean=0.5\n\
+                operationcount=700\nInviteFrdSession=0.25\nViewFrdProfileSession=0.75\n";
+    let (spec, notes, unknown) = converted(&[text], &[]).unwrap();
+    assert_eq!((spec.data.image_bytes, spec.data.thumbnail_bytes), (12_288, 2_048));
+    assert_eq!((spec.think_time.mean_us, spec.inter_arrival_time.mean_us), (3_000, 20_000));
+    assert_eq!((spec.sessions, spec.fragments, spec.data.confirmed_share), (700, 4, 0.8));
+    assert_eq!((spec.mix["invite_friend_session"], spec.mix["view_friend_profile_session"]), (0.25, 0.75));
+    assert_eq!((spec.access.distribution, spec.access.theta), (Distribution::Uniform, 0.27));
+    assert_eq!(unknown, ["one:13: viewsomething=1"]);
+    for part in ["threadcount=10: not of a trace", "--first-threads", "--store URL", "zipfianmean=0.5: has no effect"] {
+        assert!(notes.contains(part), "{notes} lacks {part:?}");
+    }
+    assert!(!notes.contains("secret"), "{notes}");
+}
+
+#[test]
+fn ycsb_is_mapped_by_analogies_that_are_noted() {
+    let (spec, notes, unknown) = converted(&[MANY_READS], &[]).unwrap();
+    assert_eq!((spec.data.members, spec.sessions, spec.data.attribute_bytes), (1_000, 1_000, 1_000));
+    assert_eq!((spec.data.resources_per_member, spec.data.comment_bytes), (1, 100));
+    assert_eq!((spec.access.distribution, spec.access.theta), (Distribution::Zipfian, 0.01));
+    assert_eq!((spec.mix["view_profile"], spec.mix["post_comment"]), (0.95, 0.05));
+    for part in ["each record is a member", "a read is view_profile", "an update is post_comment", "theta = 0.01"] {
+        assert!(notes.contains(part), "{notes} lacks {part:?}");
+    }
+    assert_eq!(unknown, Vec::<String>::new());
+
+    let (spec, notes, _) = converted(&[SCANS], &[]).unwrap();
+    assert_eq!((spec.mix["list_friends"], spec.data.friends_per_member), (0.95, 100));
+    assert!(notes.contains("a scan is list_friends") && notes.contains("an insert is post_comment"), "{notes}");
+
+    let text = "recordcount=50\nfieldcount=4\nfieldlength=8\nwriteallfields=true\nreadproportion=0\n\
+                readmodifywriteproportion=0.95\nrequestdistribution=uniform\n";
+    let (spec, notes, _) = converted(&[text], &[]).unwrap();
+    assert_eq!(
+        spec.kinds().iter().map(|k| (k.name.as_str(), k.steps.len())).collect::<Vec<_>>(),
+        [("post_comment", 1), ("read_modify_write", 2)]
+    );
+    assert_eq!((spec.data.attribute_bytes, spec.data.comment_bytes, spec.sessions), (32, 32, 1_000_000));
+    assert!(notes.contains("no updateproportion: it is 0.05, as in YCSB"), "{notes}");
+}
+
+#[test]
+fn contradictions_name_both_lines() {
+    check_refused(
+        &[DATA, FEW_UPDATES],
+        "two:11: ViewCommentsOnResourceAction=0.09 contradicts one:3: resourcecountperuser=0; there are no resources \
+         to act on: change one of them, or give e.g. --set data.resources_per_member=10",
+    );
+    check_refused(
+        &[DATA, "zipfianmean=0.5\nViewProfileAction=1\n"],
+        "two:1: zipfianmean=0.5 contradicts one:8: zipfianmean=0.27; remove one of them",
+    );
+    check_refused(&["a=1\na=2\n"], "one:2: a=2 contradicts one:1: a=1; remove one of them");
+    check_refused(
+        &[DATA, MANY_READS],
+        "two:1: recordcount=1000 contradicts one:4: friendcountperuser=10; one is a key of BG and one of YCSB",
+    );
+    check_refused(
+        &["usercount=10\ninsertimage=true\nimagesize=0\n"],
+        "one:2: insertimage=true contradicts one:3: imagesize=0; give the size in KB",
+    );
+}
+
+#[test]
+fn wrong_values_name_their_line() {
+    let bg = |more: &str, expect: &str| check_refused(&["usercount=100\n", &format!("\n{more}\n")], expect);
+    bg("ViewProfileAction=0.5\nListFriendsAction=0.4", "one and two: the proportions add up to 0.9, not to 1: two:2: ");
+    bg("ViewProfileAction=2", "two:2: ViewProfileAction=2: is not between 0 and 1");
+    bg("ViewProfileAction=many", "two:2: ViewProfileAction=many: is not a number");
+    bg("ViewNewsFeedAction=1", "two:2: ViewNewsFeedAction=1: there is no such action here");
+    bg("ListCommonFriendsAction=0.1", "two:2: ListCommonFriendsAction=0.1: there is no such action here");
+    bg("useroffset=5", "two:2: useroffset=5: ids count from 0");
+    bg("requestdistribution=latest", "two:2: requestdistribution=latest: there is no such distribution");
+    bg("friendcountperuser=-1", "two:2: friendcountperuser=-1: is not a whole number");
+    bg("friendcountperuser=3\nViewProfileAction=1", "two:2: friendcountperuser=3: data.friends_per_member: 3 is odd");
+    bg(
+        "zipfianmean=3\nrequestdistribution=zipfian\nViewProfileAction=1",
+        "two:2: zipfianmean=3: access.theta: 3 is not",
+    );
+    bg("insertimage=maybe", "two:2: insertimage=maybe: is neither true nor false");
+    bg("insertimage=true\nimagesize=5000000", "two:3: imagesize=5000000: is too large");
+    bg("thinktime=5000000", "two:2: thinktime=5000000: is too large");
+    bg("workload=org.example.Mine", "two:2: workload=org.example.Mine: is no workload that is known");
+    bg("ViewCommentsOnResourceAction=1", "two:2: ViewCommentsOnResourceAction=1: no file says how many resources");
+    bg("operationcount=18446744073709551615\nViewProfileAction=1", "18446744073709551615");
+    bg("", "one and two: no action or session has a share above 0; give the file with the mix");
+    check_refused(&["ViewProfileAction=1\n"], "one: no file says how many members there are");
+    check_refused(&["colour=blue\n"], "one: neither BG's nor YCSB's keys are there");
+    let ycsb = |more: &str, expect: &str| check_refused(&["recordcount=100\n", more], expect);
+    ycsb("requestdistribution=hotspot", "two:1: requestdistribution=hotspot: there is no such distribution");
+    ycsb("readproportion=0.5", "the proportions add up to 0.55, not to 1");
+    ycsb(
+        "readproportion=0\nupdateproportion=0\nscanproportion=1",
+        "two:3: scanproportion=1: data.friends_per_member: 1000",
+    );
+    ycsb("fieldcount=100000\nfieldlength=100000", "two:2: fieldlength=100000: the record is too large");
+}
+
+#[test]
+fn settings_come_after_the_files() {
+    let (spec, ..) = converted(&["ViewProfileAction=1\n"], &["data.members=30", "sessions=5"]).unwrap();
+    assert_eq!((spec.data.members, spec.sessions), (30, 5));
+    let (spec, ..) = converted(&[DATA], &["mix.view_profile=1"]).unwrap();
+    assert_eq!(spec.data.friends_per_member, 10);
+    let error = converted(&[DATA], &["data.membres=1"]).unwrap_err();
+    assert!(error.contains("membres"), "{error}");
+}
+
+/// Exit code, standard output and standard error of `tracegen gen` in `dir`.
+fn gen_in(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let fixture = |arg: &&str| match arg.strip_prefix('@') {
+        Some(name) => fixtures.join(name).display().to_string(),
+        None => arg.to_string(),
+    };
+    let output = Command::new(env!("CARGO_BIN_EXE_tracegen"))
+        .arg("gen")
+        .args(args.iter().map(fixture))
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap().replace(fixtures.to_str().unwrap(), "FIXTURES");
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_command_line_reads_property_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let bg = ["--properties", "@members-2000", "--properties", "@many-updates"];
+    let (code, out, err) = gen_in(dir, &bg);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.starts_with("error: FIXTURES/many-updates:13: ViewCommentsOnResourceAction=0.1 contradicts"), "{err}");
+
+    let healed =
+        [&bg[..], &["--set", "data.resources_per_member=3", "--sessions", "2000", "--fragments", "2"]].concat();
+    let (code, out, err) = gen_in(dir, &[&healed[..], &["--print-spec"]].concat());
+    assert_eq!(code, 0, "{err}");
+    insta::assert_snapshot!("properties_notes", err);
+    let spec = Spec::parse(&out, "printed.toml").unwrap();
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "something was generated");
+    let (code, _, err) = gen_in(dir, &healed);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(Manifest::read(&dir.join("many-updates.trace")).unwrap().spec, spec);
+
+    let (code, out, err) = gen_in(dir, &["--properties", "@half-updates.properties", "-o", "half", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&object["folder"], &object["sessions"]), (&"half".into(), &1_000.into()));
+    assert!(err.contains("note: by analogy, an update is post_comment") && !err.contains("warning"), "{err}");
+
+    for wrong in [&["--properties", "@none"][..], &["a.toml", "--properties", "@members-2000"], &[]] {
+        let (code, out, err) = gen_in(dir, wrong);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.starts_with("error: "), "{err}");
+    }
+}
