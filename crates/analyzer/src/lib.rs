@@ -21,6 +21,7 @@
 //! ```
 
 pub mod cli;
+mod course;
 mod error;
 mod experiment;
 pub mod figures;

@@ -191,6 +191,20 @@ mod tests {
         );
         check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["it was interrupted"]);
         check(|f, _| f.overall = ActionFigures::default(), Ruling::Void, &["no operation was logged"]);
+        check(
+            |f, r| {
+                f.overall = ActionFigures::default();
+                (f.warmup_operations, r.warmup_operations) = (500, 500);
+            },
+            Ruling::Void,
+            &["nothing was measured: all 500 operations belong to the warm-up; take a shorter one, or a longer trace"],
+        );
+        check(
+            |f, r| (f.warmup_operations, r.warmup_operations) = (500, 510),
+            Ruling::Void,
+            &["the log has 500 rows of the warm-up, the replayer counted 510 operations of it"],
+        );
+        check(|f, r| (f.warmup_operations, r.warmup_operations) = (500, 500), Ruling::Pass, &[]);
         check(|f, _| f.overall.failed = 10, Ruling::Pass, &[]);
         check(
             |f, _| (f.overall.failed, f.overall.unknown, f.overall.skipped) = (5, 4, 3),
