@@ -248,7 +248,10 @@ fn places_of(names: &StringArray, kinds: &mut Vec<String>, path: &Path) -> Resul
             kinds.push(name.to_string());
             kinds.len() - 1
         });
-        u8::try_from(place).map_err(|_| TableError::new(path, "has more than 256 kinds of sessions"))
+        // The column's keys are signed.
+        i8::try_from(place)
+            .map(|place| place as u8)
+            .map_err(|_| TableError::new(path, "has more than 128 kinds of sessions"))
     };
     names.iter().map(place).collect()
 }

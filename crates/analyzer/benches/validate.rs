@@ -7,6 +7,7 @@ mod common;
 use analyzer::figures::Summary;
 use analyzer::initial::Initial;
 use analyzer::join::{Place, Row};
+use analyzer::timeline::Measured;
 use analyzer::validate::{State, Validator};
 use analyzer::{Keep, analyze_with};
 use common::{Event, Fixture, World, simulate};
@@ -28,18 +29,27 @@ fn initial(world: &World) -> Initial {
 
 fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
     let mut validator = Validator::new(State::new(initial));
-    let mut summary = Summary::new(100_000_000);
+    // An operation a microsecond.
+    let measured = Measured { from_ns: 0, elapsed_ns: 1000 * (OPERATIONS + 10) };
+    let mut summary = Summary::new(100_000_000, measured);
     let mut drain = |validator: &mut Validator, now| {
         while let Some(row) = validator.leave(now) {
             let observed = &events[row.log.session as usize].observed;
-            let is_wrong = !validator.check(&row, observed).unwrap().is_empty();
-            summary.add(&row, is_wrong);
+            summary.add(&row, validator.check(&row, observed).unwrap());
         }
     };
     for index in order {
         let event = &events[*index];
         drain(&mut validator, Some(event.log.start_ns));
-        let row = Row { log: event.log, operation: event.operation, after: None, place: Place::default() };
+        let row = Row {
+            log: event.log,
+            operation: event.operation,
+            after: None,
+            kind: 0,
+            noops: 0,
+            warmup: false,
+            place: Place::default(),
+        };
         validator.enter(row).unwrap();
     }
     drain(&mut validator, None);
@@ -52,7 +62,7 @@ fn benches(c: &mut Criterion) {
         let events = simulate(&mut start.clone(), 1, OPERATIONS, percent * 10);
         let mut order: Vec<usize> = (0..events.len()).collect();
         order.sort_by_key(|i| events[*i].log.start_ns);
-        let figures = in_memory(&events, &order, initial(&start)).figures(None);
+        let figures = in_memory(&events, &order, initial(&start)).figures();
         assert_eq!((figures.overall.ok, figures.unpredictable_reads), (OPERATIONS, 0));
 
         let mut group = c.benchmark_group(format!("{percent}% writes"));

@@ -84,16 +84,16 @@ struct Validate {
     /// How many of the worst offenders to show.
     #[arg(long, default_value_t = 5)]
     worst: usize,
-    /// Print one JSON object: experiment, reads, unpredictable_reads, missing and worst (the offenders with their writes).
+    /// Print one JSON object: experiment, reads, unpredictable_reads, warmup_unpredictable_reads, missing and worst (the offenders with their writes).
     #[arg(long)]
     json: bool,
 }
 
 /// Run a SELECT over a run; the run is never changed by it.
 ///
-/// Views: operations (one row an operation), sessions, experiments,
-/// unpredictable (one row a wrong item of a read). A run that is not analyzed yet
-/// is analyzed first.
+/// Views: operations (one row an operation), sessions, experiments, timeline (one
+/// row a slice of time), freshness (by age of what was read), unpredictable (one row
+/// a wrong item of a read). A run that is not analyzed yet is analyzed first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -164,7 +164,7 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
         format!("{object}\n")
     } else {
         let shown = selected.map_or("no experiment yet\n".to_string(), |verdict| {
-            format!("{}\n{}", report::experiments(&verdicts), report::by_action(verdict))
+            format!("{}\n{}", report::experiments(&verdicts), report::experiment(verdict))
         });
         format!("{}\n{shown}", report::header(&document))
     };
@@ -188,17 +188,19 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let database = Database::open(&run, &verdicts)?;
     let worst = witness::worst_offenders(&database, verdict.experiment, arguments.worst)?;
     let figures = &verdict.figures;
+    let in_warmup = witness::unpredictable_in_warmup(&database, verdict.experiment)?;
     let output = if arguments.json {
         let object = serde_json::json!({
             "experiment": verdict.experiment,
             "reads": figures.reads,
             "unpredictable_reads": figures.unpredictable_reads,
+            "warmup_unpredictable_reads": in_warmup,
             "missing": figures.missing,
             "worst": worst,
         });
         format!("{object}\n")
     } else {
-        report::validation(verdict, &worst)
+        report::validation(verdict, in_warmup, &worst)
     };
     Ok((output, if figures.unpredictable_reads > 0 { VIOLATION } else { SUCCESS }))
 }

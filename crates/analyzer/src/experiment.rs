@@ -6,19 +6,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use schemas::RUN_FORMAT_VERSION;
-use schemas::files;
+use schemas::files::{self, FileError};
 use schemas::manifest::Manifest;
 use schemas::plan::Plan;
 use schemas::run::{ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::trace::TableError;
-use schemas::verdict::Verdict;
+use schemas::verdict::{Ruling, Verdict};
 
 use crate::error::AnalyzeError;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
+use crate::log::Survey;
 use crate::ruling::rule;
 use crate::seal::Sealed;
+use crate::timeline::Measured;
 
 /// What an analysis leaves in the run folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,9 @@ pub fn analyze_with(
         Some(sla) => *sla,
         None => run.read_document()?.sla.unwrap_or_default(),
     };
+    if let Some(verdict) = void_without_log(&folder, &plan)? {
+        return Ok(Verdict { sla, ..verdict });
+    }
     let report = read_report(&folder)?;
     let manifest = Manifest::read(&plan.trace)?;
     // Trace sets of one workload are prefixes of each other. One that has become
@@ -74,8 +79,8 @@ pub fn analyze_with(
             progress,
         })
         .collect();
-    let (summary, sealed) = analyze_fragments(&inputs, sla.beta_ns)?;
-    let figures = summary.figures(report.as_ref().map(|r| r.elapsed_ns));
+    let (summary, sealed) = analyze_fragments(&inputs, sla.beta_ns, report.as_ref())?;
+    let figures = summary.figures();
     let (ruling, reasons) = rule(&figures, report.as_ref(), &sla);
     let threads = plan.threads;
     let verdict = Verdict { format_version: RUN_FORMAT_VERSION, experiment, threads, sla, ruling, reasons, figures };
@@ -83,13 +88,50 @@ pub fn analyze_with(
     // damaged leaves the run as it was.
     sealed.into_iter().try_for_each(Sealed::place).map_err(AnalyzeError::Write)?;
     if keep == Keep::All {
-        let path = folder.verdict();
-        files::write_json(&path, &verdict).map_err(|e| AnalyzeError::Write(TableError::new(&path, e.source)))?;
+        write_verdict(&folder, &verdict)?;
     }
     Ok(verdict)
 }
 
-/// The verdict of an experiment that has been analyzed and sealed before.
+/// Writes the `verdict.json` of an experiment that could not be run, made by
+/// [`void_verdict`](crate::void_verdict), beside its `plan.json`. Such an experiment
+/// has no log; from then on its verdict counts as [stored](stored_verdict).
+pub fn record_void(run: &RunFolder, verdict: &Verdict) -> Result<(), AnalyzeError> {
+    write_verdict(&run.experiment(verdict.experiment, verdict.threads), verdict)
+}
+
+fn write_verdict(folder: &ExperimentFolder, verdict: &Verdict) -> Result<(), AnalyzeError> {
+    let path = folder.verdict();
+    files::write_json(&path, verdict).map_err(|e| AnalyzeError::Write(TableError::new(&path, e.source)))
+}
+
+/// The verdict of an experiment that was recorded as void without ever running.
+fn void_without_log(folder: &ExperimentFolder, plan: &Plan) -> Result<Option<Verdict>, AnalyzeError> {
+    if folder.report().exists() || plan.fragments.iter().any(|fragment| folder.log(fragment.fragment).exists()) {
+        return Ok(None);
+    }
+    Ok(read_verdict(folder)?.filter(|verdict| verdict.ruling == Ruling::Void))
+}
+
+/// None when there is none, or one of another version.
+fn read_verdict(folder: &ExperimentFolder) -> Result<Option<Verdict>, AnalyzeError> {
+    let path = folder.verdict();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let value: serde_json::Value = files::read_json(&path)?;
+    if value["format_version"] != RUN_FORMAT_VERSION {
+        return Ok(None);
+    }
+    let verdict = serde_json::from_value(value).map_err(|e| {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, e);
+        FileError { path, source }
+    })?;
+    Ok(Some(verdict))
+}
+
+/// The verdict of an experiment that has been analyzed and sealed before, or that
+/// was recorded as void without a log.
 pub fn stored_verdict(run: &RunFolder, experiment: u32) -> Result<Option<Verdict>, AnalyzeError> {
     let folder = find(run, experiment)?;
     let plan = read_plan(&folder)?;
@@ -97,15 +139,7 @@ pub fn stored_verdict(run: &RunFolder, experiment: u32) -> Result<Option<Verdict
         let (operations, unpredictable) = sealed_paths(run, experiment, fragment.fragment);
         operations.exists() && unpredictable.exists()
     });
-    let path = folder.verdict();
-    if !is_sealed || !path.exists() {
-        return Ok(None);
-    }
-    let verdict: Verdict = files::read_json(&path)?;
-    if verdict.format_version != RUN_FORMAT_VERSION {
-        return Ok(None);
-    }
-    Ok(Some(verdict))
+    if is_sealed { read_verdict(&folder) } else { void_without_log(&folder, &plan) }
 }
 
 fn sealed_paths(run: &RunFolder, experiment: u32, fragment: u32) -> (PathBuf, PathBuf) {
@@ -139,32 +173,56 @@ fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, Analyz
     Ok(if path.exists() { Some(files::read_json(&path)?) } else { None })
 }
 
-/// Analyzes the fragments on as many threads as there are processors. The
-/// summaries are merged in the order of the fragments.
-fn analyze_fragments(inputs: &[FragmentInput<'_>], beta_ns: u64) -> Result<(Summary, Vec<Sealed>), AnalyzeError> {
+/// Analyzes the fragments in parallel, after a first look at all of their logs.
+fn analyze_fragments(
+    inputs: &[FragmentInput<'_>],
+    beta_ns: u64,
+    report: Option<&ReplayReport>,
+) -> Result<(Summary, Vec<Sealed>), AnalyzeError> {
+    let surveys = in_parallel(inputs, FragmentInput::survey).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let measured = measured(report, surveys.iter().flatten());
+    let surveyed: Vec<_> = inputs.iter().zip(&surveys).collect();
+    // A summary takes megabytes, so each is merged at once; their order does not matter.
+    let merged = Mutex::new(Summary::new(beta_ns, measured));
+    let sealed = in_parallel(&surveyed, |(input, survey)| {
+        let (summary, sealed) = input.analyze(survey.as_ref(), measured)?;
+        merged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(&summary);
+        Ok(sealed)
+    });
+    let sealed = sealed.into_iter().collect::<Result<Vec<_>, AnalyzeError>>()?;
+    let merged = merged.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok((merged, sealed.into_iter().flatten().collect()))
+}
+
+/// The measured part: as the replayer reports it, else from the first start to the last end in it.
+fn measured<'a>(report: Option<&ReplayReport>, surveys: impl Iterator<Item = &'a Survey>) -> Measured {
+    if let Some(report) = report {
+        return Measured { from_ns: report.warmup_ns as i64, elapsed_ns: report.elapsed_ns };
+    }
+    let parts = surveys.filter_map(|survey| survey.measured);
+    let (first, last) = parts.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default();
+    Measured { from_ns: first, elapsed_ns: last.abs_diff(first) }
+}
+
+/// Calls `work` for each item, on as many threads as there are processors; the
+/// results come in the order of the items.
+fn in_parallel<I: Sync, R: Send>(items: &[I], work: impl Fn(&I) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<_, AnalyzeError>>>> = inputs.iter().map(|_| Mutex::new(None)).collect();
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(inputs.len());
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(items.len());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some((input, result)) = {
+                while let Some((item, result)) = {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    inputs.get(index).zip(results.get(index))
+                    items.get(index).zip(results.get(index))
                 } {
-                    let found = input.analyze();
+                    let found = work(item);
                     *result.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(found);
                 }
             });
         }
     });
-    let mut merged = Summary::new(beta_ns);
-    let mut all_sealed = Vec::new();
-    for result in results {
-        let result = result.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (summary, sealed) = result.unwrap_or_else(|| unreachable!("the scope ends when every fragment is done"))?;
-        merged.merge(&summary);
-        all_sealed.extend(sealed);
-    }
-    Ok((merged, all_sealed))
+    let taken = results.into_iter().map(|result| result.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    taken.map(|result| result.unwrap_or_else(|| unreachable!("the scope ends when every item is done"))).collect()
 }

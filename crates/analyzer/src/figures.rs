@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::Outcome;
 use schemas::social::Action;
-use schemas::verdict::{ActionFigures, Figures};
+use schemas::verdict::{ActionFigures, Figures, Timeline};
 
+use crate::freshness::FreshnessSummary;
 use crate::join::Row;
+use crate::timeline::{Measured, TimelineSummary};
+use crate::validate::Findings;
 
 /// Counts and response times of one action.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,21 +54,40 @@ impl ActionSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     beta_ns: u64,
+    measured: Measured,
+    warmup_operations: u64,
     actions: Vec<ActionSummary>,
     sessions: u64,
-    end_ns: i64,
-    missing: Vec<String>,
+    noops: u64,
+    timeline: TimelineSummary,
+    freshness: FreshnessSummary,
+    /// By fragment, so that the order of merging does not matter.
+    missing: BTreeMap<u32, String>,
 }
 
 impl Summary {
     /// Nothing yet; β decides which operations were in time.
-    pub fn new(beta_ns: u64) -> Summary {
-        let actions = vec![ActionSummary::default(); Action::ALL.len()];
-        Summary { beta_ns, actions, sessions: 0, end_ns: 0, missing: Vec::new() }
+    pub fn new(beta_ns: u64, measured: Measured) -> Summary {
+        Summary {
+            beta_ns,
+            measured,
+            warmup_operations: 0,
+            actions: vec![ActionSummary::default(); Action::ALL.len()],
+            sessions: 0,
+            noops: 0,
+            timeline: TimelineSummary::new(measured),
+            freshness: FreshnessSummary::default(),
+            missing: BTreeMap::new(),
+        }
     }
 
-    /// Counts an operation.
-    pub fn add(&mut self, row: &Row, unpredictable: bool) {
+    /// Counts an operation and what its check found.
+    pub fn add(&mut self, row: &Row, findings: &Findings) {
+        if row.warmup {
+            self.warmup_operations += 1;
+            return;
+        }
+        let unpredictable = !findings.violations.is_empty();
         let summary = &mut self.actions[row.operation.action as usize];
         summary.by_outcome[row.log.outcome as usize] += 1;
         summary.unpredictable += u64::from(unpredictable);
@@ -76,27 +98,32 @@ impl Summary {
         }
         // Every session begins with step 0, whatever becomes of it.
         self.sessions += u64::from(row.log.step == 0);
-        self.end_ns = self.end_ns.max(row.log.end_ns);
+        self.noops += u64::from(row.noops);
+        self.timeline.add(row, unpredictable);
+        findings.items.iter().for_each(|item| self.freshness.add(item));
     }
 
     /// Notes what the log of a fragment lacks.
-    pub fn note_missing(&mut self, sentence: String) {
-        self.missing.push(sentence);
+    pub fn note_missing(&mut self, fragment: u32, sentence: String) {
+        self.missing.insert(fragment, sentence);
     }
 
-    /// Takes in the summary of other fragments, made with the same β.
+    /// Takes in the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
-        debug_assert_eq!(self.beta_ns, other.beta_ns);
+        debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
+        self.warmup_operations += other.warmup_operations;
         for (mine, theirs) in self.actions.iter_mut().zip(&other.actions) {
             mine.merge(theirs);
         }
         self.sessions += other.sessions;
-        self.end_ns = self.end_ns.max(other.end_ns);
-        self.missing.extend(other.missing.iter().cloned());
+        self.noops += other.noops;
+        self.timeline.merge(&other.timeline);
+        self.freshness.merge(&other.freshness);
+        self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
 
-    /// The figures; without a time from the replayer the last end counts.
-    pub fn figures(&self, elapsed_ns: Option<u64>) -> Figures {
+    /// The figures of all that was counted.
+    pub fn figures(&self) -> Figures {
         let mut overall = ActionSummary::default();
         let (mut by_action, mut reads) = (BTreeMap::new(), 0);
         for (action, summary) in Action::ALL.into_iter().zip(&self.actions) {
@@ -110,21 +137,25 @@ impl Summary {
             }
         }
         let overall = overall.figures();
-        let elapsed_ns = elapsed_ns.unwrap_or(self.end_ns.max(0) as u64);
+        let elapsed_ns = self.measured.elapsed_ns;
+        let timeline = if by_action.is_empty() { Timeline::default() } else { self.timeline.timeline() };
         let per_second = |count: u64| if elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / elapsed_ns as f64 };
         Figures {
             elapsed_ns,
+            warmup_operations: self.warmup_operations,
             sessions: self.sessions,
+            noops: self.noops,
             throughput_per_s: per_second(overall.ok),
-            sessions_per_s: per_second(self.sessions),
+            sessions_per_s: per_second(self.sessions + self.noops),
             within_beta_percent: percent(overall.within_beta, overall.ok + overall.failed + overall.unknown),
             reads,
             unpredictable_reads: overall.unpredictable,
             unpredictable_percent: percent(overall.unpredictable, reads),
             overall,
             by_action,
-            missing: self.missing.clone(),
-            ..Figures::default()
+            missing: self.missing.values().cloned().collect(),
+            timeline,
+            freshness: self.freshness.figures(),
         }
     }
 }

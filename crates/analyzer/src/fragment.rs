@@ -15,6 +15,7 @@ use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
 use crate::seal::{Sealed, Sealer};
+use crate::timeline::Measured;
 use crate::validate::{FOREVER, Interval, State, UnknownId, Validator};
 
 /// Rows of the trace that are read at a time.
@@ -37,31 +38,51 @@ pub(crate) struct FragmentInput<'a> {
 }
 
 impl FragmentInput<'_> {
-    /// Analyzes the fragment: its summary, and its sealed tables where they are wanted.
-    pub(crate) fn analyze(&self) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
+    /// A first look at the fragment's log. None: the replayer died, or was
+    /// stopped, before the log had begun.
+    pub(crate) fn survey(&self) -> Result<Option<Survey>, AnalyzeError> {
         if !self.has_report && !oplog::has_begun(&self.log)? {
-            return self.nothing();
+            return Ok(None);
         }
         let sessions = self.manifest.fragments.iter().find(|f| f.fragment == self.plan.fragment);
-        let survey = Survey::read(&self.log, sessions.map_or(0, |counts| counts.sessions))?;
+        let sessions = sessions.map_or(0, |counts| counts.sessions);
+        let survey = Survey::read(&self.log, sessions, self.first_measured())?;
         self.check_header(&survey)?;
-        let mut summary = Summary::new(self.beta_ns);
-        let mut state = self.state_before()?;
-        if let LogEnd::Torn { trailing_bytes } = survey.end {
-            summary.note_missing(self.admit_unlogged(&survey, trailing_bytes, &mut state)?);
-        }
-        let sealer = self.sealer()?;
-        let stream =
-            Stream { log: &self.log, held: HeldBatches::default(), validator: Validator::new(state), summary, sealer };
-        let ring = TraceRing::new(self.reader(), self.plan.first_session);
-        stream.run(&survey, ring, self.progress)
+        Ok(Some(survey))
     }
 
-    /// The replayer died, or was stopped, before the log had begun.
-    fn nothing(&self) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
-        let mut summary = Summary::new(self.beta_ns);
-        summary.note_missing(format!("fragment {}: there is no log, the experiment never began", self.plan.fragment));
-        Ok((summary, self.sealer()?.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?))
+    /// Analyzes the fragment: its summary, and its sealed tables where they are wanted.
+    pub(crate) fn analyze(
+        &self,
+        survey: Option<&Survey>,
+        measured: Measured,
+    ) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
+        let (fragment, mut summary) = (self.plan.fragment, Summary::new(self.beta_ns, measured));
+        let sealer = self.sealer()?;
+        let Some(survey) = survey else {
+            let sentence = format!("fragment {fragment}: there is no log, the experiment never began");
+            summary.note_missing(fragment, sentence);
+            return Ok((summary, sealer.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?));
+        };
+        let mut state = self.state_before()?;
+        if let LogEnd::Torn { trailing_bytes } = survey.end {
+            summary.note_missing(fragment, self.admit_unlogged(survey, trailing_bytes, &mut state)?);
+        }
+        let stream = Stream {
+            log: &self.log,
+            first_measured: self.first_measured(),
+            ring: TraceRing::new(self.reader(), self.plan.first_session),
+            held: HeldBatches::default(),
+            validator: Validator::new(state),
+            summary,
+            sealer,
+        };
+        stream.run(survey, self.progress)
+    }
+
+    /// The first session after the warm-up.
+    fn first_measured(&self) -> u64 {
+        self.plan.first_session.saturating_add(self.plan.warmup_sessions)
     }
 
     fn sealer(&self) -> Result<Option<Sealer>, AnalyzeError> {
@@ -160,6 +181,8 @@ impl FragmentInput<'_> {
 /// The stages that a row goes through, in order.
 struct Stream<'a> {
     log: &'a Path,
+    first_measured: u64,
+    ring: TraceRing,
     held: HeldBatches,
     validator: Validator,
     summary: Summary,
@@ -170,7 +193,6 @@ impl Stream<'_> {
     fn run(
         mut self,
         survey: &Survey,
-        mut ring: TraceRing,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
         let mut reorder = Reorder::default();
@@ -181,7 +203,8 @@ impl Stream<'_> {
             let number = self.held.hold(&batch);
             for row in 0..columns.len() {
                 let place = Place { batch: number, row: row as u32 };
-                let joined = join(&columns, place, &mut ring)
+                let joined = self
+                    .join(&columns, place)
                     .map_err(|message| TableError::new(self.log, format!("row {row_number}: {message}")))?;
                 reorder.push(joined);
                 row_number += 1;
@@ -193,10 +216,30 @@ impl Stream<'_> {
         }
         self.leave(None)?;
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
-            self.check_gaps(&mut ring, last)?;
+            self.check_gaps(last)?;
         }
-        let sealed = self.sealer.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?;
-        Ok((self.summary, sealed))
+        let Some(mut sealer) = self.sealer else { return Ok((self.summary, None)) };
+        sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
+        let sealed = sealer.close().map_err(AnalyzeError::Write)?;
+        Ok((self.summary, Some(sealed)))
+    }
+
+    fn join(&mut self, columns: &LogColumns<'_>, place: Place) -> Result<Row, String> {
+        let log = columns.row(place.row as usize);
+        if log.end_ns < log.start_ns {
+            let (session, start, end) = (log.session, log.start_ns, log.end_ns);
+            return Err(format!("session {session} ends at {end} ns, before its start at {start} ns"));
+        }
+        let trace = self.ring.take(log.session, log.step).map_err(|e: JoinError| e.to_string())?;
+        Ok(Row {
+            log,
+            operation: trace.operation,
+            after: trace.after,
+            kind: trace.kind,
+            noops: trace.noops,
+            warmup: log.session < self.first_measured,
+            place,
+        })
     }
 
     fn enter(&mut self, row: &Row) -> Result<(), AnalyzeError> {
@@ -207,11 +250,14 @@ impl Stream<'_> {
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
-            let violations = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row, e))?;
-            self.summary.add(&row, !violations.is_empty());
+            let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row, e))?;
+            self.summary.add(&row, findings);
             if let Some(sealer) = &mut self.sealer {
                 let error = self.held.error(row.place);
-                sealer.push(&row, observed, error, violations).map_err(AnalyzeError::Write)?;
+                sealer.push(&row, observed, error, &findings.violations);
+                if sealer.is_full() {
+                    sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
+                }
             }
             self.held.release(row.place);
         }
@@ -219,9 +265,9 @@ impl Stream<'_> {
     }
 
     /// A closed log has every operation up to its last session.
-    fn check_gaps(&self, ring: &mut TraceRing, last: u64) -> Result<(), TableError> {
+    fn check_gaps(&mut self, last: u64) -> Result<(), TableError> {
         let mut first_gap = None;
-        ring.unmatched(last, |row| {
+        self.ring.unmatched(last, |row| {
             first_gap.get_or_insert((row.session, row.step));
         })?;
         match first_gap {
@@ -234,16 +280,6 @@ impl Stream<'_> {
             None => Ok(()),
         }
     }
-}
-
-fn join(columns: &LogColumns<'_>, place: Place, ring: &mut TraceRing) -> Result<Row, String> {
-    let log = columns.row(place.row as usize);
-    if log.end_ns < log.start_ns {
-        let (session, start, end) = (log.session, log.start_ns, log.end_ns);
-        return Err(format!("session {session} ends at {end} ns, before its start at {start} ns"));
-    }
-    let trace = ring.take(log.session, log.step).map_err(|e: JoinError| e.to_string())?;
-    Ok(Row { log, operation: trace.operation, after: trace.after, place })
 }
 
 fn unknown_id(log: &Path, row: &Row, e: UnknownId) -> AnalyzeError {

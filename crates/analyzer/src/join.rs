@@ -25,6 +25,12 @@ pub struct Row {
     pub operation: Operation,
     /// From the trace: the session that had to be done before.
     pub after: Option<u64>,
+    /// From the trace: the kind of the session, a place in its names.
+    pub kind: u8,
+    /// From the trace: no-operations before the session; 0 but in its first operation.
+    pub noops: u32,
+    /// Whether the session belongs to the warm-up.
+    pub warmup: bool,
     /// Where the rest of the log row is.
     pub place: Place,
 }
@@ -86,6 +92,11 @@ impl TraceRing {
             self.ring.pop_front();
         }
         Ok(row)
+    }
+
+    /// The names of the kinds of the sessions handed out so far.
+    pub(crate) fn kinds(&self) -> &[String] {
+        self.reader.kinds()
     }
 
     /// Reads on until a row beyond the wanted one is there, so that the ring is

@@ -21,12 +21,14 @@
 //! ```
 
 pub mod cli;
+mod course;
 mod error;
 mod experiment;
 pub mod figures;
 #[cfg(test)]
 mod fixtures;
 mod fragment;
+mod freshness;
 pub mod initial;
 pub mod join;
 mod log;
@@ -35,8 +37,10 @@ mod report;
 pub mod ruling;
 mod seal;
 pub mod sql;
+pub mod timeline;
 pub mod validate;
 mod witness;
 
 pub use error::AnalyzeError;
-pub use experiment::{Keep, analyze, analyze_with, stored_verdict};
+pub use experiment::{Keep, analyze, analyze_with, record_void, stored_verdict};
+pub use ruling::void_verdict;

@@ -21,17 +21,27 @@ pub(crate) struct Survey {
     pub(crate) later_start: Vec<i64>,
     /// The highest session, if there is any row.
     pub(crate) last_session: Option<u64>,
+    /// The first start and the last end in the measured part, if there is any row of it.
+    pub(crate) measured: Option<(i64, i64)>,
     /// How many rows each session has, counted from the header's first; kept for a torn log only.
     rows_of: Vec<u8>,
 }
 
 impl Survey {
-    /// `sessions` is how many the trace has in the fragment.
-    pub(crate) fn read(path: &Path, sessions: u64) -> Result<Survey, TableError> {
+    /// `sessions` is how many the trace has in the fragment, `first_measured` the
+    /// first after the warm-up.
+    pub(crate) fn read(path: &Path, sessions: u64, first_measured: u64) -> Result<Survey, TableError> {
         let reader = LogReader::open(path)?;
         let (header, end) = (reader.header().clone(), reader.end());
-        let mut survey =
-            Survey { header, end, rows: 0, later_start: Vec::new(), last_session: None, rows_of: Vec::new() };
+        let mut survey = Survey {
+            header,
+            end,
+            rows: 0,
+            later_start: Vec::new(),
+            last_session: None,
+            measured: None,
+            rows_of: Vec::new(),
+        };
         for batch in reader {
             let batch = batch?;
             let columns = LogColumns::of(&batch, path)?;
@@ -47,6 +57,12 @@ impl Survey {
             }
             if let Some(last) = columns.session.iter().copied().max() {
                 survey.last_session = survey.last_session.max(Some(last as u64));
+            }
+            for ((session, start), end) in columns.session.iter().zip(columns.start_ns).zip(columns.end_ns) {
+                if *session as u64 >= first_measured {
+                    let (first, last) = survey.measured.unwrap_or((*start, *end));
+                    survey.measured = Some((first.min(*start), last.max(*end)));
+                }
             }
             if end != LogEnd::Closed {
                 columns.session.iter().for_each(|session| survey.count(*session as u64));

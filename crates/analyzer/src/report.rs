@@ -8,6 +8,7 @@ use schemas::run::RunDocument;
 use schemas::sla::short_time;
 use schemas::verdict::{ActionFigures, Verdict};
 
+use crate::course;
 use crate::figures::percent;
 use crate::witness::{Offender, Witness};
 
@@ -61,8 +62,8 @@ fn ruling(verdict: &Verdict) -> String {
     }
 }
 
-/// The figures of one experiment by action.
-pub(crate) fn by_action(verdict: &Verdict) -> String {
+/// The figures of one experiment: by action, in the course of time, and by the age of what was read.
+pub(crate) fn experiment(verdict: &Verdict) -> String {
     let mut table = new_table(
         &[
             "action",
@@ -95,6 +96,11 @@ pub(crate) fn by_action(verdict: &Verdict) -> String {
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
+    let figures = &verdict.figures;
+    let parts = [course::throughput(figures), course::timeline(figures), course::freshness(&figures.freshness)];
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let _ = write!(out, "\n{part}");
+    }
     out
 }
 
@@ -117,7 +123,7 @@ fn action_row(name: &str, figures: &ActionFigures) -> Vec<String> {
 }
 
 /// A table of numbers but for one column of words.
-fn new_table(columns: &[&str], words: usize) -> Table {
+pub(crate) fn new_table(columns: &[&str], words: usize) -> Table {
     let mut table = Table::new();
     table.load_style(PLAIN).set_header(columns);
     for index in (0..columns.len()).filter(|index| *index != words) {
@@ -129,12 +135,15 @@ fn new_table(columns: &[&str], words: usize) -> Table {
 }
 
 /// How many reads were checked, and the worst offenders with their witnesses.
-pub(crate) fn validation(verdict: &Verdict, offenders: &[Offender]) -> String {
+pub(crate) fn validation(verdict: &Verdict, in_warmup: i64, offenders: &[Offender]) -> String {
     let figures = &verdict.figures;
     let mut out = format!(
         "experiment {}, {} threads: {} reads checked, {} unpredictable ({:.3}%)\n",
         verdict.experiment, verdict.threads, figures.reads, figures.unpredictable_reads, figures.unpredictable_percent
     );
+    if in_warmup > 0 {
+        let _ = writeln!(out, "warm-up: {in_warmup} more reads unpredictable; they do not count");
+    }
     for missing in &figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }

@@ -1,8 +1,9 @@
 //! The ruling on an experiment: pass, fail or void, and why, from its figures alone.
 
+use schemas::RUN_FORMAT_VERSION;
 use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::{Figures, Ruling};
+use schemas::verdict::{Figures, Ruling, Verdict};
 
 /// More errors than this share of the operations, in percent, and the figures
 /// are about something else than the store's normal work.
@@ -22,6 +23,13 @@ pub fn rule(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> (Rul
     (if missed.is_empty() { Ruling::Pass } else { Ruling::Fail }, missed)
 }
 
+/// The verdict on an experiment that could not be run, for instance because the
+/// store was not in the expected state: void, for these reasons, without figures.
+pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String>) -> Verdict {
+    let (format_version, ruling, figures) = (RUN_FORMAT_VERSION, Ruling::Void, Figures::default());
+    Verdict { format_version, experiment, threads, sla, ruling, reasons, figures }
+}
+
 fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> Vec<String> {
     let mut reasons = Vec::new();
     match report {
@@ -33,12 +41,23 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> 
     let operations = overall.ok + overall.failed + overall.unknown + overall.skipped;
     if let Some(report) = report {
         let reported = report.ok + report.failed + report.unknown + report.skipped;
+        let (warmup, reported_warmup) = (figures.warmup_operations, report.warmup_operations);
         if reported != operations {
             reasons.push(format!("the log has {operations} rows, the replayer counted {reported} operations"));
         }
+        if reported_warmup != warmup {
+            reasons.push(format!(
+                "the log has {warmup} rows of the warm-up, the replayer counted {reported_warmup} operations of it"
+            ));
+        }
     }
     let errors = operations - overall.ok;
-    if operations == 0 {
+    if operations == 0 && figures.warmup_operations > 0 {
+        let warmup = figures.warmup_operations;
+        reasons.push(format!(
+            "nothing was measured: all {warmup} operations belong to the warm-up; take a shorter one, or a longer trace"
+        ));
+    } else if operations == 0 {
         reasons.push("no operation was logged".to_string());
     } else if errors as f64 * 100.0 > operations as f64 * MOST_ERRORS_PERCENT {
         let share = number(errors as f64 * 100.0 / operations as f64);
@@ -113,11 +132,10 @@ mod tests {
     use schemas::verdict::ActionFigures;
 
     use super::*;
-    use crate::figures::Summary;
 
     /// 1,000 operations, all ok and in time, no read unpredictable.
     fn good() -> (Figures, ReplayReport) {
-        let mut figures = Summary::new(1).figures(Some(1_000_000_000));
+        let mut figures = Figures { elapsed_ns: 1_000_000_000, ..Figures::default() };
         figures.overall = ActionFigures { ok: 1000, within_beta: 1000, ..ActionFigures::default() };
         figures.within_beta_percent = 100.0;
         (figures, crate::fixtures::report(1_000_000_000))
@@ -173,6 +191,20 @@ mod tests {
         );
         check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["it was interrupted"]);
         check(|f, _| f.overall = ActionFigures::default(), Ruling::Void, &["no operation was logged"]);
+        check(
+            |f, r| {
+                f.overall = ActionFigures::default();
+                (f.warmup_operations, r.warmup_operations) = (500, 500);
+            },
+            Ruling::Void,
+            &["nothing was measured: all 500 operations belong to the warm-up; take a shorter one, or a longer trace"],
+        );
+        check(
+            |f, r| (f.warmup_operations, r.warmup_operations) = (500, 510),
+            Ruling::Void,
+            &["the log has 500 rows of the warm-up, the replayer counted 510 operations of it"],
+        );
+        check(|f, r| (f.warmup_operations, r.warmup_operations) = (500, 500), Ruling::Pass, &[]);
         check(|f, _| f.overall.failed = 10, Ruling::Pass, &[]);
         check(
             |f, _| (f.overall.failed, f.overall.unknown, f.overall.skipped) = (5, 4, 3),

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int16Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, new_null_array,
+    ArrayRef, BooleanArray, DictionaryArray, Int16Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Int8Type, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -118,7 +119,7 @@ fn properties() -> WriterProperties {
         .set_write_batch_size(8 * 1024)
         .set_offset_index_disabled(true)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
-    for name in ["action", "outcome", "error", "item"] {
+    for name in ["kind", "action", "outcome", "error", "item"] {
         properties = properties.set_column_dictionary_enabled(ColumnPath::from(name), true);
     }
     let observed = ["observed", "list", "item"].map(String::from).to_vec();
@@ -137,6 +138,7 @@ fn properties() -> WriterProperties {
 struct OperationColumns {
     session: Vec<i64>,
     step: Vec<i16>,
+    kind: Vec<i8>,
     action: Vec<i8>,
     socialite: Vec<i64>,
     target: Vec<i64>,
@@ -156,6 +158,7 @@ struct OperationColumns {
     offsets: Vec<i32>,
     observed: Vec<i64>,
     unpredictable: Vec<bool>,
+    warmup: Vec<bool>,
 }
 
 /// A column of numbers that may be null, with a plain loop to fill it.
@@ -197,6 +200,7 @@ impl OperationColumns {
         OperationColumns {
             session: numbers(),
             step: Vec::with_capacity(BATCH_ROWS),
+            kind: Vec::with_capacity(BATCH_ROWS),
             action: Vec::with_capacity(BATCH_ROWS),
             socialite: numbers(),
             target: numbers(),
@@ -215,12 +219,14 @@ impl OperationColumns {
             offsets: Vec::with_capacity(BATCH_ROWS),
             observed: Vec::with_capacity(observed + observed / 8),
             unpredictable: Vec::with_capacity(BATCH_ROWS),
+            warmup: Vec::with_capacity(BATCH_ROWS),
         }
     }
 
     fn push(&mut self, row: &Row, observed: &[i64], error: Option<&str>, unpredictable: bool) {
         self.session.push(row.log.session as i64);
         self.step.push(row.log.step as i16);
+        self.kind.push(row.kind as i8);
         self.action.push(row.operation.action as i8);
         self.socialite.push(row.operation.socialite as i64);
         self.target.push(row.operation.target as i64);
@@ -241,9 +247,10 @@ impl OperationColumns {
         self.observed.extend_from_slice(observed);
         self.offsets.push(self.observed.len() as i32);
         self.unpredictable.push(unpredictable);
+        self.warmup.push(row.warmup);
     }
 
-    fn take_batch(&mut self) -> RecordBatch {
+    fn take_batch(&mut self, kinds: &[String]) -> RecordBatch {
         let rows = std::mem::replace(self, OperationColumns::with_room(self.observed.len()));
         let row_count = rows.session.len();
         let lengths = std::iter::once(0).chain(rows.offsets).collect::<Vec<i32>>();
@@ -251,6 +258,10 @@ impl OperationColumns {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(rows.session)),
             Arc::new(Int16Array::from(rows.step)),
+            Arc::new(DictionaryArray::<Int8Type>::new(
+                rows.kind.into(),
+                Arc::new(StringArray::from_iter_values(kinds)),
+            )),
             action_column(rows.action),
             Arc::new(Int64Array::from(rows.socialite)),
             Arc::new(Int64Array::from(rows.target)),
@@ -268,6 +279,7 @@ impl OperationColumns {
             error_column(row_count, &rows.errors),
             Arc::new(ListArray::new(observed_item(), OffsetBuffer::new(lengths.into()), observed, None)),
             Arc::new(BooleanArray::from(rows.unpredictable)),
+            Arc::new(BooleanArray::from(rows.warmup)),
         ];
         RecordBatch::try_new(OPERATIONS.clone(), columns)
             .unwrap_or_else(|e| unreachable!("every row fills every column: {e}"))
@@ -292,22 +304,25 @@ impl Sealer {
         })
     }
 
-    pub(crate) fn push(
-        &mut self,
-        row: &Row,
-        observed: &[i64],
-        error: Option<&str>,
-        violations: &[Violation],
-    ) -> Result<(), TableError> {
+    pub(crate) fn push(&mut self, row: &Row, observed: &[i64], error: Option<&str>, violations: &[Violation]) {
         self.rows.push(row, observed, error, !violations.is_empty());
-        if self.rows.session.len() >= BATCH_ROWS || self.rows.observed.len() >= BATCH_VALUES {
-            self.operations.write(&self.rows.take_batch())?;
+        self.violations.extend(violations.iter().map(|v| (*row, *v)));
+    }
+
+    /// Whether it is time to write.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows.session.len() >= BATCH_ROWS
+            || self.rows.observed.len() >= BATCH_VALUES
+            || self.violations.len() >= BATCH_ROWS
+    }
+
+    /// Writes what has been pushed; `kinds` are the names that [`Row::kind`] is a place in.
+    pub(crate) fn write(&mut self, kinds: &[String]) -> Result<(), TableError> {
+        if !self.rows.session.is_empty() {
+            self.operations.write(&self.rows.take_batch(kinds))?;
         }
-        if !violations.is_empty() {
-            self.violations.extend(violations.iter().map(|v| (*row, *v)));
-            if self.violations.len() >= BATCH_ROWS {
-                self.write_violations()?;
-            }
+        if !self.violations.is_empty() {
+            self.write_violations()?;
         }
         Ok(())
     }
@@ -329,18 +344,16 @@ impl Sealer {
             numbers(|_, v| v.observed),
             numbers(|_, v| v.low),
             numbers(|_, v| v.high),
+            Arc::new(BooleanArray::from_iter(found.iter().map(|(row, _)| Some(row.warmup)))),
         ];
         let batch = RecordBatch::try_new(UNPREDICTABLE.clone(), columns)
             .unwrap_or_else(|e| unreachable!("every violation fills every column: {e}"));
         self.unpredictable.write(&batch)
     }
 
-    /// Writes what is left.
-    pub(crate) fn close(mut self) -> Result<Sealed, TableError> {
-        if !self.rows.session.is_empty() {
-            self.operations.write(&self.rows.take_batch())?;
-        }
-        self.write_violations()?;
+    /// Ends both tables; all has to be written before.
+    pub(crate) fn close(self) -> Result<Sealed, TableError> {
+        debug_assert!(self.rows.session.is_empty() && self.violations.is_empty());
         Ok(Sealed { operations: self.operations.close()?, unpredictable: self.unpredictable.close()? })
     }
 }

@@ -79,6 +79,14 @@ pub(crate) fn worst_offenders(
     Ok(offenders)
 }
 
+/// How many reads of the warm-up were unpredictable; they are in no figure.
+pub(crate) fn unpredictable_in_warmup(database: &Database, experiment: u32) -> Result<i64, AnalyzeError> {
+    let statement =
+        "SELECT count(DISTINCT (fragment, session, step)) FROM unpredictable WHERE experiment = ? AND warmup";
+    let answer = database.run(statement, &[Value::from(experiment)])?;
+    answer.rows.first().map_or(Ok(0), |row| number(&row[0]))
+}
+
 fn find_writes(database: &Database, experiment: u32, offender: &mut Offender) -> Result<(), AnalyzeError> {
     let writes: Vec<&str> = Action::ALL.into_iter().filter(|a| a.is_write()).map(Action::name).collect();
     let values = [

@@ -90,6 +90,39 @@ fn validate_shows_reads_and_witnesses() {
     insta::assert_snapshot!(run(&honest(), &["validate", "RUN"]));
 }
 
+/// What the warm-up read is told apart from what counts.
+#[test]
+fn validate_leaves_out_the_warm_up() {
+    let mut fixture = liar();
+    fixture.fragments[0].warmup_sessions = 6;
+    fixture.write_documents();
+    fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0]);
+    let text = run(&fixture, &["validate", "RUN"]);
+    let expect = "4 reads checked, 3 unpredictable (75.000%)\nwarm-up: 2 more reads unpredictable; they do not count\n";
+    assert!(text.contains(expect) && !text.contains("by session 4 step"), "{text}");
+    let text = run(&fixture, &["summary", "RUN"]);
+    assert!(text.contains("warm-up          6 operations before, not in these figures\n"), "{text}");
+}
+
+/// Its store was not in the expected state: there is a plan and a verdict, and no log.
+#[test]
+fn an_experiment_that_never_ran_is_shown_with_its_reason() {
+    let fixture = honest();
+    std::fs::remove_dir_all(fixture.log(0).parent().unwrap()).unwrap();
+    std::fs::remove_file(fixture.run.experiment(1, common::THREADS).report()).unwrap();
+    let reasons = vec!["the store is empty".to_string()];
+    let verdict = analyzer::void_verdict(1, common::THREADS, "99% < 5ms".parse().unwrap(), reasons);
+    analyzer::record_void(&fixture.run, &verdict).unwrap();
+    for arguments in [&["summary", "RUN"][..], &["summary", "RUN", "--sla", "95% < 1ms"]] {
+        let text = run(&fixture, arguments);
+        assert!(text.contains("void: the store is empty\n") && text.ends_with("exit code 0\n"), "{text}");
+    }
+    let text = run(&fixture, &["validate", "RUN"]);
+    assert!(text.contains(" 0 reads checked") && text.ends_with("exit code 0\n"), "{text}");
+    let text = sql(&fixture, "SELECT ruling, reasons, measured_from_ns FROM experiments", "csv");
+    assert_eq!(text, "ruling,reasons,measured_from_ns\nvoid,[the store is empty],\nexit code 0\n");
+}
+
 #[test]
 fn another_sla_changes_the_ruling_and_not_the_run() {
     let fixture = honest();
@@ -169,7 +202,7 @@ fn sql_prints_tables_csv_and_json() {
 #[test]
 fn sql_views_have_documented_columns() {
     let fixture = liar();
-    for view in ["operations", "sessions", "experiments", "unpredictable"] {
+    for view in ["operations", "sessions", "experiments", "timeline", "freshness", "unpredictable"] {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
         insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));
     }

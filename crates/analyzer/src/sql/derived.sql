@@ -4,6 +4,7 @@ SELECT
     experiment,
     fragment,
     session,
+    min(kind) AS kind,
     min(socialite) AS socialite,
     min(thread) AS thread,
     count(*) AS operations,
@@ -14,14 +15,59 @@ SELECT
     bool_or(outcome = 'failed') AS any_failed,
     bool_or(outcome = 'unknown') AS any_unknown,
     bool_or(outcome = 'skipped') AS any_skipped,
-    bool_or(unpredictable) AS any_unpredictable
+    bool_or(unpredictable) AS any_unpredictable,
+    bool_or(warmup) AS warmup
 FROM operations
 GROUP BY experiment, fragment, session;
 
 -- One row an experiment, from its plan and its verdict.
 CREATE TABLE experiments (
-    experiment BIGINT, threads BIGINT, ruling VARCHAR, reasons VARCHAR[], elapsed_ns BIGINT, sessions BIGINT,
-    ok BIGINT, failed BIGINT, unknown BIGINT, skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE,
-    mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT, p99_ns BIGINT, max_ns BIGINT, within_beta_percent DOUBLE,
-    reads BIGINT, unpredictable_reads BIGINT, unpredictable_percent DOUBLE, sla VARCHAR, store VARCHAR, trace VARCHAR
+    experiment BIGINT, threads BIGINT, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
+    slice_ns BIGINT, warmup_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
+    skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
+    p99_ns BIGINT, max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,
+    unpredictable_percent DOUBLE, sla VARCHAR, store VARCHAR, trace VARCHAR
 );
+
+-- One row a slice of an experiment's measured part, from the operations that ended in it.
+CREATE VIEW timeline AS
+WITH cut AS (
+    SELECT
+        experiment,
+        measured_from_ns,
+        slice_ns,
+        greatest(1, (elapsed_ns + slice_ns - 1) // slice_ns) AS slices
+    FROM experiments
+    WHERE slice_ns > 0
+),
+slice AS (
+    SELECT experiment, slice_ns, unnest(range(slices)) AS slice FROM cut
+),
+ended AS (
+    SELECT
+        o.experiment,
+        greatest(0, least(c.slices - 1, (o.end_ns - c.measured_from_ns) // c.slice_ns)) AS slice,
+        count(*) FILTER (outcome = 'ok') AS ok,
+        count(*) FILTER (outcome <> 'ok') AS errors,
+        count(*) FILTER (unpredictable) AS unpredictable,
+        quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,
+        max(response_ns) FILTER (outcome = 'ok') AS max_ns
+    FROM operations AS o
+    JOIN cut AS c ON o.experiment = c.experiment
+    WHERE NOT o.warmup
+    GROUP BY ALL
+)
+SELECT
+    s.experiment,
+    s.slice,
+    s.slice * s.slice_ns / 1e9 AS from_s,
+    (s.slice + 1) * s.slice_ns / 1e9 AS to_s,
+    coalesce(e.ok, 0) AS ok,
+    coalesce(e.errors, 0) AS errors,
+    coalesce(e.unpredictable, 0) AS unpredictable,
+    coalesce(e.percentiles_ns[1], 0) AS p50_ns,
+    coalesce(e.percentiles_ns[2], 0) AS p95_ns,
+    coalesce(e.percentiles_ns[3], 0) AS p99_ns,
+    coalesce(e.max_ns, 0) AS max_ns
+FROM slice AS s
+LEFT JOIN ended AS e ON s.experiment = e.experiment AND s.slice = e.slice;

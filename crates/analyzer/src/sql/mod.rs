@@ -7,7 +7,7 @@ use std::path::Path;
 
 use duckdb::types::Value;
 use duckdb::{Connection, params};
-use schemas::run::RunFolder;
+use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::Verdict;
 use tempfile::TempDir;
 
@@ -40,7 +40,9 @@ impl Database {
             AnalyzeError::File(schemas::files::FileError { path, source })
         })?;
         let root = std::fs::canonicalize(run.root()).map_err(schemas::files::at(run.root()))?;
-        if verdicts.is_empty() {
+        // An experiment that never ran has a verdict and no table.
+        let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
+        if !verdicts.iter().any(is_sealed) {
             connection.execute_batch(include_str!("empty.sql"))?;
         } else {
             let pattern = |table: &str| quoted(&format!("{}/{table}/*/*/*.parquet", literal_pattern(&root)));
@@ -50,6 +52,7 @@ impl Database {
             connection.execute_batch(&views)?;
         }
         connection.execute_batch(include_str!("derived.sql"))?;
+        connection.execute_batch(include_str!("freshness.sql"))?;
         let database = Database { connection, _spill: spill };
         database.fill_experiments(run, verdicts)?;
         database.lock(&root)?;
@@ -65,13 +68,18 @@ impl Database {
         let mut insert = self.connection.prepare(include_str!("experiment.sql"))?;
         for verdict in verdicts {
             let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
+            let measured_from_ns = self.measured_from_ns(run, verdict)?;
             insert.execute(params![
                 verdict.experiment,
                 verdict.threads,
                 verdict.ruling.name(),
                 serde_json::Value::from(verdict.reasons.as_slice()).to_string(),
+                measured_from_ns,
                 figures.elapsed_ns,
+                (figures.timeline.slice_s * 1e9).round() as u64,
+                figures.warmup_operations,
                 figures.sessions,
+                figures.noops,
                 overall.ok,
                 overall.failed,
                 overall.unknown,
@@ -93,6 +101,17 @@ impl Database {
             ])?;
         }
         Ok(())
+    }
+
+    /// Where the measured part begins: as the replayer reports it, else at its first start.
+    fn measured_from_ns(&self, run: &RunFolder, verdict: &Verdict) -> Result<Option<i64>, AnalyzeError> {
+        let report = run.experiment(verdict.experiment, verdict.threads).report();
+        if report.exists() {
+            let report: ReplayReport = schemas::files::read_json(&report)?;
+            return Ok(Some(report.warmup_ns as i64));
+        }
+        let statement = "SELECT min(start_ns) FROM operations WHERE experiment = ? AND NOT warmup";
+        Ok(self.connection.query_row(statement, [verdict.experiment], |row| row.get(0))?)
     }
 
     /// From here on no statement can reach a file outside the run, and none can

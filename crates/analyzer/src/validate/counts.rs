@@ -100,11 +100,13 @@ pub(super) struct Count {
     /// Writes of unknown fate that no later read need see or miss: the sums of the negative and positive ones.
     free: Range,
     open: Vec<CountWrite>,
+    /// The end of the last of the settled writes.
+    last_end: i64,
 }
 
 impl Count {
     pub(super) fn new(initial: i64) -> Count {
-        Count { settled: initial, free: Range::default(), open: Vec::new() }
+        Count { settled: initial, free: Range::default(), open: Vec::new(), last_end: i64::MIN }
     }
 
     pub(super) fn register(&mut self, write: CountWrite, horizon: i64) {
@@ -123,14 +125,22 @@ impl Count {
         Range { low: known.low + self.free.low, high: known.high + self.free.high }
     }
 
+    /// When the last write ended that was complete before `start`, at or after the
+    /// horizon; the smallest number when there is none.
+    pub(super) fn last_end_before(&self, start: i64) -> i64 {
+        let ends = self.open.iter().map(|write| write.at.end).filter(|end| *end < start);
+        ends.fold(self.last_end, i64::max)
+    }
+
     /// Folds what is the same for every read from the horizon on. A write of
     /// unknown fate asks for the writes that ended before its start; once the horizon
     /// has passed that start, all those are settled, so it may be in or out at will.
     fn settle(&mut self, horizon: i64) {
-        let Count { settled, free, open } = self;
+        let Count { settled, free, open, last_end } = self;
         open.retain(|write| {
             if write.at.end < horizon {
                 *settled += write.delta;
+                *last_end = write.at.end.max(*last_end);
                 false
             } else if write.at.end == FOREVER && write.at.start <= horizon {
                 free.low += write.delta.min(0);

@@ -89,10 +89,12 @@ impl Element {
 
     /// Folds the writes when all of them ended before the horizon: whatever comes
     /// later starts after them, so only the states they may leave still matter.
-    fn settle(&mut self, horizon: i64) {
+    /// Keeps their last end in `last_end`.
+    fn settle(&mut self, horizon: i64, last_end: &mut i64) {
         if !self.writes.is_empty() && self.writes.iter().all(|w| w.at.end < horizon) {
             let later = Interval { start: horizon, end: horizon };
             self.settled = acceptable_states(self.settled, &self.writes, later);
+            *last_end = self.writes.iter().map(|w| w.at.end).fold(*last_end, i64::max);
             self.writes.clear();
         }
     }
@@ -108,6 +110,8 @@ pub(super) struct List {
     /// The elements that are in the list, ascending; says nothing about those in `open`.
     settled: Vec<u32>,
     open: Vec<Element>,
+    /// The end of the last of the writes that are settled.
+    last_end: i64,
 }
 
 /// An element that a read returned, or did not, and should not have.
@@ -121,7 +125,7 @@ pub(super) struct WrongElement {
 
 impl List {
     pub(super) fn new(initial: &[u32]) -> List {
-        List { settled: initial.to_vec(), open: Vec::new() }
+        List { settled: initial.to_vec(), open: Vec::new(), last_end: i64::MIN }
     }
 
     pub(super) fn register(&mut self, element: u32, write: ElementWrite, horizon: i64) {
@@ -145,9 +149,9 @@ impl List {
 
     /// Moves elements whose state is definite from the horizon on back to the settled list.
     fn settle(&mut self, horizon: i64) {
-        let List { settled, open } = self;
+        let List { settled, open, last_end } = self;
         open.retain_mut(|element| {
-            element.settle(horizon);
+            element.settle(horizon, last_end);
             if !element.is_definite() {
                 return true;
             }
@@ -160,6 +164,13 @@ impl List {
             }
             false
         });
+    }
+
+    /// When the last write of any element ended that was complete before `start`, at
+    /// or after the horizon; the smallest number when there is none.
+    pub(super) fn last_end_before(&self, start: i64) -> i64 {
+        let ends = self.open.iter().flat_map(|element| &element.writes).map(|write| write.at.end);
+        ends.filter(|end| *end < start).fold(self.last_end, i64::max)
     }
 
     /// Checks a read that starts at or after the horizon; see [`check_settled`].

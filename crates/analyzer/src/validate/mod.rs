@@ -38,13 +38,39 @@ pub struct Interval {
 pub struct Validator {
     state: State,
     window: VecDeque<Row>,
-    violations: Vec<Violation>,
+    findings: Findings,
+}
+
+/// What the check of one read found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Findings {
+    /// What no correct store could have returned.
+    pub violations: Vec<Violation>,
+    /// The items that had been updated before, since the experiment's start.
+    pub items: Vec<ItemRead>,
+}
+
+/// A count or a whole list in the answer to a read, with at least one write that
+/// was complete before the read started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemRead {
+    /// From the end of the last such write to the start of the read, in nanoseconds.
+    pub age_ns: i64,
+    /// Nothing of the item is wrong: it showed all those writes.
+    pub is_fresh: bool,
+}
+
+impl ItemRead {
+    /// None when the last write ended before the experiment's start, which is 0.
+    fn after(last_end: i64, read_start: i64, is_fresh: bool) -> Option<ItemRead> {
+        (last_end >= 0).then(|| ItemRead { age_ns: read_start - last_end, is_fresh })
+    }
 }
 
 impl Validator {
     /// Starts from a state.
     pub fn new(state: State) -> Validator {
-        Validator { state, window: VecDeque::new(), violations: Vec::new() }
+        Validator { state, window: VecDeque::new(), findings: Findings::default() }
     }
 
     /// Takes in the next row; rows come in the order of their start.
@@ -70,14 +96,15 @@ impl Validator {
         if ready { self.window.pop_front() } else { None }
     }
 
-    /// What is wrong with a row that has just left the window.
-    pub fn check(&mut self, row: &Row, observed: &[i64]) -> Result<&[Violation], UnknownId> {
-        self.violations.clear();
+    /// What is found of a row that has just left the window.
+    pub fn check(&mut self, row: &Row, observed: &[i64]) -> Result<&Findings, UnknownId> {
+        self.findings.violations.clear();
+        self.findings.items.clear();
         if is_checked(row) {
             let read = Interval { start: row.log.start_ns, end: row.log.end_ns };
-            self.state.check(&row.operation, observed, read, row.log.start_ns, &mut self.violations)?;
+            self.state.check(&row.operation, observed, read, row.log.start_ns, &mut self.findings)?;
         }
-        Ok(&self.violations)
+        Ok(&self.findings)
     }
 }
 

@@ -3,9 +3,9 @@
 
 use schemas::social::{Change, CountKind, ListKind, Observation, Operation};
 
-use super::Interval;
 use super::counts::{Count, CountWrite};
 use super::memberships::{ElementWrite, List, States, check_settled};
+use super::{Findings, Interval, ItemRead};
 use crate::initial::Initial;
 
 /// A data item of a read, or what else can be wrong with an answer.
@@ -165,58 +165,71 @@ impl State {
         (lists, &self.initial)
     }
 
-    /// Adds to `violations` what is wrong with the answer to a read that starts
-    /// at or after `horizon`, once every write that may overlap it is registered.
+    /// Adds to `findings` what is wrong with the answer to a read that starts at or
+    /// after `horizon`, once every write that may overlap it is registered, and how
+    /// old its items were. An answer of the wrong shape says nothing about its items.
     pub fn check(
         &mut self,
         operation: &Operation,
         observed: &[i64],
         read: Interval,
         horizon: i64,
-        violations: &mut Vec<Violation>,
+        findings: &mut Findings,
     ) -> Result<(), UnknownId> {
         let observations = operation.observations();
         let mut values = observed.iter().copied();
         for observation in observations.iter() {
-            let (item, owner, acceptable) = match observation {
+            let (item, owner, (acceptable, last_end)) = match observation {
                 Observation::List { kind, owner } => {
-                    return self.check_list(kind, owner, observed, read, horizon, violations);
+                    return self.check_list(kind, owner, observed, read, horizon, findings);
                 }
-                Observation::TopK { owner } => return self.check_top_k(owner, observed, violations),
+                Observation::TopK { owner } => {
+                    return self.check_top_k(owner, observed, &mut findings.violations);
+                }
                 Observation::Count { kind, owner } => {
                     (Item::Count(kind), owner, self.count(kind, owner, read, horizon)?)
                 }
                 Observation::ResourceCount { owner } => {
                     let resources = self.initial.walls.of(self.initial.member(owner)?).len() as i64;
-                    (Item::ResourceCount, owner, super::Range { low: resources, high: resources })
+                    (Item::ResourceCount, owner, (super::Range { low: resources, high: resources }, i64::MIN))
                 }
             };
             if observed.len() != observations.len() {
                 let expected = observations.len() as i64;
                 let (item, observed) = (Item::Shape, observed.len() as i64);
-                violations.push(Violation { item, owner, element: None, observed, low: expected, high: expected });
+                let violation = Violation { item, owner, element: None, observed, low: expected, high: expected };
+                findings.violations.push(violation);
                 return Ok(());
             }
             let value = values.next().unwrap_or_else(|| unreachable!("there are as many values as observations"));
-            if !acceptable.contains(value) {
+            let is_fresh = acceptable.contains(value);
+            if !is_fresh {
                 let super::Range { low, high } = acceptable;
-                violations.push(Violation { item, owner, element: None, observed: value, low, high });
+                findings.violations.push(Violation { item, owner, element: None, observed: value, low, high });
             }
+            findings.items.extend(ItemRead::after(last_end, read.start, is_fresh));
         }
         Ok(())
     }
 
-    fn count(&mut self, kind: CountKind, owner: u64, read: Interval, horizon: i64) -> Result<super::Range, UnknownId> {
+    /// What a read of a count may return, and when the last write complete before it ended.
+    fn count(
+        &mut self,
+        kind: CountKind,
+        owner: u64,
+        read: Interval,
+        horizon: i64,
+    ) -> Result<(super::Range, i64), UnknownId> {
         let index = self.initial.member(owner)?;
         let (counts, initial) = match kind {
             CountKind::FriendCount => (&mut self.friend_counts, &self.initial.friends),
             CountKind::PendingCount => (&mut self.pending_counts, &self.initial.pending),
         };
         Ok(match counts.get(index) {
-            Some(count) => count.acceptable(read, horizon),
+            Some(count) => (count.acceptable(read, horizon), count.last_end_before(read.start)),
             None => {
                 let value = initial.of(index).len() as i64;
-                super::Range { low: value, high: value }
+                (super::Range { low: value, high: value }, i64::MIN)
             }
         })
     }
@@ -228,8 +241,11 @@ impl State {
         observed: &[i64],
         read: Interval,
         horizon: i64,
-        violations: &mut Vec<Violation>,
+        findings: &mut Findings,
     ) -> Result<(), UnknownId> {
+        let Findings { violations, items } = findings;
+        let violations_before = violations.len();
+        let mut last_end = i64::MIN;
         let index = self.initial.owner(kind, owner)?;
         let mut scratch = std::mem::take(&mut self.scratch);
         let (lists, initial) = self.lists(kind);
@@ -240,10 +256,14 @@ impl State {
             violations.push(Violation { item, owner, element, observed: wrong.times, low, high });
         };
         match lists.get(index) {
-            Some(list) => list.check(observed, read, horizon, &mut scratch, wrong),
+            Some(list) => {
+                list.check(observed, read, horizon, &mut scratch, wrong);
+                last_end = list.last_end_before(read.start);
+            }
             None => check_settled(initial.list(kind).of(index), observed, &mut scratch, wrong),
         }
         self.scratch = scratch;
+        items.extend(ItemRead::after(last_end, read.start, violations.len() == violations_before));
         Ok(())
     }
 

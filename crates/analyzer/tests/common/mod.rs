@@ -304,10 +304,15 @@ impl Fixture {
 
     /// A report that counts the rows of what is in the logs now.
     pub fn write_report(&self, elapsed_ns: u64, outcomes: [u64; 4]) {
+        self.write_warm_report(0, 0, elapsed_ns, outcomes);
+    }
+
+    /// The same with a warm-up; the outcomes are those of the measured part.
+    pub fn write_warm_report(&self, warmup_ns: u64, warmup_operations: u64, elapsed_ns: u64, outcomes: [u64; 4]) {
         let [ok, failed, unknown, skipped] = outcomes;
         let report = ReplayReport {
-            warmup_ns: 0,
-            warmup_operations: 0,
+            warmup_ns,
+            warmup_operations,
             format_version: RUN_FORMAT_VERSION,
             end: EndReason::Limit,
             elapsed_ns,
@@ -337,6 +342,16 @@ pub fn spec() -> Spec {
     Spec::parse(text, "small.toml").unwrap()
 }
 
+/// Every session is a single action: the kinds have the names and the codes of the actions.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    Action::ALL.into_iter().map(Action::name)
+}
+
+/// The no-operations before a session of these traces.
+pub fn noops_before(session: u64) -> u32 {
+    if session % 10 == 3 { 2 } else { 0 }
+}
+
 /// Writes a trace set: one fragment for each world.
 pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
     let mut files = Vec::new();
@@ -350,14 +365,14 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
         }
         let mut batches = Vec::new();
         for (chunk, operations) in operations.chunks(100_000).enumerate() {
-            let mut builder = OperationsBuilder::new(["view_profile"]);
+            let mut builder = OperationsBuilder::new(kinds());
             for (index, operation) in operations.iter().enumerate() {
                 let session = (chunk * 100_000 + index) as u64;
                 builder.push(&TraceRow {
                     session,
                     step: 0,
-                    kind: 0,
-                    noops: 0,
+                    kind: operation.action as u8,
+                    noops: noops_before(session),
                     think_us: 0,
                     due_us: None,
                     after: None,
@@ -367,7 +382,7 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
             batches.push(builder.finish());
         }
         if batches.is_empty() {
-            batches.push(OperationsBuilder::new(["view_profile"]).finish());
+            batches.push(OperationsBuilder::new(kinds()).finish());
         }
         files.push(write_parquet(folder, &format!("operations/fragment={fragment}/part-00000.parquet"), &batches));
         let sessions = operations.len() as u64;

@@ -1,0 +1,274 @@
+//! The measured part of an experiment in slices of equal length: counts and
+//! response times that merge with those of other fragments.
+
+use schemas::oplog::Outcome;
+use schemas::verdict::{Slice, Timeline};
+
+use crate::figures::response_ns;
+use crate::join::Row;
+
+/// Shorter slices would be mostly empty.
+const SHORTEST_SLICE_NS: u64 = 1_000_000;
+/// Experiments from here on have slices of at least a second, ...
+const LONG_NS: u64 = 10_000_000_000;
+/// ... and no experiment has more slices than this.
+const MOST_SLICES: u64 = 600;
+/// Shorter ones have at least so many, unless that takes slices shorter than the shortest.
+const FEWEST_SLICES: u64 = 10;
+
+/// When the measured part of an experiment begins and how long it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Its beginning, in nanoseconds from the experiment's start.
+    pub from_ns: i64,
+    /// From there to the end of its last operation.
+    pub elapsed_ns: u64,
+}
+
+impl Measured {
+    /// The length of a slice: of 1, 2 or 5 times a power of ten nanoseconds the
+    /// longest that makes at least 10 slices of less than ten seconds (but not less
+    /// than a millisecond), else the shortest from a second on that makes at most 600.
+    ///
+    /// ```
+    /// use analyzer::timeline::Measured;
+    /// let slice_s = |elapsed_s: f64| {
+    ///     let measured = Measured { from_ns: 0, elapsed_ns: (elapsed_s * 1e9) as u64 };
+    ///     measured.slice_ns() as f64 / 1e9
+    /// };
+    /// assert_eq!((slice_s(0.7), slice_s(3.0), slice_s(60.0), slice_s(3600.0)), (0.05, 0.2, 1.0, 10.0));
+    /// ```
+    pub fn slice_ns(self) -> u64 {
+        let mut round = (6..19).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power)));
+        if self.elapsed_ns < LONG_NS {
+            let fits = |length: &u64| self.elapsed_ns / length >= FEWEST_SLICES;
+            return round.take_while(fits).last().unwrap_or(SHORTEST_SLICE_NS);
+        }
+        let fits = |length: &u64| *length >= LONG_NS / 10 && self.elapsed_ns.div_ceil(*length) <= MOST_SLICES;
+        round.find(fits).unwrap_or_else(|| unreachable!("600 of the longest are more than 64 bits can count"))
+    }
+
+    /// How many slices there are; the last one may not be full.
+    fn slices(self) -> usize {
+        self.elapsed_ns.div_ceil(self.slice_ns()).max(1) as usize
+    }
+}
+
+/// What ended in each slice.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TimelineSummary {
+    measured: Measured,
+    slice_ns: i64,
+    slices: Vec<SliceSummary>,
+    /// The slice of the last operation. Operations come nearly in the order of
+    /// their ends, so that the next one mostly belongs there too.
+    last: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct SliceSummary {
+    ok: u64,
+    errors: u64,
+    unpredictable: u64,
+    times: CoarseTimes,
+}
+
+impl TimelineSummary {
+    pub(crate) fn new(measured: Measured) -> TimelineSummary {
+        let slices = vec![SliceSummary::default(); measured.slices()];
+        TimelineSummary { measured, slice_ns: measured.slice_ns() as i64, slices, last: 0 }
+    }
+
+    /// Counts an operation in the slice in which it ended. What ended before the
+    /// measured part or after it (by the clock of another replayer) belongs to the
+    /// first or the last slice.
+    pub(crate) fn add(&mut self, row: &Row, is_unpredictable: bool) {
+        let at = row.log.end_ns - self.measured.from_ns;
+        let into_last = at - self.last as i64 * self.slice_ns;
+        if !(0..self.slice_ns).contains(&into_last) {
+            self.last = (at / self.slice_ns).clamp(0, self.slices.len() as i64 - 1) as usize;
+        }
+        let slice = &mut self.slices[self.last];
+        slice.unpredictable += u64::from(is_unpredictable);
+        if row.log.outcome == Outcome::Ok {
+            slice.ok += 1;
+            slice.times.record(response_ns(row));
+        } else {
+            slice.errors += 1;
+        }
+    }
+
+    /// Takes in that of other fragments of the same experiment.
+    pub(crate) fn merge(&mut self, other: &TimelineSummary) {
+        debug_assert_eq!(self.measured, other.measured);
+        for (mine, theirs) in self.slices.iter_mut().zip(&other.slices) {
+            mine.ok += theirs.ok;
+            mine.errors += theirs.errors;
+            mine.unpredictable += theirs.unpredictable;
+            mine.times.merge(&theirs.times);
+        }
+    }
+
+    pub(crate) fn timeline(&self) -> Timeline {
+        let slice = |summary: &SliceSummary| Slice {
+            ok: summary.ok,
+            errors: summary.errors,
+            unpredictable: summary.unpredictable,
+            p50_ns: summary.times.percentile_ns(50.0),
+            p95_ns: summary.times.percentile_ns(95.0),
+            p99_ns: summary.times.percentile_ns(99.0),
+            max_ns: summary.times.max_ns,
+        };
+        Timeline { slice_s: self.slice_ns as f64 / 1e9, slices: self.slices.iter().map(slice).collect() }
+    }
+}
+
+/// Buckets to each power of two: a bucket is less than 0.8% wide.
+const BUCKETS: usize = 1 << BUCKET_BITS;
+const BUCKET_BITS: u32 = 7;
+/// More than an hour counts as an hour, as in [`schemas::latency::ResponseTimes`].
+const LONGEST_NS: u64 = 3_600_000_000_000;
+const OCTAVES: usize = (LONGEST_NS.ilog2() - BUCKET_BITS) as usize + 2;
+
+/// Response times to 0.8%, in a few kilobytes: an experiment has hundreds of
+/// slices, and most of them see few powers of two.
+#[derive(Debug, Clone, PartialEq)]
+struct CoarseTimes {
+    /// The first holds what is shorter than [`BUCKETS`] nanoseconds, each other one a power of two.
+    octaves: [Option<Box<[u32; BUCKETS]>>; OCTAVES],
+    count: u64,
+    /// Exact.
+    max_ns: u64,
+}
+
+impl Default for CoarseTimes {
+    fn default() -> Self {
+        CoarseTimes { octaves: [const { None }; OCTAVES], count: 0, max_ns: 0 }
+    }
+}
+
+impl CoarseTimes {
+    #[inline]
+    fn record(&mut self, response_ns: i64) {
+        let ns = response_ns.max(0) as u64;
+        self.max_ns = self.max_ns.max(ns);
+        self.count += 1;
+        let ns = ns.min(LONGEST_NS);
+        let octave = (ns | (BUCKETS as u64 - 1)).ilog2() + 1 - BUCKET_BITS;
+        let place = (ns >> octave.saturating_sub(1)) as usize % BUCKETS;
+        let buckets = self.octaves[octave as usize].get_or_insert_with(|| Box::new([0; BUCKETS]));
+        buckets[place] = buckets[place].saturating_add(1);
+    }
+
+    fn merge(&mut self, other: &CoarseTimes) {
+        self.count += other.count;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        for (mine, theirs) in self.octaves.iter_mut().zip(&other.octaves) {
+            let Some(theirs) = theirs else { continue };
+            let mine = mine.get_or_insert_with(|| Box::new([0; BUCKETS]));
+            mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+        }
+    }
+
+    /// The response time that `percent` of them did not exceed, 0.8% too long at
+    /// most; 0 when there is none.
+    fn percentile_ns(&self, percent: f64) -> u64 {
+        let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (octave, buckets) in self.octaves.iter().enumerate() {
+            for (place, count) in buckets.iter().flat_map(|buckets| buckets.iter().enumerate()) {
+                seen += *count as u64;
+                if seen >= wanted {
+                    return longest_of(octave, place).min(self.max_ns);
+                }
+            }
+        }
+        self.max_ns
+    }
+}
+
+/// The longest time that a bucket counts.
+fn longest_of(octave: usize, place: usize) -> u64 {
+    match octave {
+        0 => place as u64,
+        _ => (((BUCKETS + place + 1) as u64) << (octave - 1)) - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixtures::read_row;
+
+    fn measured(elapsed_ns: u64) -> Measured {
+        Measured { from_ns: 0, elapsed_ns }
+    }
+
+    #[test]
+    fn slices_have_round_lengths_and_are_neither_few_nor_many() {
+        let check = |elapsed_s: f64, slice_s: f64, slices: usize| {
+            let measured = measured((elapsed_s * 1e9) as u64);
+            assert_eq!((measured.slice_ns() as f64 / 1e9, measured.slices()), (slice_s, slices), "{elapsed_s} s");
+        };
+        check(0.0, 0.001, 1);
+        check(0.004, 0.001, 4);
+        check(0.02, 0.002, 10);
+        check(0.5, 0.05, 10);
+        check(1.0, 0.1, 10);
+        check(1.001, 0.1, 11);
+        check(3.01, 0.2, 16);
+        check(9.999, 0.5, 20);
+        check(10.0, 1.0, 10);
+        check(60.002, 1.0, 61);
+        check(600.0, 1.0, 600);
+        check(600.1, 2.0, 301);
+        check(1300.0, 5.0, 260);
+        check(86_400.0, 200.0, 432);
+        for elapsed_ns in (0..64).map(|power| 1 << power).chain([u64::MAX]) {
+            let slices = measured(elapsed_ns).slices();
+            assert!(slices <= 600 && (slices >= 10 || elapsed_ns < 10_000_000), "{elapsed_ns} ns: {slices}");
+        }
+    }
+
+    #[test]
+    fn an_operation_belongs_to_the_slice_in_which_it_ended() {
+        let mut summary = TimelineSummary::new(Measured { from_ns: 1_000_000_000, elapsed_ns: 1_000_000_000 });
+        let ms = 1_000_000;
+        for (start, end) in
+            [(900, 999), (1000, 1000), (1000, 1099), (1000, 1100), (1050, 1999), (1999, 2000), (0, 3000)]
+        {
+            summary.add(&read_row(0, start * ms, end * ms), false);
+        }
+        let slices = summary.timeline().slices;
+        let ok: Vec<u64> = slices.iter().map(|slice| slice.ok).collect();
+        assert_eq!(ok, [3, 1, 0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!((slices[9].max_ns, slices[9].p99_ns), (3_000_000_000, 3_000_000_000));
+        assert_eq!(slices[2], Slice::default());
+    }
+
+    proptest! {
+        /// Percentiles are those of all values, whatever summaries these came through.
+        #[test]
+        fn percentiles_of_merged_times_are_those_of_all_values(
+            values in prop::collection::vec((0u32..44, 0u64..1 << 20, any::<bool>()), 1..300),
+        ) {
+            let (mut one, mut other) = (CoarseTimes::default(), CoarseTimes::default());
+            let mut all = Vec::new();
+            for (power, low_bits, is_other) in values {
+                let ns = ((1u64 << power) + low_bits % (1 << power)).min(LONGEST_NS);
+                all.push(ns);
+                if is_other { &mut other } else { &mut one }.record(ns as i64);
+            }
+            one.merge(&other);
+            all.sort_unstable();
+            prop_assert_eq!(one.max_ns, all[all.len() - 1]);
+            for percent in [50.0, 95.0, 99.0, 100.0] {
+                let exact = all[((percent / 100.0 * all.len() as f64).ceil() as usize).max(1) - 1];
+                let found = one.percentile_ns(percent);
+                prop_assert!(exact <= found && found <= exact + exact / 128, "{}%: {} not {}", percent, found, exact);
+            }
+        }
+    }
+}
