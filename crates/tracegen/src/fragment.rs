@@ -82,7 +82,7 @@ impl Generation<'_> {
             sessions: total,
             operations: counts.operations.iter().sum(),
         };
-        let degrees = Degrees::of(self.spec, ring, fragment);
+        let degrees = Degrees::of(self.spec, initial, fragment);
         Ok(Written { fragment: fragment_counts, counts, degrees, files })
     }
 
