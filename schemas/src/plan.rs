@@ -1,6 +1,8 @@
 //! `plan.json`: one experiment, as the coordinator hands it to a replayer.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,66 @@ pub struct FragmentPlan {
     /// begins.
     #[serde(default)]
     pub warmup_sessions: u64,
+}
+
+/// How much of the trace is replayed before an experiment is measured: `500`
+/// sessions, `10%` of the trace set's sessions, or as many as hold `500000ops`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Warmup {
+    /// So many sessions.
+    Sessions(u64),
+    /// This share of the sessions of the trace set, in percent, below 100.
+    SharePercent(f64),
+    /// As many sessions as have so many operations, by the trace set's mean.
+    Operations(u64),
+}
+
+impl Warmup {
+    /// The warm-up in sessions of this trace set, rounded up.
+    pub fn sessions(&self, manifest: &Manifest) -> u64 {
+        match *self {
+            Warmup::Sessions(sessions) => sessions,
+            Warmup::SharePercent(percent) => (manifest.sessions() as f64 * percent / 100.0).ceil() as u64,
+            Warmup::Operations(operations) => {
+                // A session has at least one operation, so an empty trace set counts as such.
+                let (all, sessions) = (manifest.operations().max(1) as u128, manifest.sessions().max(1) as u128);
+                u64::try_from((operations as u128 * sessions).div_ceil(all)).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+/// A text that is no warm-up.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{text:?} is no warm-up; write a number of sessions (500), a share below 100% (10%) or operations (500000ops)")]
+pub struct WarmupError {
+    text: String,
+}
+
+impl FromStr for Warmup {
+    type Err = WarmupError;
+
+    fn from_str(text: &str) -> Result<Warmup, WarmupError> {
+        let trimmed = text.trim();
+        let warmup = if let Some(share) = trimmed.strip_suffix('%') {
+            share.trim().parse().ok().filter(|percent| (0.0..100.0).contains(percent)).map(Warmup::SharePercent)
+        } else if let Some(operations) = trimmed.strip_suffix("ops") {
+            operations.trim().parse().ok().map(Warmup::Operations)
+        } else {
+            trimmed.parse().ok().map(Warmup::Sessions)
+        };
+        warmup.ok_or_else(|| WarmupError { text: text.to_string() })
+    }
+}
+
+impl fmt::Display for Warmup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warmup::Sessions(sessions) => write!(f, "{sessions}"),
+            Warmup::SharePercent(percent) => write!(f, "{percent}%"),
+            Warmup::Operations(operations) => write!(f, "{operations}ops"),
+        }
+    }
 }
 
 /// The fragments of a trace set, each taken up where `positions` says (at its
@@ -138,7 +200,70 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::manifest::{FragmentCounts, Statistics};
+    use crate::spec::Spec;
+
+    /// A trace set of two fragments with 700 sessions and 2,000 operations in all.
+    fn manifest() -> Manifest {
+        let spec = "name = \"t\"\nsessions = 700\nfragments = 2\n[data]\nmembers = 9\n[mix]\nview_profile = 1\n";
+        let counts = |fragment, sessions, operations| FragmentCounts {
+            fragment,
+            weight: 0.5,
+            members: 4,
+            sessions,
+            operations,
+        };
+        Manifest {
+            format_version: crate::TRACE_FORMAT_VERSION,
+            generator_version: String::new(),
+            workload_id: String::new(),
+            trace_id: String::new(),
+            spec: Spec::parse(spec, "t").unwrap(),
+            fragments: vec![counts(0, 350, 1100), counts(1, 350, 900)],
+            requested_mix: BTreeMap::new(),
+            achieved_mix: BTreeMap::new(),
+            operations_by_action: BTreeMap::new(),
+            noops: BTreeMap::new(),
+            ended_early: BTreeMap::new(),
+            statistics: Statistics::default(),
+            files: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_warmup_is_read_and_counted_in_sessions() {
+        for (text, warmup, sessions) in [
+            ("500", Warmup::Sessions(500), 500),
+            ("10%", Warmup::SharePercent(10.0), 70),
+            ("0.1%", Warmup::SharePercent(0.1), 1),
+            ("1000ops", Warmup::Operations(1000), 350),
+            ("3ops", Warmup::Operations(3), 2),
+            ("0", Warmup::Sessions(0), 0),
+        ] {
+            assert_eq!(text.parse(), Ok(warmup));
+            assert_eq!((warmup.to_string().as_str(), warmup.sessions(&manifest())), (text, sessions));
+        }
+        for text in ["", "ten", "-1", "100%", "-1%", "NaN%", "1.5", "5 sessions", "xops"] {
+            let error = text.parse::<Warmup>().unwrap_err().to_string();
+            assert!(error.contains("is no warm-up; write"), "{error}");
+        }
+    }
+
+    #[test]
+    fn fragments_start_where_positions_say_and_share_the_warmup() {
+        let positions = [FragmentPosition { fragment: 1, next_session: 7 }];
+        let plans = fragments(&manifest(), &positions, 5);
+        let told: Vec<(u32, u64, u64)> =
+            plans.iter().map(|p| (p.fragment, p.first_session, p.warmup_sessions)).collect();
+        // Fragment 1 is ahead of the global order, so the warm-up is fragment 0's.
+        assert_eq!(told, [(0, 0, 6), (1, 7, 0)]);
+        let even = [0, 1].map(|fragment| FragmentPosition { fragment, next_session: 10 });
+        let warmups: Vec<u64> = fragments(&manifest(), &even, 5).iter().map(|p| p.warmup_sessions).collect();
+        assert_eq!(warmups, [3, 2]);
+    }
 
     #[test]
     fn secrets_are_redacted_wherever_they_stand() {
