@@ -209,13 +209,8 @@ mod tests {
     /// A trace set of two fragments with 700 sessions and 2,000 operations in all.
     fn manifest() -> Manifest {
         let spec = "name = \"t\"\nsessions = 700\nfragments = 2\n[data]\nmembers = 9\n[mix]\nview_profile = 1\n";
-        let counts = |fragment, sessions, operations| FragmentCounts {
-            fragment,
-            weight: 0.5,
-            members: 4,
-            sessions,
-            operations,
-        };
+        let counts =
+            |fragment, sessions, operations| FragmentCounts { fragment, weight: 0.5, members: 4, sessions, operations };
         Manifest {
             format_version: crate::TRACE_FORMAT_VERSION,
             generator_version: String::new(),
