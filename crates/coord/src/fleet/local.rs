@@ -186,8 +186,8 @@ impl Replayer {
 fn failure(name: &str, status: &Status) -> Failure {
     match status.code() {
         Code::InvalidArgument | Code::NotFound => Failure::usage(status.message()),
-        // A replayer's word for this alone: the store does not hold what the plan starts from.
-        Code::Aborted => Failure::State(status.message().to_string()),
+        // A replayer says this of nothing else: the store does not hold what the plan starts from.
+        Code::FailedPrecondition => Failure::State(status.message().to_string()),
         _ => Failure::tool(format!("{name}: {}", status.message())),
     }
 }
@@ -253,9 +253,9 @@ mod tests {
             let text = format!("{:?}", failure("replayer 1", &Status::new(code, "why")));
             assert_eq!(text, expect);
         };
-        check(Code::Aborted, "State(\"why\")");
+        check(Code::FailedPrecondition, "State(\"why\")");
         check(Code::InvalidArgument, "Usage(\"why\")");
-        check(Code::FailedPrecondition, "Tool(\"replayer 1: why\")");
+        check(Code::Aborted, "Tool(\"replayer 1: why\")");
         check(Code::Internal, "Tool(\"replayer 1: why\")");
     }
 }
