@@ -119,3 +119,31 @@ fn a_run_that_ends_with_its_sessions_says_that_it_was_short() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("the SLA is about 10 s, so the verdict is on a part of its time"), "{text}");
 }
+
+/// Each experiment takes the trace up where the last one stopped, and the
+/// store is where the trace says: no experiment is refused, none reads what it
+/// should not.
+#[test]
+fn a_continued_rating_goes_through_the_trace_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    let args = ["rate", "t.toml", "--set", "mix.invite_friend=0.2", "--sla", "50% < 10s, 0.3s", "--name", "a"];
+    let search = ["--between", "continue", "--warmup", "5", "--search-s", "0.1", "--max-threads", "2", "--json"];
+    let output = coord(folder.path(), &[&args[..], &search].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{error}");
+    let rating: schemas::verdict::RatingDocument = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rating.parameters.between, schemas::verdict::Between::Continue);
+    assert_eq!(rating.parameters.warmup_sessions, 5);
+    let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
+    let mut expected = 0;
+    for (number, experiment) in run.experiments().unwrap() {
+        let plan: schemas::plan::Plan = schemas::files::read_json(&experiment.plan()).unwrap();
+        let report: schemas::run::ReplayReport = schemas::files::read_json(&experiment.report()).unwrap();
+        assert_eq!((plan.fragments[0].first_session, plan.fragments[0].warmup_sessions), (expected, 5), "{number}");
+        expected = report.positions[0].next_session;
+        let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiment.verdict()).unwrap();
+        assert_eq!(verdict.figures.unpredictable_reads, 0, "{number}");
+    }
+    assert!(expected > 10 && rating.experiments.len() > 2, "{rating:?}");
+}
