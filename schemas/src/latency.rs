@@ -50,6 +50,14 @@ impl ResponseTimes {
         self.0.add(&other.0).unwrap_or_else(|e| unreachable!("all histograms have the same bounds: {e}"));
     }
 
+    /// What was counted since `earlier`, an older state of the same histogram;
+    /// None when it is not one.
+    pub fn since(&self, earlier: &ResponseTimes) -> Option<ResponseTimes> {
+        let mut rest = self.0.clone();
+        rest.subtract(&earlier.0).ok()?;
+        Some(ResponseTimes(rest))
+    }
+
     /// HdrHistogram's own V2 encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -83,6 +91,18 @@ mod tests {
         assert_eq!(b.count(), 2 * a.count());
         assert_eq!(b.percentile_ns(50.0), a.percentile_ns(50.0));
         assert!(ResponseTimes::from_bytes(b"garbage").is_none());
+    }
+
+    #[test]
+    fn what_was_counted_since_is_the_difference() {
+        let mut all = ResponseTimes::default();
+        (0..100).for_each(|_| all.record(1_000_000));
+        let earlier = all.clone();
+        (0..10).for_each(|_| all.record(1_000));
+        let since = all.since(&earlier).unwrap();
+        assert_eq!((since.count(), since.percentile_ns(99.0)), (10, 1_000));
+        assert_eq!(all.since(&all).unwrap().count(), 0);
+        assert!(earlier.since(&all).is_none());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use schemas::plan::Warmup;
 use schemas::sla::Sla;
+use schemas::verdict::Between;
 
 /// Rates data stores under social-network load.
 #[derive(Debug, Parser)]
@@ -72,6 +74,16 @@ pub struct WorkloadArgs {
     /// Service level agreement [default: "95% < 100ms, 0.1% unpredictable, 10s"]
     #[arg(long, value_name = "SLA")]
     pub sla: Option<Sla>,
+    /// Replay this much of the trace before each experiment is measured: sessions
+    /// (500), a share of the trace (10%) or operations (500000ops)
+    #[arg(long, value_name = "N|N%|Nops")]
+    pub warmup: Option<Warmup>,
+    /// While an experiment runs, print a line with its figures every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub monitor: Option<u32>,
+    /// Let two threads act for one socialite at the same time
+    #[arg(long)]
+    pub shared_socialites: bool,
     /// Operating-system threads of a replayer (at most one a fragment)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub workers: u32,
@@ -94,9 +106,14 @@ Examples:
   coord rate --store memory: --max-threads 64
   coord rate my.toml --sla \"99% < 10ms, 0.01% unpredictable, 60s\" --search-s 5
   coord rate --set data.members=100000 --set access.distribution=uniform
+  coord rate my.toml --rating soar --search-s 1,2,4 --between continue --warmup 500000ops
+  coord rate my.toml --delta-check 10 --monitor 10
 
 SoAR is the highest throughput that keeps the SLA, Socialites the highest number
-of simultaneous threads that does. Exit code 1 when no number of threads keeps it.")]
+of simultaneous threads that does. Exit code 1 when no number of threads keeps it.
+
+With several values of --search-s the search is done with the shortest first, then
+with the next, until two neighbours give the same ratings.")]
 pub struct RateArgs {
     /// Workload specification [default: traces/quickstart.toml]
     #[arg(value_name = "SPEC.toml")]
@@ -107,9 +124,20 @@ pub struct RateArgs {
     /// Sessions to generate, instead of what the spec says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub sessions: Option<u64>,
-    /// Seconds of each experiment of the search [default: 1.5, at most the SLA's time]
-    #[arg(long, value_name = "SECONDS")]
-    pub search_s: Option<f64>,
+    /// Which ratings
+    #[arg(long, value_enum, default_value_t = Wanted::Both)]
+    pub rating: Wanted,
+    /// Seconds of each experiment of the search, one value or several [default: 1.5,
+    /// at most the SLA's time]
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',')]
+    pub search_s: Vec<f64>,
+    /// Search again with experiments twice as long when a final one differs from
+    /// the search by more than this in throughput
+    #[arg(long, value_name = "PERCENT")]
+    pub delta_check: Option<f64>,
+    /// What happens to the store between two experiments
+    #[arg(long, value_enum, default_value_t = BetweenArg::Load)]
+    pub between: BetweenArg,
     /// The highest number of threads to try
     #[arg(long, value_name = "T", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_threads: u32,
@@ -121,6 +149,58 @@ pub struct RateArgs {
     pub exhaustive: bool,
 }
 
+/// Which of the two ratings are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Wanted {
+    /// The highest throughput
+    Soar,
+    /// The highest number of threads
+    Socialites,
+    /// The two of them, which share their experiments
+    #[default]
+    Both,
+}
+
+impl Wanted {
+    /// Whether SoAR is among them.
+    pub fn has_soar(self) -> bool {
+        self != Wanted::Socialites
+    }
+
+    /// Whether Socialites is among them.
+    pub fn has_socialites(self) -> bool {
+        self != Wanted::Soar
+    }
+
+    /// The words for a heading or a column.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Wanted::Soar => "SoAR",
+            Wanted::Socialites => "Socialites",
+            Wanted::Both => "SoAR and Socialites",
+        }
+    }
+}
+
+/// What happens to the store between two experiments, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum BetweenArg {
+    /// It is brought back to the data set, and the trace begins anew
+    #[default]
+    Load,
+    /// The trace is taken up where the last experiment stopped
+    Continue,
+}
+
+impl From<BetweenArg> for Between {
+    fn from(between: BetweenArg) -> Between {
+        match between {
+            BetweenArg::Load => Between::Load,
+            BetweenArg::Continue => Between::Continue,
+        }
+    }
+}
+
 /// `coord run`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "\
@@ -128,6 +208,7 @@ Examples:
   coord run traces/quickstart.toml --store sqlite:/tmp/a.db --threads 8
   coord run my.toml --store memory:?stale=0.01 --threads 64 --duration 5s
   coord run my.toml --threads 1 --sessions 10000
+  coord run my.toml --threads 16 --warmup 10% --monitor 1
 
 Exit code 1 when the SLA is missed or the experiment says nothing about the store.")]
 pub struct RunArgs {

@@ -1,26 +1,24 @@
 //! The experiments of a run: numbers them, keeps the run folder and `run.json`,
 //! extends the trace when it runs out, and has each one analyzed.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use schemas::files;
-use schemas::plan::{Limit, Plan};
+use schemas::plan::{Limit, Plan, Warmup};
 use schemas::run::{EndReason, Host, ReplayReport, RunDocument, RunFolder, RunState};
-use schemas::verdict::{RatedExperiment, Verdict};
+use schemas::verdict::{Between, RatedExperiment, Verdict};
 use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Ran, Stage};
 use crate::interrupt::Interrupt;
 use crate::live::Live;
-use crate::render::{self, Voice, thousands};
+use crate::monitor::Monitor;
+use crate::render::{self, Rows, Voice, thousands};
 use crate::resolve::Setting;
+use crate::standing::{self, Attempt, Standing};
 use crate::tools;
 use crate::trace_set::TraceSet;
-
-/// A trace that ran out is extended to this many times what would have been
-/// enough, because the next experiment may be faster.
-const RESERVE: f64 = 1.25;
 
 /// How often one experiment may extend the trace: each time its need was
 /// estimated from a longer run, so more says that something else is wrong.
@@ -44,20 +42,36 @@ pub struct Trial {
     pub purpose: Purpose,
     /// When it was to end.
     pub limit: Limit,
-    /// When it started, in seconds since 1970.
+    /// When it started, in seconds since 1970; the store was loaded by then.
     pub started_unix_s: u64,
-    /// How it went, from the replayers' side.
-    pub report: ReplayReport,
+    /// From then until its verdict, in seconds: warm-up, measured part and validation.
+    pub took_s: f64,
+    /// How it went, from the replayers' side; none when it did not run, because
+    /// the store was not in the state that it starts from.
+    pub report: Option<ReplayReport>,
     /// What came out.
     pub verdict: Verdict,
 }
 
 impl Trial {
+    /// How long its measured part took, in seconds.
+    pub fn elapsed_s(&self) -> f64 {
+        self.report.as_ref().map_or(0.0, |report| report.elapsed_ns as f64 / 1e9)
+    }
+
+    /// How many sessions the trace should have had, when it ran out.
+    fn sessions_needed(&self) -> Option<u64> {
+        match self.report.as_ref()?.end {
+            EndReason::TraceExhausted { sessions_needed } => Some(sessions_needed),
+            EndReason::Limit | EndReason::Interrupted => None,
+        }
+    }
+
     /// The trial as a rating lists it.
     pub fn rated(&self) -> RatedExperiment {
         let duration_s = match self.limit {
             Limit::DurationS(seconds) => seconds,
-            Limit::Sessions(_) | Limit::WholeTrace => self.report.elapsed_ns as f64 / 1e9,
+            Limit::Sessions(_) | Limit::WholeTrace => self.elapsed_s(),
         };
         RatedExperiment {
             experiment: self.verdict.experiment,
@@ -81,6 +95,9 @@ pub struct Campaign {
     run: RunFolder,
     document: RunDocument,
     trace: TraceSet,
+    warmup_sessions: u64,
+    standing: Standing,
+    rows: Rows,
     fleet: Fleet,
     trials: Vec<Trial>,
     numbered: u32,
@@ -91,7 +108,7 @@ pub struct Campaign {
 
 impl Campaign {
     /// Gets the trace set, begins the run folder and starts the replayers.
-    pub fn open(setting: Setting) -> Result<Campaign, Failure> {
+    pub fn open(mut setting: Setting) -> Result<Campaign, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -102,6 +119,11 @@ impl Campaign {
             .map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
         let voice = Voice::new(setting.json);
         let trace = TraceSet::obtain(&setting.source, &setting.traces, voice, &interrupt)?;
+        // A share of the trace would grow when it is extended: what it means is settled here.
+        let warmup_sessions = setting.warmup.sessions(&trace.manifest);
+        setting.warmup = Warmup::Sessions(warmup_sessions);
+        let standing = Standing::new(setting.between);
+        let rows = Rows::new(&setting.sla, &trace.manifest);
         let run = RunFolder::new(&setting.folder);
         let fleet = runtime.block_on(Fleet::local())?;
         let document = document(&setting, &trace);
@@ -112,6 +134,9 @@ impl Campaign {
             run,
             document,
             trace,
+            warmup_sessions,
+            standing,
+            rows,
             fleet,
             trials: Vec::new(),
             numbered: 0,
@@ -136,6 +161,11 @@ impl Campaign {
         &self.trace
     }
 
+    /// How many sessions are replayed before each experiment is measured.
+    pub fn warmup_sessions(&self) -> u64 {
+        self.warmup_sessions
+    }
+
     /// Where lines for people go.
     pub fn voice(&self) -> Voice {
         self.voice
@@ -149,58 +179,140 @@ impl Campaign {
     /// Runs an experiment and prints its row. When the trace runs out before
     /// its time, a longer one takes its place and the experiment runs again.
     pub fn experiment(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
+        self.make_long_enough(limit)?;
         for _ in 0..MOST_EXTENSIONS {
+            let before = self.standing.done();
             let trial = self.once(threads, limit, purpose)?;
-            let EndReason::TraceExhausted { sessions_needed } = trial.report.end else { return Ok(trial) };
-            let sessions = (sessions_needed as f64 * RESERVE).ceil() as u64;
+            let Some(needed) = trial.sessions_needed() else { return Ok(trial) };
+            let sessions = self.trace.manifest.sessions();
             self.voice.say(&format!(
                 "the trace ran out: {} sessions, {} needed; it is extended (what was replayed stays its beginning) and T={threads} runs again",
-                thousands(trial.report.sessions),
-                thousands(sessions_needed)
+                thousands(sessions),
+                thousands(needed)
             ));
-            self.trace = self.trace.extended(sessions, &self.setting.traces, self.voice, &self.interrupt)?;
-            self.document.trace = self.trace.folder.clone();
-            self.document.trace_id = self.trace.manifest.trace_id.clone();
-            self.document.spec = self.trace.manifest.spec.clone();
-            files::write_json(&self.run.document(), &self.document)?;
+            self.extend(self.standing.extension(before, needed, sessions) + self.warmup_sessions)?;
         }
         self.once(threads, limit, purpose)
+    }
+
+    /// Extends a trace that is known to be too short before the experiment runs.
+    fn make_long_enough(&mut self, limit: Limit) -> Result<(), Failure> {
+        let measured = match limit {
+            Limit::Sessions(sessions) => sessions,
+            Limit::DurationS(seconds) => self.expected_sessions(seconds),
+            Limit::WholeTrace => 0,
+        };
+        let (sessions, before) = (self.trace.manifest.sessions(), self.standing.done());
+        let needed = before + self.warmup_sessions + measured;
+        if sessions >= needed {
+            return Ok(());
+        }
+        self.voice.say(&format!(
+            "the trace has {} sessions, {} are needed: it is extended (what was replayed stays its beginning)",
+            thousands(sessions),
+            thousands(needed)
+        ));
+        self.extend(self.standing.extension(before, needed, sessions))
+    }
+
+    /// How many sessions an experiment of this duration may do. What is only
+    /// known from running it counts as one session, unless the trace is
+    /// continued: then the last experiment is the measure, twice over because
+    /// this one may have twice the threads.
+    fn expected_sessions(&self, seconds: f64) -> u64 {
+        let last = self.trials.last().and_then(|trial| trial.report.as_ref());
+        match last {
+            Some(report) if self.setting.between == Between::Continue => {
+                let per_s = report.sessions as f64 / (report.elapsed_ns.max(1) as f64 / 1e9);
+                (per_s * seconds * 2.0).ceil() as u64
+            }
+            _ => 1,
+        }
+    }
+
+    fn extend(&mut self, sessions: u64) -> Result<(), Failure> {
+        self.trace = self.trace.extended(sessions, &self.setting.traces, self.voice, &self.interrupt)?;
+        self.document.trace = self.trace.folder.clone();
+        self.document.trace_id = self.trace.manifest.trace_id.clone();
+        self.document.spec = self.trace.manifest.spec.clone();
+        files::write_json(&self.run.document(), &self.document)?;
+        Ok(())
     }
 
     fn once(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
         self.check_interrupt()?;
         self.numbered += 1;
         let number = self.numbered;
-        let plan = self.plan(number, threads, limit);
-        let folder = self.run.experiment(number, threads);
-        files::write_json(&folder.plan(), &plan.redacted())?;
         let live = Live::new();
-        let started_unix_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let report =
-            self.runtime.block_on(self.fleet.experiment(&plan, &folder, &mut self.interrupt, &mut |stage| {
-                live.experiment(number, threads, &stage);
-            }))?;
-        files::write_json(&folder.report(), &report)?;
-        self.document.store_settings = report.store_settings.clone();
+        let (voice, mut standing) = (self.voice, self.standing.clone());
+        let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
+            let plan = self.plan(number, threads, limit, standing);
+            self.replay(&plan, &live)
+        })?;
         live.analyzing(number, threads);
-        let verdict = tools::analyze(&self.run, number, &self.setting.sla)?;
+        let trial = self.trial(threads, limit, purpose, attempt)?;
         drop(live);
-        let trial = Trial { purpose: purpose.clone(), limit, started_unix_s, report, verdict };
         if self.trials.is_empty() {
             files::write_json(&self.run.document(), &self.document)?;
-            self.voice.say(&render::columns(&self.setting.sla));
+            self.voice.say(&self.rows.heading());
         }
-        self.voice.say(&render::row(&trial));
+        self.voice.say(&self.rows.row(&trial));
+        if let Some(why) = standing.after(&trial) {
+            self.voice.say(&format!("the next experiment starts from a load: {why}"));
+        }
+        self.standing = standing;
         self.trials.push(trial.clone());
         self.check_interrupt()?;
         Ok(trial)
+    }
+
+    /// Has a plan replayed, and keeps plan and report.
+    fn replay(&mut self, plan: &Plan, live: &Live) -> Result<Ran, Failure> {
+        let (number, threads) = (plan.experiment, plan.threads);
+        let folder = self.run.experiment(number, threads);
+        files::write_json(&folder.plan(), &plan.redacted())?;
+        let voice = self.voice;
+        let mut monitor = self.setting.monitor_s.map(Monitor::new);
+        let mut watch = |stage: Stage| {
+            live.experiment(number, threads, &stage);
+            if let (Some(monitor), Stage::Running(progress)) = (&mut monitor, &stage)
+                && let Some(line) = monitor.line(progress)
+            {
+                live.above(|| voice.report(&line));
+            }
+        };
+        let ran = self.runtime.block_on(self.fleet.experiment(plan, &folder, &mut self.interrupt, &mut watch))?;
+        files::write_json(&folder.report(), &ran.report)?;
+        self.document.store_settings = ran.report.store_settings.clone();
+        Ok(ran)
+    }
+
+    /// Rules on what came of the experiment numbered last.
+    fn trial(&self, threads: u32, limit: Limit, purpose: &Purpose, attempt: Attempt<Ran>) -> Result<Trial, Failure> {
+        let (number, sla, purpose) = (self.numbered, self.setting.sla, purpose.clone());
+        match attempt {
+            Attempt::Ran(Ran { report, start_unix_ns }) => {
+                let verdict = tools::analyze(&self.run, number, &sla)?;
+                let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(start_unix_ns.max(0) as u64);
+                let took_s = SystemTime::now().duration_since(started).map_or(0.0, |d| d.as_secs_f64());
+                let started_unix_s = start_unix_ns.max(0) as u64 / 1_000_000_000;
+                Ok(Trial { purpose, limit, started_unix_s, took_s, report: Some(report), verdict })
+            }
+            Attempt::Refused(why) => {
+                let verdict = standing::refused(number, threads, sla, &why);
+                files::write_json(&self.run.experiment(number, threads).verdict(), &verdict)?;
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                Ok(Trial { purpose, limit, started_unix_s: now.as_secs(), took_s: 0.0, report: None, verdict })
+            }
+        }
     }
 
     fn check_interrupt(&self) -> Result<(), Failure> {
         if self.interrupt.has_come() { Err(Failure::Interrupted { run: None }) } else { Ok(()) }
     }
 
-    fn plan(&self, experiment: u32, threads: u32, limit: Limit) -> Plan {
+    fn plan(&self, experiment: u32, threads: u32, limit: Limit, standing: &Standing) -> Plan {
+        let (manifest, positions) = (&self.trace.manifest, standing.positions());
         Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment,
@@ -210,8 +322,8 @@ impl Campaign {
             threads,
             workers: self.setting.workers,
             limit,
-            fragments: schemas::plan::fragments(&self.trace.manifest, &[], 0),
-            unique_socialites: true,
+            fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
+            unique_socialites: self.setting.unique_socialites,
         }
     }
 
@@ -222,7 +334,7 @@ impl Campaign {
         runtime.block_on(fleet.close());
         let result = result.map_err(|failure| match failure {
             Failure::Interrupted { .. } => Failure::Interrupted { run: Some(run.root().to_path_buf()) },
-            Failure::Tool(message) => {
+            Failure::Tool(message) | Failure::State(message) => {
                 Failure::Tool(format!("{message}\nwhat ran until then is in {}", run.root().display()))
             }
             usage @ Failure::Usage(_) => usage,

@@ -13,6 +13,10 @@ pub enum Failure {
     /// The tool or a store failed.
     #[error("{0}")]
     Tool(String),
+    /// The store is not in the state that the experiment starts from: the
+    /// experiment says nothing, but the run can go on.
+    #[error("{0}")]
+    State(String),
     /// Ctrl-C, or a request to terminate.
     #[error("interrupted{}", .run.as_ref().map(|r| format!("; what ran until now is in {}", r.display())).unwrap_or_default())]
     Interrupted {
@@ -36,7 +40,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),
-            Failure::Tool(_) | Failure::Interrupted { .. } => ExitCode::from(3),
+            Failure::Tool(_) | Failure::State(_) | Failure::Interrupted { .. } => ExitCode::from(3),
         }
     }
 }

@@ -4,6 +4,7 @@
 //!  args ──▶ resolve ──▶ rate ──▶ campaign ──▶ fleet ──▶ replayer processes (gRPC)
 //!  typed    checked      │        numbers,      one
 //!                        │        run folder    experiment ──▶ analyzer ──▶ verdict
+//!                     settle (how long an experiment of the search has to be)
 //!                        ▼
 //!                     search (pure: results by T ──▶ next T, or the rating)
 //! ```
@@ -29,16 +30,19 @@
 //! ```
 
 pub mod args;
+pub mod bg_files;
 pub mod campaign;
 pub mod cli;
 pub mod failure;
 pub mod fleet;
 pub mod interrupt;
 mod live;
+mod monitor;
 pub mod rate;
 pub mod render;
 pub mod resolve;
 pub mod search;
 pub mod single;
+pub mod standing;
 mod tools;
 pub mod trace_set;

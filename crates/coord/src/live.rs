@@ -38,6 +38,11 @@ impl Live {
         self.0.set_message(format!("#{experiment} T={threads}  {what}"));
     }
 
+    /// Prints a line that stays, above this one.
+    pub fn above(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+
     /// An experiment's log is being validated.
     pub fn analyzing(&self, experiment: u32, threads: u32) {
         self.0.set_message(format!("#{experiment} T={threads}  validating"));

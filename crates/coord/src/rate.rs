@@ -1,4 +1,6 @@
-//! `coord rate`: searches T for both ratings, confirms each, and says what it found.
+//! `coord rate`: searches T for the ratings, confirms each, and says what it found.
+
+mod settle;
 
 use std::collections::BTreeMap;
 
@@ -6,11 +8,14 @@ use schemas::files;
 use schemas::plan::Limit;
 use schemas::verdict::{Rating, RatingDocument, Ruling};
 
+use crate::args::Wanted;
+use crate::bg_files;
 use crate::campaign::{Campaign, Purpose, Trial};
 use crate::failure::Failure;
 use crate::render;
 use crate::resolve::{self, Method};
 use crate::search::{Found, Limits, Next, Probe, Results, exhaustive, soar, socialites};
+use settle::{Question, Settled};
 
 /// How many T's a rating may try to confirm before it is left unconfirmed.
 const MOST_FINALS: u32 = 3;
@@ -23,24 +28,33 @@ pub fn rate(rating: resolve::Rating) -> Result<RatingDocument, Failure> {
 }
 
 fn rate_within(campaign: &mut Campaign, rating: &resolve::Rating) -> Result<RatingDocument, Failure> {
-    let (delta_s, search_s) = (rating.setting.sla.delta_s, rating.search_s);
-    let document = {
-        let mut run = |threads: u32, purpose: &Purpose| {
-            let seconds = if *purpose == Purpose::Search { search_s } else { delta_s };
-            campaign.experiment(threads, Limit::DurationS(seconds), purpose)
-        };
-        let mut rater = Rater::new(&mut run, rating.limits);
-        let (soar, socialites) = rater.ratings(rating.method)?;
-        let experiments = campaign.trials().iter().map(Trial::rated).collect();
-        let format_version = schemas::RUN_FORMAT_VERSION;
-        let parameters = rating.parameters();
-        let (soar, socialites) = (Some(soar), Some(socialites));
-        RatingDocument { format_version, sla: rating.setting.sla, parameters, soar, socialites, experiments }
+    let question = Question {
+        wanted: rating.wanted,
+        method: rating.method,
+        limits: rating.limits,
+        deltas: rating.deltas.clone(),
+        final_s: rating.setting.sla.delta_s,
+    };
+    let voice = campaign.voice();
+    let mut run = |threads: u32, seconds: f64, purpose: &Purpose| {
+        let trial = campaign.experiment(threads, Limit::DurationS(seconds), purpose)?;
+        // After each experiment, so that a rating that is interrupted has them too.
+        bg_files::write(campaign.run(), &rating.setting.sla, rating.wanted, campaign.trials())?;
+        Ok(trial)
+    };
+    let Settled { ratings, search_s } = settle::settle(&question, &mut run, &mut |line| voice.say(line))?;
+    let document = RatingDocument {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        sla: rating.setting.sla,
+        parameters: rating.parameters(search_s, campaign.warmup_sessions()),
+        soar: ratings.soar,
+        socialites: ratings.socialites,
+        experiments: campaign.trials().iter().map(Trial::rated).collect(),
     };
     files::write_json(&campaign.run().rating(), &document)?;
-    campaign.voice().say(&format!("\n{}", render::ratings(&document)));
+    voice.say(&format!("\n{}", render::ratings(&document)));
     let repeat = render::repeat_rate(rating);
-    campaign.voice().say(&render::next_commands(campaign.setting(), campaign.trace(), &repeat));
+    voice.say(&render::next_commands(campaign.setting(), campaign.trace(), &repeat));
     Ok(document)
 }
 
@@ -49,6 +63,20 @@ type Run<'a> = dyn FnMut(u32, &Purpose) -> Result<Trial, Failure> + 'a;
 
 /// One of the two searches.
 type Search = fn(&Results, &Limits) -> Next;
+
+/// What the searches of the wanted ratings found.
+#[derive(Debug, Clone, PartialEq)]
+struct Searched {
+    soar: Option<Found>,
+    socialites: Option<Found>,
+}
+
+/// The wanted ratings.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Ratings {
+    soar: Option<Rating>,
+    socialites: Option<Rating>,
+}
 
 /// The state of a rating under way: what each T showed, and how to try more.
 struct Rater<'a> {
@@ -65,22 +93,36 @@ impl<'a> Rater<'a> {
         Rater { run, limits, results: Results::new(), behind: BTreeMap::new(), finals: BTreeMap::new() }
     }
 
-    /// SoAR and Socialites. Socialites is searched first: what its search shows
-    /// is where the SoAR search begins to close in.
-    fn ratings(&mut self, method: Method) -> Result<(Rating, Rating), Failure> {
+    /// Searches what is wanted. Socialites goes first: what its search shows is
+    /// where the SoAR search begins to close in.
+    fn search(&mut self, method: Method, wanted: Wanted) -> Result<Searched, Failure> {
         let (for_soar, for_socialites): (Search, Search) = match method {
             Method::Heuristic => (soar::next, socialites::next),
             Method::Exhaustive => (exhaustive::soar, exhaustive::socialites),
         };
-        let found_socialites = self.settle(for_socialites)?;
-        let found_soar = self.settle(for_soar)?;
-        let both = found_soar.threads == found_socialites.threads;
-        let name = if both { "SoAR and Socialites" } else { "SoAR" };
-        let mut soar = self.confirmed(&found_soar, name)?;
-        let mut socialites = self.confirmed(&found_socialites, "Socialites")?;
-        socialites.value = socialites.threads as f64;
-        self.raise(&mut soar);
-        Ok((soar, socialites))
+        let socialites = if wanted.has_socialites() { Some(self.settle(for_socialites)?) } else { None };
+        let soar = if wanted.has_soar() { Some(self.settle(for_soar)?) } else { None };
+        Ok(Searched { soar, socialites })
+    }
+
+    /// Confirms what was found.
+    fn confirm(&mut self, searched: &Searched) -> Result<Ratings, Failure> {
+        let threads = |found: &Option<Found>| found.as_ref().map(|found| found.threads);
+        let both = threads(&searched.soar) == threads(&searched.socialites);
+        let name = if both { Wanted::Both } else { Wanted::Soar }.name();
+        let mut ratings = Ratings::default();
+        if let Some(found) = &searched.soar {
+            ratings.soar = Some(self.confirmed(found, name)?);
+        }
+        if let Some(found) = &searched.socialites {
+            let mut rating = self.confirmed(found, Wanted::Socialites.name())?;
+            rating.value = rating.threads as f64;
+            ratings.socialites = Some(rating);
+        }
+        if let Some(rating) = &mut ratings.soar {
+            self.raise(rating);
+        }
+        Ok(ratings)
     }
 
     /// Runs a search to its end.
@@ -107,7 +149,8 @@ impl<'a> Rater<'a> {
     /// Confirms what a search found by a final experiment. When that fails, the
     /// next lower T that passed has its turn.
     fn confirmed(&mut self, found: &Found, name: &str) -> Result<Rating, Failure> {
-        let mut notes: Vec<String> = found.void_threads.iter().map(|threads| self.void_note(*threads)).collect();
+        let mut voids: Vec<String> = found.void_threads.iter().map(|threads| self.void_note(*threads)).collect();
+        let mut notes = Vec::new();
         let mut threads = found.threads;
         for _ in 0..MOST_FINALS {
             if threads == 0 {
@@ -124,9 +167,12 @@ impl<'a> Rater<'a> {
                     interval: None,
                     at_least,
                     confirmed_by,
-                    rests_on_void: None,
+                    rests_on_void: clause(&voids),
                     notes,
                 });
+            }
+            if verdict.ruling == Ruling::Void {
+                voids.push(void_clause(verdict.experiment, threads, &verdict.reasons.join("; ")));
             }
             let lower = self.results.range(..threads).rev().find(|(_, probe)| probe.passed()).map_or(0, |(t, _)| *t);
             notes.push(format!(
@@ -142,7 +188,8 @@ impl<'a> Rater<'a> {
             notes.push(format!("{MOST_FINALS} final experiments did not pass; T={threads} rests on the search alone"));
         }
         let value = self.results.get(&threads).map_or(0.0, |probe| probe.throughput_per_s);
-        Ok(Rating { value, threads, interval: None, at_least: false, confirmed_by: None, rests_on_void: None, notes })
+        let rests_on_void = clause(&voids);
+        Ok(Rating { value, threads, interval: None, at_least: false, confirmed_by: None, rests_on_void, notes })
     }
 
     /// The final experiment of a T, which both ratings share. Its result takes
@@ -157,7 +204,8 @@ impl<'a> Rater<'a> {
         Ok(trial)
     }
 
-    /// A final experiment of the other rating may have had a higher throughput
+    /// Another final experiment, that of the other rating or of an earlier
+    /// search, may have had a higher throughput
     /// than the one that was to confirm the SoAR: then that is the SoAR.
     fn raise(&self, soar: &mut Rating) {
         let passed = self.finals.values().filter(|trial| trial.verdict.ruling == Ruling::Pass);
@@ -166,7 +214,7 @@ impl<'a> Rater<'a> {
         if throughput(best) > soar.value || soar.confirmed_by.is_none() {
             if soar.threads != best.verdict.threads {
                 soar.notes.push(format!(
-                    "the search found T={}; the final experiment of the other rating, with T={}, had more throughput",
+                    "the search found T={}; another final experiment, with T={}, had more throughput",
                     soar.threads, best.verdict.threads
                 ));
             }
@@ -179,10 +227,20 @@ impl<'a> Rater<'a> {
 
     fn void_note(&self, threads: u32) -> String {
         match self.behind.get(&threads) {
-            Some((experiment, reason)) => format!("rests on void experiment {experiment} (T={threads}): {reason}"),
-            None => format!("rests on a void experiment with T={threads}"),
+            Some((experiment, reason)) => void_clause(*experiment, threads, reason),
+            None => format!("an experiment with T={threads}"),
         }
     }
+}
+
+/// A void experiment, as a rating that rests on it names it.
+fn void_clause(experiment: u32, threads: u32, reason: &str) -> String {
+    format!("experiment {experiment} (T={threads}): {reason}")
+}
+
+/// All of them in one clause; none when there are none.
+fn clause(voids: &[String]) -> Option<String> {
+    if voids.is_empty() { None } else { Some(voids.join("; and on ")) }
 }
 
 #[cfg(test)]
@@ -202,8 +260,10 @@ mod tests {
             let (throughput_per_s, ruling) = store(threads, is_final);
             Ok(trial(ran.len() as u32, threads, throughput_per_s, ruling, purpose.clone()))
         };
-        let (soar, socialites) = Rater::new(&mut run, LIMITS).ratings(Method::Heuristic).unwrap();
-        (soar, socialites, ran)
+        let mut rater = Rater::new(&mut run, LIMITS);
+        let searched = rater.search(Method::Heuristic, Wanted::Both).unwrap();
+        let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+        (soar.unwrap(), socialites.unwrap(), ran)
     }
 
     fn pass_until(last: u32) -> impl Fn(u32) -> Ruling {
@@ -264,8 +324,21 @@ mod tests {
         let ruling = |t: u32| if t < 8 { Ruling::Pass } else { Ruling::Void };
         let (soar, socialites, _) = check(|t, _| (t as f64, ruling(t)));
         assert_eq!((soar.threads, socialites.threads), (7, 7));
-        let note = "rests on void experiment 4 (T=8): because";
-        assert_eq!((soar.notes, socialites.notes), (vec![note.to_string()], vec![note.to_string()]));
+        let clause = Some("experiment 4 (T=8): because".to_string());
+        assert_eq!((soar.rests_on_void, socialites.rests_on_void), (clause.clone(), clause));
+    }
+
+    #[test]
+    fn a_void_final_experiment_is_named_too() {
+        let ruling = |t: u32, is_final: bool| match (t, is_final) {
+            (8, true) => Ruling::Void,
+            (..=8, _) => Ruling::Pass,
+            _ => Ruling::Fail,
+        };
+        let (_, socialites, ran) = check(|t, is_final| (t as f64, ruling(t, is_final)));
+        let number = ran.iter().position(|(t, is_final)| (*t, *is_final) == (8, true)).unwrap() + 1;
+        assert_eq!((socialites.threads, socialites.confirmed_by.is_some()), (7, true));
+        assert_eq!(socialites.rests_on_void, Some(format!("experiment {number} (T=8): because")));
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use schemas::manifest::Manifest;
-use schemas::plan::Limit;
+use schemas::plan::{Limit, Warmup};
 use schemas::sla::Sla;
 use schemas::spec::Spec;
 use schemas::verdict::{Between, RatingParameters};
 
-use crate::args::{RateArgs, RunArgs, WorkloadArgs};
+use crate::args::{RateArgs, RunArgs, Wanted, WorkloadArgs};
 use crate::failure::Failure;
 use crate::search::Limits;
 
@@ -72,6 +72,14 @@ pub struct Setting {
     pub store: String,
     /// The SLA.
     pub sla: Sla,
+    /// What is replayed before each experiment is measured.
+    pub warmup: Warmup,
+    /// Seconds between two lines with the figures of a running experiment.
+    pub monitor_s: Option<u32>,
+    /// Never let two threads act for one socialite at the same time.
+    pub unique_socialites: bool,
+    /// What happens to the store between two experiments.
+    pub between: Between,
     /// Operating-system threads of a replayer.
     pub workers: u32,
     /// Whether stdout is for one JSON object alone.
@@ -87,26 +95,39 @@ pub struct Setting {
 pub struct Rating {
     /// What both kinds of run need.
     pub setting: Setting,
+    /// Which ratings.
+    pub wanted: Wanted,
     /// The limits of the search.
     pub limits: Limits,
-    /// How long an experiment of the search runs.
-    pub search_s: f64,
+    /// How long the experiments of a search run.
+    pub deltas: Deltas,
     /// How T is searched.
     pub method: Method,
 }
 
+/// How long the experiments of a search run (bg-2013 section G: δ).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deltas {
+    /// In seconds, by rising length, each once, at least one.
+    pub search_s: Vec<f64>,
+    /// The difference to a final experiment, in percent, from which the search
+    /// is repeated with a longer δ.
+    pub check_percent: Option<f64>,
+}
+
 impl Rating {
-    /// How it is searched, for `rating.json`.
-    pub fn parameters(&self) -> RatingParameters {
+    /// How it was searched, for `rating.json`: with this δ in the end and this
+    /// many sessions of warm-up in each experiment.
+    pub fn parameters(&self, settled_search_s: f64, warmup_sessions: u64) -> RatingParameters {
         RatingParameters {
-            search_s: vec![self.search_s],
-            settled_search_s: self.search_s,
-            delta_check_percent: None,
+            search_s: self.deltas.search_s.clone(),
+            settled_search_s,
+            delta_check_percent: self.deltas.check_percent,
             first_threads: self.limits.first_threads,
             max_threads: self.limits.max_threads,
-            between: Between::Load,
-            warmup_sessions: 0,
-            unique_socialites: true,
+            between: self.setting.between,
+            warmup_sessions,
+            unique_socialites: self.setting.unique_socialites,
         }
     }
 }
@@ -147,13 +168,16 @@ pub fn rating(args: &RateArgs, around: &Surroundings) -> Result<Rating, Failure>
         let (first, max) = (args.first_threads, args.max_threads);
         return Err(Failure::usage(format!("--first-threads {first} is above --max-threads {max}")));
     }
-    let setting = setting(args.spec.as_deref(), &args.workload, args.sessions, around)?;
-    let search_s = args.search_s.unwrap_or(SEARCH_S.min(setting.sla.delta_s));
-    if !(search_s > 0.0 && search_s <= 86_400.0) {
-        return Err(Failure::usage(format!(
-            "--search-s {search_s} is not a number of seconds above 0, of at most a day"
-        )));
+    let mut setting = setting(args.spec.as_deref(), &args.workload, args.sessions, around)?;
+    setting.between = args.between.into();
+    if setting.store.starts_with("null:") {
+        return Err(Failure::usage(
+            "--store null: cannot be rated: it answers at once and holds no data, so all it returns is unpredictable. \
+             It measures the replayer itself: use it with `coord run` or `coord replay run`",
+        ));
     }
+    let deltas = deltas(args, setting.sla.delta_s)?;
+    monitored(setting.monitor_s, setting.sla.delta_s)?;
     let limits = Limits {
         first_threads: args.first_threads,
         max_threads: args.max_threads,
@@ -161,7 +185,35 @@ pub fn rating(args: &RateArgs, around: &Surroundings) -> Result<Rating, Failure>
         noise: NOISE,
     };
     let method = if args.exhaustive { Method::Exhaustive } else { Method::Heuristic };
-    Ok(Rating { setting, limits, search_s, method })
+    Ok(Rating { setting, wanted: args.rating, limits, deltas, method })
+}
+
+fn deltas(args: &RateArgs, delta_s: f64) -> Result<Deltas, Failure> {
+    let mut search_s = match args.search_s.is_empty() {
+        true => vec![SEARCH_S.min(delta_s)],
+        false => args.search_s.clone(),
+    };
+    if let Some(wrong) = search_s.iter().find(|seconds| !(**seconds > 0.0 && **seconds <= 86_400.0)) {
+        return Err(Failure::usage(format!("--search-s {wrong} is not a number of seconds above 0, of at most a day")));
+    }
+    search_s.sort_by(f64::total_cmp);
+    search_s.dedup();
+    if let Some(percent) = args.delta_check
+        && !(percent > 0.0 && percent <= 100.0)
+    {
+        return Err(Failure::usage(format!("--delta-check {percent} is not a percentage above 0, of at most 100")));
+    }
+    Ok(Deltas { search_s, check_percent: args.delta_check })
+}
+
+/// Refuses an interval in which no line would ever be printed.
+fn monitored(monitor_s: Option<u32>, longest_s: f64) -> Result<(), Failure> {
+    match monitor_s {
+        Some(seconds) if f64::from(seconds) >= longest_s => Err(Failure::usage(format!(
+            "--monitor {seconds} is not below the time of the longest experiment, {longest_s} s: no line would be printed"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Resolves `coord run`.
@@ -173,7 +225,10 @@ pub fn single(args: &RunArgs, around: &Surroundings) -> Result<Single, Failure> 
         (None, None) => Limit::DurationS(setting.sla.delta_s),
     };
     match (&limit, &mut setting.source) {
-        (Limit::DurationS(seconds), _) => setting.sla.delta_s = *seconds,
+        (Limit::DurationS(seconds), _) => {
+            setting.sla.delta_s = *seconds;
+            monitored(setting.monitor_s, *seconds)?;
+        }
         (Limit::Sessions(sessions), Source::Spec(spec)) => spec.sessions = spec.sessions.max(*sessions),
         _ => {}
     }
@@ -205,6 +260,10 @@ fn setting(
         source,
         store,
         sla: args.sla.unwrap_or_default(),
+        warmup: args.warmup.unwrap_or(Warmup::Sessions(0)),
+        monitor_s: args.monitor,
+        unique_socialites: !args.shared_socialites,
+        between: Between::Load,
         workers: args.workers,
         json: args.json,
         started_unix_s,
@@ -322,7 +381,10 @@ mod tests {
         assert_eq!(rating.setting.name, "t-20270115-080000");
         assert_eq!(rating.setting.folder, home.path().join("runs/t-20270115-080000"));
         assert_eq!(rating.setting.store, format!("sqlite:{}/store.db", rating.setting.folder.display()));
-        assert_eq!((rating.setting.sla, rating.search_s, rating.method), (Sla::default(), 1.5, Method::Heuristic));
+        assert_eq!(
+            (rating.setting.sla, rating.deltas.search_s, rating.method),
+            (Sla::default(), vec![1.5], Method::Heuristic)
+        );
         assert_eq!(rating.setting.source.spec().sessions, 10);
         assert_eq!(rating.setting.command[3], "postgres://me:***@db/x");
     }
@@ -351,7 +413,24 @@ mod tests {
         args.workload.sla = Some("99% < 5ms, 1s".parse().unwrap());
         let rating = rating(&args, &around(home.path())).unwrap();
         let spec = rating.setting.source.spec();
-        assert_eq!((spec.data.members, spec.sessions, rating.search_s), (50, 77, 1.0));
+        assert_eq!((spec.data.members, spec.sessions, rating.deltas.search_s), (50, 77, vec![1.0]));
+    }
+
+    #[test]
+    fn parameters_of_a_rating_are_resolved() {
+        let home = home();
+        let mut args = args(home.path());
+        args.search_s = vec![4.0, 1.0, 2.0, 1.0];
+        args.delta_check = Some(10.0);
+        args.between = crate::args::BetweenArg::Continue;
+        args.workload.shared_socialites = true;
+        args.workload.warmup = Some(Warmup::Operations(5));
+        let rating = rating(&args, &around(home.path())).unwrap();
+        assert_eq!(rating.setting.warmup, Warmup::Operations(5));
+        let parameters = rating.parameters(2.0, 7);
+        assert_eq!((parameters.search_s, parameters.settled_search_s), (vec![1.0, 2.0, 4.0], 2.0));
+        assert_eq!((parameters.delta_check_percent, parameters.between), (Some(10.0), Between::Continue));
+        assert_eq!((parameters.warmup_sessions, parameters.unique_socialites), (7, false));
     }
 
     #[test]
@@ -363,8 +442,11 @@ mod tests {
         check(|args, _| args.workload.name = Some("traces".into()), "`traces` is taken");
         check(|args, _| args.workload.store = Some("a.db".into()), "not the URL of a store");
         check(|args, _| args.first_threads = 300, "--first-threads 300 is above --max-threads 256");
-        check(|args, _| args.search_s = Some(0.0), "--search-s 0");
-        check(|args, _| args.search_s = Some(f64::NAN), "--search-s NaN");
+        check(|args, _| args.search_s = vec![1.0, 0.0], "--search-s 0");
+        check(|args, _| args.search_s = vec![f64::NAN], "--search-s NaN");
+        check(|args, _| args.delta_check = Some(0.0), "--delta-check 0 is not a percentage");
+        check(|args, _| args.workload.monitor = Some(10), "--monitor 10 is not below the time");
+        check(|args, _| args.workload.store = Some("null:".into()), "use it with `coord run` or `coord replay run`");
         check(|args, home| args.workload.trace = Some(home.join("no.trace")), "is this a trace set?");
         check(
             |args, home| {

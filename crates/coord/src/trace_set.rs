@@ -84,38 +84,18 @@ fn place(traces: &Path, spec: &Spec) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use schemas::manifest::FILE_NAME;
 
     use super::*;
+    use crate::render::testing;
 
     fn spec() -> Spec {
         Spec::parse("name = \"t\"\nsessions = 10\n[data]\nmembers = 9\n[mix]\nview_profile = 1\n", "t").unwrap()
     }
 
     fn manifest(spec: &Spec) -> Manifest {
-        Manifest {
-            format_version: schemas::TRACE_FORMAT_VERSION,
-            generator_version: String::new(),
-            workload_id: spec.workload_id(),
-            trace_id: "id".into(),
-            spec: spec.clone(),
-            fragments: vec![schemas::manifest::FragmentCounts {
-                fragment: 0,
-                weight: 1.0,
-                members: 9,
-                sessions: spec.sessions,
-                operations: spec.sessions,
-            }],
-            requested_mix: BTreeMap::new(),
-            achieved_mix: BTreeMap::new(),
-            operations_by_action: BTreeMap::new(),
-            noops: BTreeMap::new(),
-            ended_early: BTreeMap::new(),
-            statistics: Default::default(),
-            files: Vec::new(),
-        }
+        let workload_id = spec.workload_id();
+        Manifest { workload_id, spec: spec.clone(), ..testing::manifest(spec.sessions, spec.sessions) }
     }
 
     #[test]

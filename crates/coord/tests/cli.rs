@@ -31,6 +31,11 @@ fn wrong_usage_and_input_exit_with_2() {
     check(&["rate", "t.toml", "--set", "data.membres=1"], "membres");
     check(&["rate", "--trace", "none.trace"], "is this a trace set?");
     check(&["run", "t.toml", "--threads", "1", "--duration", "1s", "--sessions", "1"], "cannot be used with");
+    check(&["rate", "t.toml", "--store", "null:"], "use it with `coord run`");
+    check(&["rate", "t.toml", "--search-s", "1,0"], "--search-s 0 is not a number of seconds");
+    check(&["rate", "t.toml", "--rating", "best"], "possible values: soar, socialites, both");
+    check(&["run", "t.toml", "--threads", "1", "--warmup", "100%"], "\"100%\" is no warm-up");
+    check(&["run", "t.toml", "--threads", "1", "--duration", "2s", "--monitor", "2"], "no line would be printed");
     check(&["fly"], "unrecognized subcommand 'fly'");
 }
 
@@ -59,8 +64,10 @@ fn the_other_tools_answer_under_their_own_names() {
 fn a_small_rating_fills_its_run_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
-    let args = ["rate", "t.toml", "--store", "memory:?latency_us=500", "--sla", "50% < 10s, 0.2s", "--search-s", "0.1"];
-    let output = coord(folder.path(), &[&args[..], &["--max-threads", "2", "--name", "a", "--json"]].concat());
+    let args =
+        ["rate", "t.toml", "--store", "memory:?latency_us=500", "--sla", "50% < 10s, 0.2s", "--name", "a", "--json"];
+    let search = ["--search-s", "0.05,0.1", "--max-threads", "2", "--rating", "socialites", "--delta-check", "90"];
+    let output = coord(folder.path(), &[&args[..], &search, &["--shared-socialites"]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{error}");
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -78,4 +85,65 @@ fn a_small_rating_fills_its_run_folder() {
             assert!(file.exists(), "experiment {number} has no {}", file.display());
         }
     }
+    assert_eq!((&kept["soar"], &kept["socialites"]["threads"]), (&serde_json::Value::Null, &2.into()));
+    let parameters = &kept["parameters"];
+    assert_eq!(parameters["search_s"], serde_json::json!([0.05, 0.1]));
+    assert_eq!((&parameters["delta_check_percent"], &parameters["unique_socialites"]), (&90.0.into(), &false.into()));
+    let lines = |path| std::fs::read_to_string(path).unwrap().lines().map(String::from).collect::<Vec<_>>();
+    let final_result = lines(run.bg_final_result());
+    assert_eq!(final_result.len(), kept["experiments"].as_array().unwrap().len());
+    for line in &final_result {
+        assert_eq!((line.split(',').count(), line.split(',').nth(2)), (11, Some("Socialites")), "{line}");
+    }
+    assert_eq!(lines(run.bg_results()).len(), final_result.len());
+}
+
+/// Lines that were asked for are printed in a pipe too, beside the JSON object.
+#[test]
+fn a_running_experiment_is_monitored() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    let args = ["run", "t.toml", "--store", "memory:?latency_us=500", "--sla", "50% < 10s", "--name", "a", "--json"];
+    let output = coord(folder.path(), &[&args[..], &["--threads", "1", "--duration", "3s", "--monitor", "1"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.lines().any(|line| line.contains("/s  p95") && line.contains("errors 0")), "{said:?}");
+    let verdict: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(verdict["threads"], 1, "{said}");
+}
+
+#[test]
+fn a_run_that_ends_with_its_sessions_says_that_it_was_short() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    let output = coord(folder.path(), &["run", "t.toml", "--store", "memory:", "--threads", "1", "--sessions", "5"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("the SLA is about 10 s, so the verdict is on a part of its time"), "{text}");
+}
+
+/// Each experiment takes the trace up where the last one stopped, and the
+/// store is where the trace says: no experiment is refused, none reads what it
+/// should not.
+#[test]
+fn a_continued_rating_goes_through_the_trace_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    let args = ["rate", "t.toml", "--set", "mix.invite_friend=0.2", "--sla", "50% < 10s, 0.3s", "--name", "a"];
+    let search = ["--between", "continue", "--warmup", "5", "--search-s", "0.1", "--max-threads", "2", "--json"];
+    let output = coord(folder.path(), &[&args[..], &search].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{error}");
+    let rating: schemas::verdict::RatingDocument = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rating.parameters.between, schemas::verdict::Between::Continue);
+    assert_eq!(rating.parameters.warmup_sessions, 5);
+    let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
+    let mut expected = 0;
+    for (number, experiment) in run.experiments().unwrap() {
+        let plan: schemas::plan::Plan = schemas::files::read_json(&experiment.plan()).unwrap();
+        let report: schemas::run::ReplayReport = schemas::files::read_json(&experiment.report()).unwrap();
+        assert_eq!((plan.fragments[0].first_session, plan.fragments[0].warmup_sessions), (expected, 5), "{number}");
+        expected = report.positions[0].next_session;
+        let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiment.verdict()).unwrap();
+        assert_eq!(verdict.figures.unpredictable_reads, 0, "{number}");
+    }
+    assert!(expected > 10 && rating.experiments.len() > 2, "{rating:?}");
 }

@@ -171,20 +171,24 @@ impl Replayer {
             Ok(answer) => return Ok(answer),
             Err(status) => status,
         };
-        match status.code() {
-            Code::InvalidArgument | Code::NotFound => {
-                return Err(Failure::usage(status.message()));
-            }
-            // A lost connection: the process is ending, if it has not yet.
-            Code::Unavailable | Code::Unknown | Code::Cancelled => {
-                if let Ok(Ok(exit)) = tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await {
-                    let said = self.stderr.told().await;
-                    return Err(Failure::tool(format!("{} died ({exit}){said}", self.name)));
-                }
-            }
-            _ => {}
+        // A lost connection: the process is ending, if it has not yet.
+        if let Code::Unavailable | Code::Unknown | Code::Cancelled = status.code()
+            && let Ok(Ok(exit)) = tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await
+        {
+            let said = self.stderr.told().await;
+            return Err(Failure::tool(format!("{} died ({exit}){said}", self.name)));
         }
-        Err(Failure::tool(format!("{}: {}", self.name, status.message())))
+        Err(failure(&self.name, &status))
+    }
+}
+
+/// What a replayer's refusal means.
+fn failure(name: &str, status: &Status) -> Failure {
+    match status.code() {
+        Code::InvalidArgument | Code::NotFound => Failure::usage(status.message()),
+        // A replayer says this of nothing else: the store does not hold what the plan starts from.
+        Code::FailedPrecondition => Failure::State(status.message().to_string()),
+        _ => Failure::tool(format!("{name}: {}", status.message())),
     }
 }
 
@@ -236,5 +240,22 @@ impl LastLines {
         }
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         format!("; it said last:\n{}", lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_replayer_says_decides_who_is_to_blame() {
+        let check = |code, expect: &str| {
+            let text = format!("{:?}", failure("replayer 1", &Status::new(code, "why")));
+            assert_eq!(text, expect);
+        };
+        check(Code::FailedPrecondition, "State(\"why\")");
+        check(Code::InvalidArgument, "Usage(\"why\")");
+        check(Code::Aborted, "Tool(\"replayer 1: why\")");
+        check(Code::Internal, "Tool(\"replayer 1: why\")");
     }
 }

@@ -50,6 +50,15 @@ pub struct Progress {
     pub response_times: ResponseTimes,
 }
 
+/// An experiment that ran to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    /// How it went, over all replayers.
+    pub report: ReplayReport,
+    /// When it started, in nanoseconds since 1970: all was loaded by then.
+    pub start_unix_ns: i64,
+}
+
 /// The replayers of a run.
 pub struct Fleet {
     replayers: Vec<Replayer>,
@@ -71,7 +80,7 @@ impl Fleet {
         folder: &ExperimentFolder,
         interrupt: &mut Interrupt,
         watch: &mut dyn FnMut(Stage),
-    ) -> Result<ReplayReport, Failure> {
+    ) -> Result<Ran, Failure> {
         let plans = deal::plans(plan, self.replayers.len());
         // Fewer fragments or threads than replayers: the others have no part in it.
         let replayers = &mut self.replayers[..plans.len()];
@@ -80,12 +89,13 @@ impl Fleet {
             made = make_ready(replayers, &plans, folder, watch) => made?,
             () = interrupt.wait() => return Err(early),
         }
-        run(replayers, interrupt, watch).await?;
+        let start_unix_ns = run(replayers, interrupt, watch).await?;
         let mut reports = Vec::with_capacity(replayers.len());
         for replayer in replayers {
             reports.push(replayer.report().await?);
         }
-        deal::merged(reports).ok_or_else(|| Failure::tool("no replayer took part in the experiment"))
+        let report = deal::merged(reports).ok_or_else(|| Failure::tool("no replayer took part in the experiment"))?;
+        Ok(Ran { report, start_unix_ns })
     }
 
     /// Lets every replayer end.
@@ -112,12 +122,12 @@ async fn make_ready(
     Ok(())
 }
 
-/// AgreeStart and Run.
+/// AgreeStart and Run; gives the start.
 async fn run(
     replayers: &mut [Replayer],
     interrupt: &mut Interrupt,
     watch: &mut dyn FnMut(Stage),
-) -> Result<(), Failure> {
+) -> Result<i64, Failure> {
     let mut start_unix_ns = unix_ns(SystemTime::now() + START_AHEAD);
     for replayer in replayers.iter_mut() {
         start_unix_ns = start_unix_ns.max(replayer.agree_start(start_unix_ns).await?);
@@ -151,7 +161,7 @@ async fn run(
                     let _ = client.stop(rpc::StopRequest {}).await;
                 }
             }
-            ended = &mut running => return ended,
+            ended = &mut running => return ended.map(|()| start_unix_ns),
         }
     }
 }

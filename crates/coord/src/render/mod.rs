@@ -1,16 +1,23 @@
 //! What people read: the header, a row an experiment, the ratings in words.
 
+mod commands;
+mod ratings;
+mod rows;
+
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::plan::redact;
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::{ActionFigures, Figures, Rating, RatingDocument};
+use schemas::verdict::{ActionFigures, Figures};
 
-use crate::campaign::{Purpose, Trial};
-use crate::resolve::{Method, Setting};
+use crate::resolve::Setting;
 use crate::trace_set::TraceSet;
+
+pub use commands::{next_commands, repeat_rate};
+pub use ratings::ratings;
+pub use rows::Rows;
 
 /// Where lines for people go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +48,15 @@ impl Voice {
             Voice::Stderr => writeln!(std::io::stderr(), "{line}"),
             Voice::Silent => Ok(()),
         };
+    }
+
+    /// Prints a line that was asked for: unlike [`say`](Voice::say) also where
+    /// nobody seems to watch.
+    pub fn report(self, line: &str) {
+        match self {
+            Voice::Stdout => self.say(line),
+            Voice::Stderr | Voice::Silent => Voice::Stderr.say(line),
+        }
     }
 }
 
@@ -90,141 +106,6 @@ pub fn header(setting: &Setting, trace: &TraceSet) -> String {
     line("SLA", &sla_in_words(&setting.sla));
     line("run", &setting.folder.display().to_string());
     out
-}
-
-/// The heading of the rows.
-pub fn columns(sla: &Sla) -> String {
-    let within = format!("<{}", short_time(sla.beta_ns));
-    format!(
-        "{:>3} {:>5} {:>11} {:>9} {:>9} {:>9} {:>9} {within:>8} {:>8}  verdict",
-        "#", "T", "actions/s", "p50", "p95", "p99", "max", "unpred."
-    )
-}
-
-/// An experiment that has ended, below [`columns`].
-pub fn row(trial: &Trial) -> String {
-    let verdict = &trial.verdict;
-    let figures = &verdict.figures;
-    let times = &figures.overall;
-    let mut out = format!(
-        "{:>3} {:>5} {:>11} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}  {}",
-        verdict.experiment,
-        verdict.threads,
-        thousands(figures.throughput_per_s.round() as u64),
-        short_time(times.p50_ns),
-        short_time(times.p95_ns),
-        short_time(times.p99_ns),
-        short_time(times.max_ns),
-        percent(figures.within_beta_percent),
-        percent(figures.unpredictable_percent),
-        verdict.ruling.name(),
-    );
-    if let Purpose::Final(of) = &trial.purpose {
-        out.push_str(&format!(" [final: {of}]"));
-    }
-    if !verdict.reasons.is_empty() {
-        out.push_str(&format!(": {}", verdict.reasons.join("; ")));
-    }
-    out
-}
-
-/// Up to three decimals, never rounded up to 100% or down to 0%.
-fn percent(value: f64) -> String {
-    let thousandths = value * 1000.0;
-    let kept = if value > 99.0 { thousandths.floor() } else { thousandths.ceil() };
-    // A whole number of thousandths may come out of the product a little above itself.
-    let kept = if (thousandths - thousandths.round()).abs() < 1e-6 { thousandths.round() } else { kept };
-    format!("{}%", kept / 1000.0)
-}
-
-/// The two ratings in words, with what a reader has to know of them.
-pub fn ratings(document: &RatingDocument) -> String {
-    let mut out = String::new();
-    if let Some(rating) = &document.soar {
-        let line = match rating.threads {
-            0 => "SoAR        0: no number of threads kept the SLA".to_string(),
-            threads => {
-                let value = thousands(rating.value.round() as u64);
-                format!("SoAR        {} actions/s at T={threads}", bound(rating, value))
-            }
-        };
-        push_rating(&mut out, &line, rating);
-    }
-    if let Some(rating) = &document.socialites {
-        let line = match rating.threads {
-            0 => "Socialites  0: no number of threads kept the SLA".to_string(),
-            threads => format!("Socialites  {} threads", bound(rating, thousands(threads as u64))),
-        };
-        push_rating(&mut out, &line, rating);
-    }
-    out
-}
-
-fn push_rating(out: &mut String, line: &str, rating: &Rating) {
-    let _ = writeln!(out, "{line}{}", confirmed(rating));
-    for note in &rating.notes {
-        let _ = writeln!(out, "            note: {note}");
-    }
-}
-
-fn bound(rating: &Rating, value: String) -> String {
-    if rating.at_least { format!("at least {value}") } else { value }
-}
-
-fn confirmed(rating: &Rating) -> String {
-    match rating.confirmed_by {
-        Some(experiment) => format!(" (confirmed by experiment {experiment})"),
-        None if rating.threads > 0 => " (not confirmed)".to_string(),
-        None => String::new(),
-    }
-}
-
-/// What to do next: look into the run, or repeat it on the same trace set.
-pub fn next_commands(setting: &Setting, trace: &TraceSet, repeat: &[String]) -> String {
-    let run = quoted(&setting.folder.display().to_string());
-    let mut again = format!("./encore {} --trace {}", repeat.join(" "), quoted(&trace.folder.display().to_string()));
-    // The default store lies in the run's own folder: the repetition makes its own.
-    if setting.store != format!("sqlite:{}", setting.folder.join("store.db").display()) {
-        again.push_str(&format!(" --store {}", quoted(&redact(&setting.store))));
-    }
-    again.push_str(&format!(" --sla {}", quoted(&setting.sla.to_string())));
-    let runs = setting.folder.parent().map_or(String::new(), |runs| runs.display().to_string());
-    if runs != "runs" {
-        again.push_str(&format!(" --runs {}", quoted(if runs.is_empty() { "." } else { &runs })));
-    }
-    if setting.workers != 1 {
-        again.push_str(&format!(" --workers {}", setting.workers));
-    }
-    format!(
-        "next:\n  ./encore analyze sql {run} \"SELECT action, count(*) AS operations, \
-         round(quantile_disc(response_ns, 0.95) / 1e6, 3) AS p95_ms FROM operations WHERE outcome = 'ok' GROUP BY action \
-         ORDER BY action\"\n  \
-         ./encore analyze summary {run}\n  {again}"
-    )
-}
-
-/// The words of `coord rate` that repeat a search.
-pub fn repeat_rate(rating: &crate::resolve::Rating) -> Vec<String> {
-    let limits = &rating.limits;
-    let mut words = vec!["rate".to_string()];
-    words.extend(["--search-s".to_string(), rating.search_s.to_string()]);
-    words.extend(["--max-threads".to_string(), limits.max_threads.to_string()]);
-    if limits.first_threads != 1 {
-        words.extend(["--first-threads".to_string(), limits.first_threads.to_string()]);
-    }
-    if rating.method == Method::Exhaustive {
-        words.push("--exhaustive".to_string());
-    }
-    words
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// The figures of an experiment by action.

@@ -1,11 +1,13 @@
-//! Experiments with made-up figures.
+//! Experiments and trace sets with made-up figures.
 
 use std::collections::BTreeMap;
 
+use schemas::manifest::{FragmentCounts, Manifest, Statistics};
 use schemas::plan::Limit;
 use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::Sla;
 use schemas::social::Action;
+use schemas::spec::Spec;
 use schemas::verdict::{ActionFigures, Figures, Ruling, Verdict};
 
 use crate::campaign::{Purpose, Trial};
@@ -57,5 +59,26 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
     let reasons = if ruling == Ruling::Pass { Vec::new() } else { vec!["because".to_string()] };
     let format_version = schemas::RUN_FORMAT_VERSION;
     let verdict = Verdict { format_version, experiment, threads, sla: Sla::default(), ruling, reasons, figures };
-    Trial { purpose, limit: Limit::DurationS(10.0), started_unix_s: 0, report, verdict }
+    Trial { purpose, limit: Limit::DurationS(10.0), started_unix_s: 0, took_s: 12.5, report: Some(report), verdict }
+}
+
+/// A trace set of one fragment, without files.
+pub fn manifest(sessions: u64, operations: u64) -> Manifest {
+    let text = "name = \"t\"\nsessions = 1\n[data]\nmembers = 9\n[mix]\nview_profile = 1\n";
+    let spec = Spec::parse(text, "t").unwrap();
+    Manifest {
+        format_version: schemas::TRACE_FORMAT_VERSION,
+        generator_version: String::new(),
+        workload_id: spec.workload_id(),
+        trace_id: "id".into(),
+        spec: Spec { sessions, ..spec },
+        fragments: vec![FragmentCounts { fragment: 0, weight: 1.0, members: 9, sessions, operations }],
+        requested_mix: BTreeMap::new(),
+        achieved_mix: BTreeMap::new(),
+        operations_by_action: BTreeMap::new(),
+        noops: BTreeMap::new(),
+        ended_early: BTreeMap::new(),
+        statistics: Statistics::default(),
+        files: Vec::new(),
+    }
 }

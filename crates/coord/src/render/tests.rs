@@ -1,22 +1,36 @@
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 use schemas::verdict::Ruling;
 
-use super::testing::trial;
-use schemas::verdict::{Between, RatingParameters};
+use schemas::verdict::{Between, Interval, Rating, RatingDocument, RatingParameters};
 
+use super::commands::quoted;
+use super::rows::percent;
+use super::testing::{manifest, trial};
 use super::*;
-use crate::args::CommandLine;
+use crate::args::{Command, CommandLine};
+use crate::campaign::Purpose;
+use crate::resolve::Surroundings;
+
+/// The rows of trace sets with this many operations in 1,000 sessions.
+fn table(operations: u64) -> String {
+    let rows = Rows::new(&Sla::default(), &manifest(1000, operations));
+    let trials = [
+        trial(1, 1, 23_451.4, Ruling::Pass, Purpose::Search),
+        trial(12, 256, 1_234_567.0, Ruling::Fail, Purpose::Search),
+        trial(13, 8, 23_000.0, Ruling::Pass, Purpose::Final("SoAR".into())),
+        trial(14, 256, 5.0, Ruling::Void, Purpose::Final("Socialites".into())),
+    ];
+    std::iter::once(rows.heading()).chain(trials.iter().map(|t| rows.row(t))).collect::<Vec<_>>().join("\n")
+}
 
 #[test]
 fn rows_line_up() {
-    let rows = [
-        columns(&Sla::default()),
-        row(&trial(1, 1, 23_451.4, Ruling::Pass, Purpose::Search)),
-        row(&trial(12, 256, 1_234_567.0, Ruling::Fail, Purpose::Search)),
-        row(&trial(13, 8, 23_000.0, Ruling::Pass, Purpose::Final("SoAR".into()))),
-        row(&trial(14, 256, 5.0, Ruling::Void, Purpose::Final("Socialites".into()))),
-    ];
-    insta::assert_snapshot!(rows.join("\n"));
+    insta::assert_snapshot!(table(1000));
+}
+
+#[test]
+fn rows_show_sessions_where_they_have_several_actions() {
+    insta::assert_snapshot!(table(4000));
 }
 
 #[test]
@@ -59,14 +73,60 @@ fn ratings_in_words() {
         socialites: Some(socialites),
         experiments: Vec::new(),
     };
+    let interval = |low, high| Some(Interval { low, high, basis: "spread".into() });
     let texts = [
         ratings(&document(rating(23_451.2, 8, false, Some(19), &[]), rating(256.0, 256, true, Some(20), &[]))),
         ratings(&document(
-            rating(1000.0, 256, true, None, &["rests on void experiment 7 (T=64): client CPU full"]),
-            rating(0.0, 0, false, None, &[]),
+            Rating { interval: interval(11_900.4, 12_700.0), ..rating(12_345.0, 16, false, Some(9), &[]) },
+            Rating { interval: interval(15.0, 18.0), ..rating(16.0, 16, false, Some(9), &["a note"]) },
         )),
+        ratings(&document(
+            Rating {
+                rests_on_void: Some("experiment 7 (T=64): client CPU full".into()),
+                ..rating(1000.0, 32, true, None, &["a note"])
+            },
+            Rating {
+                interval: interval(15.0, 18.0),
+                rests_on_void: Some("experiment 7 (T=64): client CPU full".into()),
+                ..rating(16.0, 16, false, Some(9), &[])
+            },
+        )),
+        ratings(&document(rating(0.0, 0, false, None, &[]), rating(0.0, 0, false, None, &[]))),
     ];
     insta::assert_snapshot!(texts.join("---\n"));
+}
+
+/// Every parameter that was given is in the command that repeats the rating,
+/// and the command is one that is understood.
+#[test]
+fn the_command_that_repeats_a_rating_has_its_parameters() {
+    let typed = "rate --search-s 1,2.5 --max-threads 64 --first-threads 2 --rating soar --delta-check 10 \
+                 --between continue --exhaustive";
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.trace");
+    schemas::files::write_json(&trace.join(schemas::manifest::FILE_NAME), &manifest(1000, 1000)).unwrap();
+    let shared = format!(
+        "--trace {} --store memory: --sla '90% < 1s, 0.1% unpredictable, 20s' --runs {} --warmup 7 --monitor 5 \
+         --shared-socialites --workers 2",
+        trace.display(),
+        folder.path().display()
+    );
+    let sla = "90% < 1s, 0.1% unpredictable, 20s";
+    let mut words: Vec<&str> = shared.split('\'').collect();
+    words[1] = sla;
+    let shared_words = words.iter().enumerate().flat_map(|(place, part)| match place {
+        1 => vec![*part],
+        _ => part.split(' ').filter(|word| !word.is_empty()).collect(),
+    });
+    let line = std::iter::once("coord").chain(typed.split_whitespace()).chain(shared_words);
+    let Command::Rate(args) = CommandLine::try_parse_from(line).unwrap().command else { panic!("not a rating") };
+    let around = Surroundings { home: None, now: std::time::SystemTime::UNIX_EPOCH, command: Vec::new() };
+    let rating = crate::resolve::rating(&args, &around).unwrap();
+    let repeat = repeat_rate(&rating);
+    assert_eq!(repeat.join(" "), typed);
+    let set = TraceSet { folder: trace, manifest: manifest(1000, 1000) };
+    let commands = next_commands(&rating.setting, &set, &repeat);
+    assert_eq!(commands.lines().last().unwrap().trim(), format!("./encore {typed} {shared}"));
 }
 
 #[test]

@@ -1,0 +1,167 @@
+//! `FinalResult.csv` and `Results.csv`: a rating in the column order of the two
+//! files that BG's coordinator leaves (bg-rating, "Rating Output"), for people
+//! who have scripts for those.
+//!
+//! Neither has a heading: every line is data. Numbers have no thousands
+//! separators and a point before decimals; times of day are UTC.
+//!
+//! `FinalResult.csv`, a line an experiment, in the order in which they ran:
+//!
+//! | # | BG's name | here |
+//! |---|---|---|
+//! | 1 | currentTime | start of the experiment after the store was loaded, `yyyy/mm/dd hh:mm:ss` |
+//! | 2 | time | from there to the verdict, warm-up and validation included, in milliseconds as BG's coordinator writes it |
+//! | 3 | Objective | `SoAR`, `Socialites`, or `SoAR and Socialites` for an experiment that serves both |
+//! | 4 | SLA Latency | β in seconds |
+//! | 5 | SLA Confidence | α in percent |
+//! | 6 | numClients | replayers |
+//! | 7 | ThreadCount | T over all replayers |
+//! | 8 | Throughput | sessions a second, no-operations included |
+//! | 9 | ActThroughput | actions a second |
+//! | 10 | totalStaleness | unpredictable reads in percent |
+//! | 11 | TotalClientsSucceeded | replayers that kept the SLA; 0 in a void experiment |
+//!
+//! BG rates for one objective at a time. Here the two ratings share the
+//! experiments of their searches, and often the final one: such an experiment
+//! is one line whose objective has both words.
+//!
+//! `Results.csv`, a line for each replayer of each experiment, in the same
+//! order, numClients lines an experiment: its threads, its unpredictable reads
+//! in percent, its actions a second, and its operations within β in percent.
+
+use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
+
+use schemas::files::{self, FileError};
+use schemas::run::RunFolder;
+use schemas::sla::Sla;
+use schemas::verdict::Ruling;
+
+use crate::args::Wanted;
+use crate::campaign::{Purpose, Trial};
+
+/// Writes both files with all experiments until now.
+pub fn write(run: &RunFolder, sla: &Sla, wanted: Wanted, trials: &[Trial]) -> Result<(), FileError> {
+    files::write_atomically(&run.bg_final_result(), final_result(sla, wanted, trials).as_bytes())?;
+    files::write_atomically(&run.bg_results(), results(trials).as_bytes())
+}
+
+/// A replayer's part in an experiment.
+struct Client {
+    threads: u32,
+    unpredictable_percent: f64,
+    throughput_per_s: f64,
+    within_beta_percent: f64,
+    ruling: Ruling,
+}
+
+/// The replayers of an experiment. A run has one at present, so that its
+/// figures are those of the experiment.
+fn clients(trial: &Trial) -> [Client; 1] {
+    let figures = &trial.verdict.figures;
+    [Client {
+        threads: trial.verdict.threads,
+        unpredictable_percent: figures.unpredictable_percent,
+        throughput_per_s: figures.throughput_per_s,
+        within_beta_percent: figures.within_beta_percent,
+        ruling: trial.verdict.ruling,
+    }]
+}
+
+/// The text of `FinalResult.csv`.
+fn final_result(sla: &Sla, wanted: Wanted, trials: &[Trial]) -> String {
+    let mut out = String::new();
+    for trial in trials {
+        let (verdict, clients) = (&trial.verdict, clients(trial));
+        let objective = match &trial.purpose {
+            Purpose::Final(objective) => objective,
+            Purpose::Search | Purpose::Single => wanted.name(),
+        };
+        let succeeded = clients.iter().filter(|client| client.ruling == Ruling::Pass).count();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{},{},{objective},{},{},{},{},{},{},{},{succeeded}",
+            time_of_day(trial.started_unix_s),
+            (trial.took_s * 1000.0).round(),
+            sla.beta_ns as f64 / 1e9,
+            sla.alpha_percent,
+            clients.len(),
+            verdict.threads,
+            verdict.figures.sessions_per_s,
+            verdict.figures.throughput_per_s,
+            verdict.figures.unpredictable_percent,
+        );
+    }
+    out
+}
+
+/// The text of `Results.csv`.
+fn results(trials: &[Trial]) -> String {
+    let mut out = String::new();
+    for client in trials.iter().flat_map(clients) {
+        let Client { threads, unpredictable_percent, throughput_per_s, within_beta_percent, .. } = client;
+        let _ = writeln!(out, "{threads},{unpredictable_percent},{throughput_per_s},{within_beta_percent}");
+    }
+    out
+}
+
+/// In BG's notation, which has no comma in it.
+fn time_of_day(unix_s: u64) -> String {
+    let time = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(unix_s)).to_string();
+    time.trim_end_matches('Z').replace('-', "/").replace('T', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::testing::trial;
+
+    /// Three experiments of a rating, with figures that cannot be confused.
+    fn trials() -> Vec<Trial> {
+        let of = |number: u32, threads, ruling, purpose| {
+            let mut trial = trial(number, threads, 1000.5 * number as f64, ruling, purpose);
+            trial.started_unix_s = 1_800_000_000 + number as u64;
+            trial.verdict.figures.sessions_per_s = 200.25 * number as f64;
+            trial
+        };
+        let mut void = of(2, 64, Ruling::Void, Purpose::Search);
+        (void.report, void.took_s, void.verdict.figures) = (None, 0.0, Default::default());
+        vec![
+            of(1, 8, Ruling::Pass, Purpose::Search),
+            void,
+            of(3, 8, Ruling::Pass, Purpose::Final("SoAR and Socialites".into())),
+            of(4, 16, Ruling::Fail, Purpose::Final("Socialites".into())),
+        ]
+    }
+
+    #[test]
+    fn columns_stand_in_the_order_of_bgs_files() {
+        let sla = "99% < 250ms, 0.1% unpredictable, 10s".parse().unwrap();
+        assert_eq!(
+            final_result(&sla, Wanted::Both, &trials()),
+            "2027/01/15 08:00:01,12500,SoAR and Socialites,0.25,99,1,8,200.25,1000.5,0.0001,1\n\
+             2027/01/15 08:00:02,0,SoAR and Socialites,0.25,99,1,64,0,0,0,0\n\
+             2027/01/15 08:00:03,12500,SoAR and Socialites,0.25,99,1,8,600.75,3001.5,0.0001,1\n\
+             2027/01/15 08:00:04,12500,Socialites,0.25,99,1,16,801,4002,0.0001,0\n"
+        );
+        assert_eq!(
+            results(&trials()),
+            "8,0.0001,1000.5,99.9995\n64,0,0,0\n8,0.0001,3001.5,99.9995\n16,0.0001,4002,99.9995\n"
+        );
+        let soar_alone = final_result(&sla, Wanted::Soar, &trials()[..1]);
+        assert!(soar_alone.contains(",12500,SoAR,0.25,"), "{soar_alone}");
+    }
+
+    #[test]
+    fn both_files_are_written_whole_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::new(folder.path());
+        for count in [1, 4] {
+            write(&run, &Sla::default(), Wanted::Both, &trials()[..count]).unwrap();
+            for file in [run.bg_final_result(), run.bg_results()] {
+                assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), count);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A line every so many seconds that tells how a running experiment goes (BG's
+//! `monitor`): the figures of the interval, not of all the time until then.
+
+use schemas::sla::short_time;
+
+use crate::fleet::Progress;
+use crate::render::thousands;
+
+/// Watches one experiment.
+pub struct Monitor {
+    every_ns: i64,
+    /// What the last line told of.
+    shown: Progress,
+}
+
+impl Monitor {
+    /// With a line every so many seconds of the experiment.
+    pub fn new(every_s: u32) -> Monitor {
+        Monitor { every_ns: i64::from(every_s) * 1_000_000_000, shown: Progress::default() }
+    }
+
+    /// The line that is due now, if one is.
+    pub fn line(&mut self, now: &Progress) -> Option<String> {
+        let is_earlier = now.elapsed_ns < self.shown.elapsed_ns || now.ok < self.shown.ok;
+        if is_earlier {
+            // The measured part has begun, which counts from 0 again.
+            self.shown = Progress::default();
+        }
+        if now.elapsed_ns / self.every_ns <= self.shown.elapsed_ns / self.every_ns {
+            return None;
+        }
+        let times = now.response_times.since(&self.shown.response_times)?;
+        let interval_s = (now.elapsed_ns - self.shown.elapsed_ns) as f64 / 1e9;
+        let line = format!(
+            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}  errors {}",
+            now.elapsed_ns as f64 / 1e9,
+            thousands((now.ok.saturating_sub(self.shown.ok) as f64 / interval_s).round() as u64),
+            short_time(times.percentile_ns(95.0)),
+            short_time(times.percentile_ns(99.0)),
+            thousands(now.errors.saturating_sub(self.shown.errors))
+        );
+        self.shown = now.clone();
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A progress after `elapsed_ms`, with `ok` operations more than before that took `response_us` each.
+    fn add(progress: &mut Progress, elapsed_ms: i64, ok: u64, response_us: i64) {
+        progress.elapsed_ns = elapsed_ms * 1_000_000;
+        progress.ok += ok;
+        (0..ok).for_each(|_| progress.response_times.record(response_us * 1000));
+    }
+
+    #[test]
+    fn each_line_tells_of_its_own_interval() {
+        let mut monitor = Monitor::new(2);
+        let mut now = Progress::default();
+        let mut lines = Vec::new();
+        for (elapsed_ms, ok, response_us) in [(500, 100, 10), (2000, 300, 10), (2500, 50, 10), (4500, 100, 5000)] {
+            add(&mut now, elapsed_ms, ok, response_us);
+            lines.push(monitor.line(&now));
+        }
+        now.errors += 7;
+        add(&mut now, 6100, 0, 0);
+        lines.push(monitor.line(&now));
+        let line = |text: &str| Some(text.to_string());
+        assert_eq!(
+            lines,
+            [
+                None,
+                line("      2.0 s          200/s  p95   10.01us  p99   10.01us  errors 0"),
+                None,
+                line("      4.5 s           60/s  p95       5ms  p99       5ms  errors 0"),
+                line("      6.1 s            0/s  p95       0ns  p99       0ns  errors 7"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_measured_part_that_begins_after_a_warmup_starts_from_nothing() {
+        let mut monitor = Monitor::new(1);
+        let mut warmup = Progress::default();
+        add(&mut warmup, 5000, 1000, 10);
+        assert!(monitor.line(&warmup).is_some());
+        let mut measured = Progress::default();
+        add(&mut measured, 1000, 500, 10);
+        let line = monitor.line(&measured).unwrap();
+        assert!(line.contains("1.0 s") && line.contains("500/s"), "{line}");
+    }
+}

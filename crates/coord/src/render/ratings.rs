@@ -1,0 +1,65 @@
+//! The two ratings in words.
+
+use std::fmt::Write as _;
+
+use schemas::verdict::{Rating, RatingDocument};
+
+use super::thousands;
+
+/// The two ratings in words, with what a reader has to know of them.
+pub fn ratings(document: &RatingDocument) -> String {
+    let mut out = String::new();
+    if let Some(rating) = &document.soar {
+        let line = match rating.threads {
+            0 => "SoAR        0: no number of threads kept the SLA".to_string(),
+            threads => {
+                let value = thousands(rating.value.round() as u64);
+                format!("SoAR        {} actions/s{} at T={threads}", bound(rating, value), interval(rating))
+            }
+        };
+        push_rating(&mut out, &line, rating);
+    }
+    if let Some(rating) = &document.socialites {
+        let line = match rating.threads {
+            0 => "Socialites  0: no number of threads kept the SLA".to_string(),
+            threads => {
+                format!("Socialites  {} threads{}", bound(rating, thousands(threads as u64)), interval(rating))
+            }
+        };
+        push_rating(&mut out, &line, rating);
+    }
+    out
+}
+
+fn push_rating(out: &mut String, line: &str, rating: &Rating) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{line}{}{}", confirmed(rating), void(rating));
+    for note in &rating.notes {
+        let _ = writeln!(out, "            note: {note}");
+    }
+}
+
+fn bound(rating: &Rating, value: String) -> String {
+    if rating.at_least { format!("at least {value}") } else { value }
+}
+
+fn interval(rating: &Rating) -> String {
+    let whole = |value: f64| thousands(value.round() as u64);
+    match &rating.interval {
+        Some(interval) => format!(" ({} to {})", whole(interval.low), whole(interval.high)),
+        None => String::new(),
+    }
+}
+
+fn confirmed(rating: &Rating) -> String {
+    match rating.confirmed_by {
+        Some(experiment) => format!(" (confirmed by experiment {experiment})"),
+        None if rating.threads > 0 => " (not confirmed)".to_string(),
+        None => String::new(),
+    }
+}
+
+/// In the line of the number itself: who reads the one has to read the other.
+fn void(rating: &Rating) -> String {
+    rating.rests_on_void.as_ref().map_or(String::new(), |void| format!(" RESTS ON VOID {void}"))
+}
