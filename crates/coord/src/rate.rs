@@ -10,7 +10,7 @@ use crate::campaign::{Campaign, Purpose, Trial};
 use crate::failure::Failure;
 use crate::render;
 use crate::resolve::{self, Method};
-use crate::search::{Found, Limits, Next, Probe, Results, exhaustive, soar, socialites};
+use crate::search::{Found, Interval, Limits, Next, Probe, Results, exhaustive, soar, socialites};
 
 /// How many T's a rating may try to confirm before it is left unconfirmed.
 const MOST_FINALS: u32 = 3;
@@ -33,7 +33,13 @@ fn rate_within(campaign: &mut Campaign, rating: &resolve::Rating) -> Result<Rati
         let (soar, socialites) = rater.ratings(rating.method)?;
         let experiments = campaign.trials().iter().map(Trial::rated).collect();
         let format_version = schemas::RUN_FORMAT_VERSION;
-        RatingDocument { format_version, sla: rating.setting.sla, soar, socialites, experiments }
+        RatingDocument {
+            format_version,
+            sla: rating.setting.sla,
+            soar: soar.rating,
+            socialites: socialites.rating,
+            experiments,
+        }
     };
     files::write_json(&campaign.run().rating(), &document)?;
     campaign.voice().say(&format!("\n{}", render::ratings(&document)));
@@ -48,13 +54,32 @@ type Run<'a> = dyn FnMut(u32, &Purpose) -> Result<Trial, Failure> + 'a;
 /// One of the two searches.
 type Search = fn(&Results, &Limits) -> Next;
 
+/// A rating with what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rated {
+    /// The rating.
+    pub rating: Rating,
+    /// Where the true value lies, in the rating's own unit.
+    pub interval: Interval,
+    /// The numbers of the experiments that it rests on, in their order: every
+    /// sample of its T and of the T's that bound it, and the final ones.
+    pub rests_on: Vec<u32>,
+}
+
+/// An experiment of the search, as far as a rating names it.
+struct Sample {
+    experiment: u32,
+    ruling: Ruling,
+    reason: String,
+}
+
 /// The state of a rating under way: what each T showed, and how to try more.
 struct Rater<'a> {
     run: &'a mut Run<'a>,
     limits: Limits,
     results: Results,
-    /// The experiment behind each result, and why it is not a pass.
-    behind: BTreeMap<u32, (u32, String)>,
+    /// The experiments behind the results of a T, in the same order.
+    behind: BTreeMap<u32, Vec<Sample>>,
     finals: BTreeMap<u32, Trial>,
 }
 
@@ -65,7 +90,7 @@ impl<'a> Rater<'a> {
 
     /// SoAR and Socialites. Socialites is searched first: what its search shows
     /// is where the SoAR search begins to close in.
-    fn ratings(&mut self, method: Method) -> Result<(Rating, Rating), Failure> {
+    fn ratings(&mut self, method: Method) -> Result<(Rated, Rated), Failure> {
         let (for_soar, for_socialites): (Search, Search) = match method {
             Method::Heuristic => (soar::next, socialites::next),
             Method::Exhaustive => (exhaustive::soar, exhaustive::socialites),
@@ -76,8 +101,15 @@ impl<'a> Rater<'a> {
         let name = if both { "SoAR and Socialites" } else { "SoAR" };
         let mut soar = self.confirmed(&found_soar, name)?;
         let mut socialites = self.confirmed(&found_socialites, "Socialites")?;
-        socialites.value = socialites.threads as f64;
         self.raise(&mut soar);
+        soar.interval = moved(&found_soar, soar.rating.value);
+        let threads = f64::from(socialites.rating.threads);
+        socialites.rating.value = threads;
+        // A final experiment that did not pass has moved the border down.
+        let unconfirmed = self.finals.values().filter(|trial| trial.verdict.ruling != Ruling::Pass);
+        let failed = unconfirmed.map(|trial| f64::from(trial.verdict.threads)).filter(|failed| *failed > threads);
+        socialites.interval.low = threads;
+        socialites.interval.high = failed.map(|failed| failed - 1.0).fold(socialites.interval.high, f64::min);
         Ok((soar, socialites))
     }
 
@@ -94,97 +126,149 @@ impl<'a> Rater<'a> {
         }
     }
 
-    /// Takes in what an experiment showed of its T.
+    /// Takes in what an experiment of the search showed of its T, beside what
+    /// others with that T have shown.
     fn keep(&mut self, trial: &Trial) {
         let verdict = &trial.verdict;
         let probe = Probe { throughput_per_s: verdict.figures.throughput_per_s, ruling: verdict.ruling };
-        self.results.insert(verdict.threads, probe);
-        self.behind.insert(verdict.threads, (verdict.experiment, verdict.reasons.join("; ")));
+        self.results.add(verdict.threads, probe);
+        let sample =
+            Sample { experiment: verdict.experiment, ruling: verdict.ruling, reason: verdict.reasons.join("; ") };
+        self.behind.entry(verdict.threads).or_default().push(sample);
     }
 
     /// Confirms what a search found by a final experiment. When that fails, the
     /// next lower T that passed has its turn.
-    fn confirmed(&mut self, found: &Found, name: &str) -> Result<Rating, Failure> {
-        let mut notes: Vec<String> = found.void_threads.iter().map(|threads| self.void_note(*threads)).collect();
-        let mut threads = found.threads;
+    fn confirmed(&mut self, found: &Found, name: &str) -> Result<Rated, Failure> {
+        let notes = found.void_threads.iter().map(|threads| self.void_note(*threads)).collect();
+        let mut rated = Rated {
+            rating: Rating { value: 0.0, threads: found.threads, at_least: false, confirmed_by: None, notes },
+            interval: found.interval,
+            rests_on: self.experiments(&found.rests_on),
+        };
+        let rating = &mut rated.rating;
         for _ in 0..MOST_FINALS {
+            let threads = rating.threads;
             if threads == 0 {
                 break;
             }
             let trial = self.final_trial(threads, name)?;
             let verdict = &trial.verdict;
+            rated.rests_on.push(verdict.experiment);
             if verdict.ruling == Ruling::Pass {
-                let at_least = found.at_least && threads == found.threads;
-                let (value, confirmed_by) = (verdict.figures.throughput_per_s, Some(verdict.experiment));
-                return Ok(Rating { value, threads, at_least, confirmed_by, notes });
+                rating.at_least = found.at_least && threads == found.threads;
+                rating.value = verdict.figures.throughput_per_s;
+                rating.confirmed_by = Some(verdict.experiment);
+                return Ok(rated);
             }
-            let lower = self.results.range(..threads).rev().find(|(_, probe)| probe.passed()).map_or(0, |(t, _)| *t);
-            notes.push(format!(
+            let lower = self.lower_pass(threads);
+            rating.notes.push(format!(
                 "T={threads} passed in the search, but its final experiment {} did not ({}: {}){}",
                 verdict.experiment,
                 verdict.ruling.name(),
                 verdict.reasons.join("; "),
                 if lower > 0 { format!("; the next lower T that passed is {lower}") } else { String::new() }
             ));
-            threads = lower;
+            rating.threads = lower;
+            // A short experiment at the lower T is now all that the rating has.
+            rated.rests_on.extend(self.experiments(&[lower]));
+            rated.rests_on.sort_unstable();
+            rated.rests_on.dedup();
         }
+        let threads = rating.threads;
         if threads > 0 {
-            notes.push(format!("{MOST_FINALS} final experiments did not pass; T={threads} rests on the search alone"));
+            let note = format!("{MOST_FINALS} final experiments did not pass; T={threads} rests on the search alone");
+            rating.notes.push(note);
         }
-        let value = self.results.get(&threads).map_or(0.0, |probe| probe.throughput_per_s);
-        Ok(Rating { value, threads, at_least: false, confirmed_by: None, notes })
+        rating.value = self.results.point(threads).map_or(0.0, |point| point.throughput_per_s);
+        Ok(rated)
     }
 
-    /// The final experiment of a T, which both ratings share. Its result takes
-    /// the place of the shorter one's.
+    /// The highest T below this one that passed, and whose final experiment, if
+    /// it had one, passed too; 0 when there is none.
+    fn lower_pass(&self, threads: u32) -> u32 {
+        let holds = |threads: u32| self.finals.get(&threads).is_none_or(|trial| trial.verdict.ruling == Ruling::Pass);
+        let mut lower = self.results.points().rev().filter(|point| point.threads < threads && point.passed());
+        lower.find(|point| holds(point.threads)).map_or(0, |point| point.threads)
+    }
+
+    /// The experiments of the search with these T's.
+    fn experiments(&self, threads: &[u32]) -> Vec<u32> {
+        let samples = threads.iter().filter_map(|threads| self.behind.get(threads)).flatten();
+        let mut experiments: Vec<u32> = samples.map(|sample| sample.experiment).collect();
+        experiments.sort_unstable();
+        experiments
+    }
+
+    /// The final experiment of a T, which both ratings share. It stands apart
+    /// from the samples of the search, which were shorter.
     fn final_trial(&mut self, threads: u32, name: &str) -> Result<Trial, Failure> {
         if let Some(trial) = self.finals.get(&threads) {
             return Ok(trial.clone());
         }
         let trial = (self.run)(threads, &Purpose::Final(name.to_string()))?;
-        self.keep(&trial);
         self.finals.insert(threads, trial.clone());
         Ok(trial)
     }
 
     /// A final experiment of the other rating may have had a higher throughput
     /// than the one that was to confirm the SoAR: then that is the SoAR.
-    fn raise(&self, soar: &mut Rating) {
+    fn raise(&self, soar: &mut Rated) {
         let passed = self.finals.values().filter(|trial| trial.verdict.ruling == Ruling::Pass);
         let throughput = |trial: &Trial| trial.verdict.figures.throughput_per_s;
         let Some(best) = passed.max_by(|a, b| throughput(a).total_cmp(&throughput(b))) else { return };
-        if throughput(best) > soar.value || soar.confirmed_by.is_none() {
-            if soar.threads != best.verdict.threads {
-                soar.notes.push(format!(
+        let rating = &mut soar.rating;
+        if throughput(best) > rating.value || rating.confirmed_by.is_none() {
+            if rating.threads != best.verdict.threads {
+                rating.notes.push(format!(
                     "the search found T={}; the final experiment of the other rating, with T={}, had more throughput",
-                    soar.threads, best.verdict.threads
+                    rating.threads, best.verdict.threads
                 ));
+                soar.rests_on.push(best.verdict.experiment);
             }
-            soar.value = throughput(best);
-            soar.threads = best.verdict.threads;
-            soar.at_least = soar.threads == self.limits.max_threads;
-            soar.confirmed_by = Some(best.verdict.experiment);
+            rating.value = throughput(best);
+            rating.threads = best.verdict.threads;
+            rating.at_least = rating.threads == self.limits.max_threads;
+            rating.confirmed_by = Some(best.verdict.experiment);
         }
     }
 
     fn void_note(&self, threads: u32) -> String {
-        match self.behind.get(&threads) {
-            Some((experiment, reason)) => format!("rests on void experiment {experiment} (T={threads}): {reason}"),
-            None => format!("rests on a void experiment with T={threads}"),
-        }
+        let samples = self.behind.get(&threads).map_or(&[][..], Vec::as_slice);
+        let void: Vec<&Sample> = samples.iter().filter(|sample| sample.ruling == Ruling::Void).collect();
+        let numbers: Vec<String> = void.iter().map(|sample| sample.experiment.to_string()).collect();
+        let mut reasons: Vec<&str> = void.iter().map(|sample| sample.reason.as_str()).collect();
+        reasons.dedup();
+        let plural = if numbers.len() == 1 { "" } else { "s" };
+        format!("rests on void experiment{plural} {} (T={threads}): {}", numbers.join(" and "), reasons.join("; "))
     }
+}
+
+/// The interval that the search found, around the value that was confirmed. The
+/// longer experiment scatters no more than the ones of the search, so the
+/// interval is rather too wide than too narrow.
+fn moved(found: &Found, value: f64) -> Interval {
+    let scale = if found.throughput_per_s > 0.0 { value / found.throughput_per_s } else { 0.0 };
+    Interval { low: found.interval.low * scale, high: found.interval.high * scale, ..found.interval }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::render::testing::trial;
+    use crate::search::MOST_SAMPLES;
 
     const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
 
     /// Rates a store given as (T, is final) -> (throughput, ruling); also gives
     /// each experiment's T and whether it was a final one.
     fn check(store: impl Fn(u32, bool) -> (f64, Ruling)) -> (Rating, Rating, Vec<(u32, bool)>) {
+        let (soar, socialites, ran) = rated(store);
+        (soar.rating, socialites.rating, ran)
+    }
+
+    /// The same, with what each rating rests on.
+    fn rated(store: impl Fn(u32, bool) -> (f64, Ruling)) -> (Rated, Rated, Vec<(u32, bool)>) {
         let mut ran = Vec::new();
         let mut run = |threads: u32, purpose: &Purpose| {
             let is_final = *purpose != Purpose::Search;
@@ -208,11 +292,9 @@ mod tests {
         assert_eq!(finals, [20, 30]);
         assert_eq!(soar.confirmed_by, Some(ran.len() as u32 - 1));
         assert!(soar.notes.is_empty() && socialites.notes.is_empty());
-        let mut searched: Vec<u32> = ran.iter().filter(|(_, is_final)| !is_final).map(|(t, _)| *t).collect();
-        let all = searched.len();
-        searched.sort_unstable();
-        searched.dedup();
-        assert_eq!(searched.len(), all, "a T ran twice: {ran:?}");
+        let searched: Vec<u32> = ran.iter().filter(|(_, is_final)| !is_final).map(|(t, _)| *t).collect();
+        let often = |t: &u32| searched.iter().filter(|other| *other == t).count();
+        assert!(searched.iter().all(|t| often(t) <= MOST_SAMPLES), "a T ran too often: {ran:?}");
     }
 
     #[test]
@@ -246,7 +328,7 @@ mod tests {
     fn no_t_passes() {
         let (soar, socialites, ran) = check(|_, _| (100.0, Ruling::Fail));
         assert_eq!((soar.threads, soar.value, socialites.threads, socialites.value), (0, 0.0, 0, 0.0));
-        assert_eq!(ran, [(1, false)]);
+        assert_eq!(ran, [(1, false), (1, false)], "the fail is repeated once");
     }
 
     #[test]
@@ -254,8 +336,41 @@ mod tests {
         let ruling = |t: u32| if t < 8 { Ruling::Pass } else { Ruling::Void };
         let (soar, socialites, _) = check(|t, _| (t as f64, ruling(t)));
         assert_eq!((soar.threads, socialites.threads), (7, 7));
-        let note = "rests on void experiment 4 (T=8): because";
+        let note = "rests on void experiments 4 and 7 (T=8): because";
         assert_eq!((soar.notes, socialites.notes), (vec![note.to_string()], vec![note.to_string()]));
+    }
+
+    #[test]
+    fn a_rating_lists_the_experiments_it_rests_on() {
+        let (soar, socialites, ran) = rated(|t, _| (t as f64 * (40.0 - t as f64), pass_until(30)(t)));
+        let threads = |experiments: &[u32]| -> Vec<(u32, bool)> {
+            experiments.iter().map(|experiment| ran[*experiment as usize - 1]).collect()
+        };
+        // Last pass, first fail (twice, because it is a border), final.
+        assert_eq!(threads(&socialites.rests_on), [(30, false), (31, false), (31, false), (30, true)]);
+        assert_eq!((socialites.interval.low, socialites.interval.high), (30.0, 30.0));
+        let soar_threads = threads(&soar.rests_on);
+        assert!(soar_threads.contains(&(20, false)) && soar_threads.ends_with(&[(20, true)]), "{soar_threads:?}");
+        // Every sample of the T found is listed.
+        let samples = ran.iter().filter(|ran| **ran == (20, false)).count();
+        assert_eq!(soar_threads.iter().filter(|ran| **ran == (20, false)).count(), samples);
+        assert!(soar.interval.low <= 400.0 && 400.0 <= soar.interval.high, "{:?}", soar.interval);
+    }
+
+    #[test]
+    fn a_final_that_fails_moves_the_border() {
+        let (_, socialites, _) = rated(|t, is_final| (100.0, pass_until(if is_final { 20 } else { 32 })(t)));
+        assert_eq!((socialites.interval.low, socialites.interval.high), (16.0, 31.0));
+        let experiments = socialites.rests_on.len();
+        assert!(socialites.rests_on.is_sorted() && experiments >= 4, "{:?}", socialites.rests_on);
+    }
+
+    #[test]
+    fn the_interval_stays_around_the_confirmed_value() {
+        let (soar, ..) = rated(|t, is_final| (t as f64 * if is_final { 2.0 } else { 1.0 }, Ruling::Pass));
+        let Interval { low, high, .. } = soar.interval;
+        assert_eq!(soar.rating.value, 128.0);
+        assert!(low < 128.0 && 128.0 < high && high < 150.0, "{:?}", soar.interval);
     }
 
     #[test]
