@@ -224,6 +224,9 @@ pub struct Rating {
     pub at_least: bool,
     /// The final experiment that confirmed it, if one did.
     pub confirmed_by: Option<u32>,
+    /// The numbers of the experiments that it rests on: every one with its T, those
+    /// that bound it, and the final ones.
+    pub rests_on: Vec<u32>,
     /// The void experiments that it rests on, one clause, when there are any.
     pub rests_on_void: Option<String>,
     /// What else a reader of the number has to know.

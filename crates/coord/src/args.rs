@@ -8,6 +8,8 @@ use schemas::plan::Warmup;
 use schemas::sla::Sla;
 use schemas::verdict::Between;
 
+use crate::simulate::Form;
+
 /// Rates data stores under social-network load.
 #[derive(Debug, Parser)]
 #[command(
@@ -19,6 +21,7 @@ Examples:
   coord rate --sla \"99% < 10ms, 0.01% unpredictable, 30s\"
   coord run traces/quickstart.toml --store memory: --threads 8 --duration 5s
   coord analyze summary runs/NAME             what a run showed
+  coord simulate --compare                    how few experiments a rating needs
   coord trace gen SPEC.toml                   the generator alone
 
 Exit codes: 0 success, 1 the SLA was missed or a violation was found,
@@ -37,6 +40,8 @@ pub enum Command {
     Rate(RateArgs),
     /// Run one experiment and judge it
     Run(RunArgs),
+    /// Try the search of a rating on a formula instead of a store
+    Simulate(SimulateArgs),
     /// Generate and inspect trace sets (the `tracegen` tool)
     #[command(disable_help_flag = true)]
     Trace(ToolArgs),
@@ -227,4 +232,51 @@ pub struct RunArgs {
     /// End after this many sessions instead
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub sessions: Option<u64>,
+}
+
+/// `coord simulate`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  coord simulate                                  the SoARs of bg-2013 Figure 13
+  coord simulate --compare                        beside doubling and hill climbing
+  coord simulate --noise 2 --seed 7               a store whose results scatter
+  coord simulate --peaks 5000 --sla-until 3000    the SLA ends before the peak
+  coord simulate --curve square-root --json
+
+A store stands for its throughput over the number of threads T; the search is the
+one of `coord rate`. Nothing is run.")]
+pub struct SimulateArgs {
+    /// The form of throughput over T
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Quadratic, hide_possible_values = true,
+          help = "quadratic, square-root or saturating")]
+    pub curve: Form,
+    /// The peaks of the curve, in actions a second [default: 500 to 100000000]
+    #[arg(long, visible_alias = "peak", value_name = "N,N...", value_delimiter = ',')]
+    pub peaks: Vec<f64>,
+    /// Standard deviation of experiments with the same T, in percent of their mean
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    pub noise: f64,
+    /// Chooses the noise
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// The SLA is missed with more threads than this [default: never for quadratic, else twice the peak]
+    #[arg(long, value_name = "T")]
+    pub sla_until: Option<u32>,
+    /// An interval narrower than this share of T, in percent, is not divided further [default: 5]
+    #[arg(long, value_name = "PERCENT")]
+    pub resolution: Option<f64>,
+    /// The number of threads to begin with
+    #[arg(long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub first_threads: u32,
+    /// The highest number of threads to try
+    #[arg(long, value_name = "T", default_value_t = 1_000_000_000,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    pub max_threads: u32,
+    /// Show doubling and hill climbing, the paper's own search, beside it
+    #[arg(long)]
+    pub compare: bool,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
 }

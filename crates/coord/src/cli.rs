@@ -1,15 +1,16 @@
 //! The program: parse, resolve, do, report.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 use schemas::verdict::Ruling;
 
-use crate::args::{Command, CommandLine, RateArgs, RunArgs};
+use crate::args::{Command, CommandLine, RateArgs, RunArgs, SimulateArgs};
 use crate::failure::Failure;
 use crate::resolve::{self, Surroundings};
-use crate::{rate, single};
+use crate::{rate, simulate, single};
 
 /// Runs the program with its arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -27,6 +28,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match line.command {
         Command::Rate(args) => rate_store(&args, &around),
         Command::Run(args) => run_once(&args, &around),
+        Command::Simulate(args) => simulate_store(&args),
         Command::Trace(tool) => return tracegen::cli::main(named("tracegen", tool.arguments)),
         Command::Replay(tool) | Command::Replayer(tool) => {
             return replayer::cli::main(named("replayer", tool.arguments));
@@ -61,8 +63,21 @@ fn run_once(args: &RunArgs, around: &Surroundings) -> Result<ExitCode, Failure> 
     Ok(if verdict.ruling == Ruling::Pass { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+fn simulate_store(args: &SimulateArgs) -> Result<ExitCode, Failure> {
+    let simulation = simulate::simulate(args)?;
+    if args.json {
+        print_json(&simulate::document(&simulation))?;
+    } else {
+        print(&simulate::table(&simulation))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::tool)?;
-    use std::io::Write;
+    print(&text)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{text}").map_err(|e| Failure::tool(format!("stdout: {e}")))
 }

@@ -22,7 +22,7 @@
 //!         Next::Done(found) => break found,
 //!         Next::Probe { threads } => {
 //!             let t = threads as f64;
-//!             results.insert(threads, Probe { throughput_per_s: t * (50.0 - t), ruling: Ruling::Pass });
+//!             results.add(threads, Probe { throughput_per_s: t * (50.0 - t), ruling: Ruling::Pass });
 //!         }
 //!     }
 //! };
@@ -42,6 +42,7 @@ pub mod rate;
 pub mod render;
 pub mod resolve;
 pub mod search;
+pub mod simulate;
 pub mod single;
 pub mod standing;
 mod tools;

@@ -135,7 +135,7 @@ impl Rating {
 /// How T is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Doubling, then closing in.
+    /// Growing with the throughput, then closing in.
     Heuristic,
     /// Every T.
     Exhaustive,
@@ -153,10 +153,11 @@ pub struct Single {
 }
 
 /// Below 16 threads every T is told apart, above it 5% is close enough.
-const RESOLUTION: f64 = 0.05;
+pub const RESOLUTION: f64 = 0.05;
 
-/// Two short experiments with the same T differ by about this share.
-const NOISE: f64 = 0.05;
+/// The standard deviation of short experiments with the same T, as a share of
+/// their mean, until repeats have shown the real one.
+pub const NOISE: f64 = 0.05;
 
 /// The longest that an experiment of the search runs unless told otherwise:
 /// about twenty of them and two final ones fit in two minutes.

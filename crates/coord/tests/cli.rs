@@ -36,6 +36,8 @@ fn wrong_usage_and_input_exit_with_2() {
     check(&["rate", "t.toml", "--rating", "best"], "possible values: soar, socialites, both");
     check(&["run", "t.toml", "--threads", "1", "--warmup", "100%"], "\"100%\" is no warm-up");
     check(&["run", "t.toml", "--threads", "1", "--duration", "2s", "--monitor", "2"], "no line would be printed");
+    check(&["simulate", "--noise", "99"], "--noise 99 is not a percentage");
+    check(&["simulate", "--curve", "cubic"], "invalid value 'cubic'");
     check(&["fly"], "unrecognized subcommand 'fly'");
 }
 
@@ -58,6 +60,19 @@ fn the_other_tools_answer_under_their_own_names() {
         let help = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && help.contains(tool), "{subcommand}: {help}");
     }
+}
+
+#[test]
+fn a_simulation_needs_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = coord(folder.path(), &["simulate", "--peaks", "500,100000000", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["cases"].as_array().unwrap().len(), 2);
+    assert!(printed["cases"][1]["soar"]["unique_experiments"].as_u64().unwrap() <= 25);
+    let output = coord(folder.path(), &["simulate", "--peak", "500"]);
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).starts_with("SoAR (actions/s)\n"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

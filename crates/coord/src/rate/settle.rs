@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use schemas::verdict::{Rating, Ruling};
 
-use super::{Rater, Ratings, Searched};
+use super::rater::{Rater, Ratings, Searched};
 use crate::args::Wanted;
 use crate::campaign::{Purpose, Trial};
 use crate::failure::Failure;

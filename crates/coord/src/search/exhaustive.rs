@@ -1,39 +1,56 @@
 //! The exhaustive search, for checking the others: every T from 1 until the
 //! first that fails (bg-2013 section G).
 
-use super::{Found, Limits, Lookup, Missing, Next, Results, advance};
+use super::{Basis, Found, Interval, Limits, Missing, Next, Results, View, advance};
 
 /// The SoAR by trying every T.
 pub fn soar(results: &Results, limits: &Limits) -> Next {
-    advance(results, |mut lookup| {
-        let last = last_pass(&mut lookup, limits)?;
-        let mut best = (0, 0.0);
+    advance(results, limits, |mut view| {
+        let last = last_pass(&mut view)?;
+        let mut best = None;
+        let mut highest = 0.0;
         for threads in 1..=last {
-            let probe = lookup.at(threads)?;
-            if probe.throughput_per_s > best.1 {
-                best = (threads, probe.throughput_per_s);
+            let point = view.at(threads)?;
+            if point.throughput_per_s > highest {
+                highest = point.throughput_per_s;
+                best = Some(point);
             }
         }
-        Ok::<Found, Missing>(lookup.found(best.0, limits))
+        let interval = best.map_or(Interval::default(), |point| {
+            let margin = view.spread.margin(&point);
+            let basis = if view.spread.repeats == 0 { Basis::Prior } else { Basis::Repeats };
+            Interval { low: (highest - margin).max(0.0), high: highest + margin, basis }
+        });
+        let threads = best.map_or(0, |point| point.threads);
+        Ok(found(view, threads, last, interval))
     })
 }
 
 /// The Socialites rating by trying every T.
 pub fn socialites(results: &Results, limits: &Limits) -> Next {
-    advance(results, |mut lookup| {
-        let last = last_pass(&mut lookup, limits)?;
-        Ok(lookup.found(last, limits))
+    advance(results, limits, |mut view| {
+        let last = last_pass(&mut view)?;
+        let interval = Interval { low: last as f64, high: last as f64, basis: Basis::Border };
+        Ok(found(view, last, last, interval))
     })
 }
 
+fn found(view: View, threads: u32, last: u32, interval: Interval) -> Found {
+    let limits = view.limits;
+    let throughput_per_s = view.results.point(threads).map_or(0.0, |point| point.throughput_per_s);
+    let rests_on = (1..=last.saturating_add(1).min(limits.max_threads)).collect();
+    let at_least = threads >= limits.max_threads;
+    Found { threads, throughput_per_s, at_least, interval, rests_on, void_threads: view.void_threads }
+}
+
 /// The last T before the first that fails; 0 when the first one does.
-fn last_pass(lookup: &mut Lookup, limits: &Limits) -> Result<u32, Missing> {
-    for threads in 1..=limits.max_threads {
-        if !lookup.at(threads)?.passed() {
+fn last_pass(view: &mut View) -> Result<u32, Missing> {
+    for threads in 1..=view.limits.max_threads {
+        if !view.at(threads)?.passed() {
             return Ok(threads - 1);
         }
     }
-    Ok(limits.max_threads)
+    Ok(view.limits.max_threads)
 }
 
 #[cfg(test)]
@@ -44,11 +61,11 @@ mod tests {
     #[test]
     fn tries_every_t_until_the_first_fail() {
         let curve = Curve::new(|t| t * (60.0 - t)).failing_from(41);
-        let (found, probes) = drive(soar, &curve, &LIMITS);
-        assert_eq!((found.threads, probes), (30, 41));
-        let (found, probes) = drive(socialites, &curve, &LIMITS);
-        assert_eq!((found.threads, found.at_least, probes), (40, false, 41));
-        let (found, probes) = drive(socialites, &Curve::passing_until(999), &LIMITS);
-        assert_eq!((found.threads, found.at_least, probes), (256, true, 256));
+        let (found, results) = drive(soar, &curve, &LIMITS);
+        assert_eq!((found.threads, results.visited()), (30, 41));
+        let (found, results) = drive(socialites, &curve, &LIMITS);
+        assert_eq!((found.threads, found.at_least, results.visited()), (40, false, 41));
+        let (found, results) = drive(socialites, &Curve::passing_until(999), &LIMITS);
+        assert_eq!((found.threads, found.at_least, results.visited()), (256, true, 256));
     }
 }

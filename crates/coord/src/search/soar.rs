@@ -1,169 +1,151 @@
 //! The SoAR search: the T with the highest throughput among those that keep the SLA.
 //!
-//! T is doubled while the throughput grows and the SLA is kept. The peak may
-//! lie on either side of the best T then known, so the search closes in on it
-//! from both: each step tries a T in the wider gap beside the best.
+//! While the throughput grows T grows with it: fourfold while it grew in line
+//! with T over the last step, else twofold. Then the search closes in on the
+//! peak between its neighbours, with what a concave curve can still do there
+//! ([`super::bracket`]). So no T is ever asked for that lies above four times
+//! the largest T that passed and whose throughput was in line, nor above twice
+//! the largest T that passed when it was not, nor above the first T when none
+//! has passed.
+//!
+//! Noise does not lead it: where two neighbours differ by less than their
+//! spread it repeats them, goes on growing when they still do, and does not
+//! take the single best sample for the best T.
 
-use super::{Found, Limits, Lookup, Missing, Next, Results, advance};
+use super::bracket::Bracket;
+use super::{Basis, Found, Interval, Missing, Next, Point, Results, View, advance};
+
+/// Throughput grew in line with T when each thread kept this share of what it
+/// did one step before. On an inverse parabola a fourfold step from there ends
+/// at 1.6 times the T of the peak at most.
+const IN_LINE: f64 = 0.9;
+
+/// A bold step saves an experiment when it goes well and costs one when it does
+/// not. From here on doubling and hill climbing spends one below its best T
+/// that this search can spare, so that it never needs more than that.
+const BOLD_ABOVE: u32 = 2;
 
 /// The next T to try, or the one with the highest throughput.
-pub fn next(results: &Results, limits: &Limits) -> Next {
-    advance(results, |lookup| search(lookup, limits))
+pub fn next(results: &Results, limits: &super::Limits) -> Next {
+    advance(results, limits, search)
 }
 
-fn search(mut lookup: Lookup, limits: &Limits) -> Result<Found, Missing> {
-    double(&mut lookup, limits)?;
-    halve(&mut lookup, limits)?;
-    climb(lookup, limits)
+fn search(mut view: View) -> Result<Found, Missing> {
+    view.at(view.limits.first_threads)?;
+    let Some(best) = best(&view)? else { return descend(view) };
+    grow(&view, &best)?;
+    reach_for_the_border(&view, &best)?;
+    close_in(view, &best)
 }
 
-/// Asks for the doubled T's up to the first that fails or falls behind.
-fn double(lookup: &mut Lookup, limits: &Limits) -> Result<(), Missing> {
-    let mut threads = limits.first_threads;
-    let mut highest = 0.0_f64;
-    loop {
-        let probe = lookup.at(threads)?;
-        if !probe.passed() || probe.throughput_per_s < highest * (1.0 - limits.noise) {
+/// The lowest T of the highest throughput that keeps the SLA. One without any
+/// throughput is no better than none.
+fn best(view: &View) -> Result<Option<Point>, Missing> {
+    let mut best: Option<Point> = None;
+    for point in view.results.points() {
+        if point.is_tied {
+            return Err(Missing(point.threads));
+        }
+        let highest = best.map_or(0.0, |best| best.throughput_per_s);
+        if point.passed() && point.throughput_per_s > highest {
+            best = Some(point);
+        }
+    }
+    Ok(best)
+}
+
+/// Asks for half of the lowest T, down to a single thread, as long as none passed.
+fn descend(mut view: View) -> Result<Found, Missing> {
+    let lowest = view.results.points().next().map_or(view.limits.first_threads, |point| point.threads);
+    if lowest > 1 {
+        return Err(Missing(lowest / 2));
+    }
+    view.confirm_fail(lowest)?;
+    Ok(Found { rests_on: vec![lowest], void_threads: view.void_threads, ..Found::default() })
+}
+
+/// Asks for higher T's until one fails or is clearly below the best.
+fn grow(view: &View, best: &Point) -> Result<(), Missing> {
+    let mut top = *best;
+    for point in view.results.points().filter(|point| point.threads > best.threads) {
+        if !point.passed() || view.spread.is_clear(&point, best) {
             return Ok(());
         }
-        highest = highest.max(probe.throughput_per_s);
-        match limits.doubled(threads) {
-            Some(doubled) => threads = doubled,
-            None => return Ok(()),
-        }
+        top = point;
     }
+    if top.throughput_per_s < best.throughput_per_s {
+        view.repeat([&top, best])?;
+    }
+    if top.threads >= view.limits.max_threads {
+        return Ok(());
+    }
+    let factor = if is_in_line(view, &top) { 4 } else { 2 };
+    Err(Missing(view.limits.times(top.threads, factor)))
 }
 
-/// Asks for T's below the first one while the peak may lie below them.
-fn halve(lookup: &mut Lookup, limits: &Limits) -> Result<(), Missing> {
-    let mut threads = limits.first_threads;
-    while threads > 1 && best(lookup.results).is_none_or(|best| best <= threads) {
-        threads /= 2;
-        lookup.at(threads)?;
+/// Whether throughput grew in line with T up to here. The step is measured from
+/// half of T or less: nearer results of another search say little about a slope.
+fn is_in_line(view: &View, top: &Point) -> bool {
+    let each = |point: &Point| point.throughput_per_s / point.threads as f64;
+    let before = view.results.points().rev().find(|point| point.passed() && point.threads <= top.threads / 2);
+    top.threads > BOLD_ABOVE && before.is_some_and(|before| each(top) >= IN_LINE * each(&before))
+}
+
+/// Asks for a T between the last that passed and the first that failed above
+/// the best, as long as that last one may be as good as the best: then it is
+/// chance which of the two is best, and the curve may rise up to the fail.
+fn reach_for_the_border(view: &View, best: &Point) -> Result<(), Missing> {
+    let above = || view.results.points().filter(|point| point.threads > best.threads);
+    let Some(fail) = above().find(|point| !point.passed()) else { return Ok(()) };
+    let Some(last) = above().take_while(Point::passed).last() else { return Ok(()) };
+    let gap = fail.threads - last.threads;
+    if gap <= view.limits.gap(last.threads) || view.spread.is_clear(&last, best) {
+        return Ok(());
     }
-    Ok(())
+    view.repeat([&last, best])?;
+    if view.spread.share == 0.0 {
+        return Ok(());
+    }
+    Err(Missing((last.threads + gap / 2).min(view.limits.times(last.threads, 2))))
 }
 
 /// Closes in on the peak. It lies between the neighbours of the best T known,
 /// whoever asked for those: results that another search asked for count too.
-fn climb(mut lookup: Lookup, limits: &Limits) -> Result<Found, Missing> {
-    let Some(best) = best(lookup.results) else { return Ok(lookup.found(0, limits)) };
-    let below = lookup.results.range(..best).next_back().map_or(0, |(threads, _)| *threads);
-    let above = lookup.results.range(best + 1..).next().map_or(limits.max_threads + 1, |(threads, _)| *threads);
-    let (gap_below, gap_above) = (best - below, above - best);
-    if gap_below.max(gap_above) > limits.gap(best) {
-        let step = |gap: u32| (gap / 2).max(1);
-        let threads = if gap_above >= gap_below { best + step(gap_above) } else { best - step(gap_below) };
+fn close_in(mut view: View, best: &Point) -> Result<Found, Missing> {
+    let bracket = Bracket::around(view.results, best);
+    for neighbour in bracket.neighbours().filter(Point::passed) {
+        let differs = neighbour.throughput_per_s != best.throughput_per_s;
+        if differs && !view.spread.is_clear(&neighbour, best) {
+            view.repeat([best, &neighbour])?;
+        }
+    }
+    if let Some(threads) = bracket.next(view.limits) {
         return Err(Missing(threads));
     }
-    // The neighbours bound the peak: a void one has to be named.
-    for neighbour in [below, above] {
-        if lookup.results.contains_key(&neighbour) {
-            lookup.at(neighbour)?;
-        }
+    if let Some(fail) = bracket.above().filter(|point| !point.passed()) {
+        view.confirm_fail(fail.threads)?;
     }
-    Ok(lookup.found(best, limits))
-}
-
-/// The lowest T of the highest throughput that keeps the SLA.
-fn best(results: &Results) -> Option<u32> {
-    let mut best: Option<(u32, f64)> = None;
-    for (threads, probe) in results {
-        if probe.passed() && best.is_none_or(|(_, highest)| probe.throughput_per_s > highest) {
-            best = Some((*threads, probe.throughput_per_s));
-        }
+    // The highest of many samples is high by chance: a second one brings it down.
+    if view.spread.share > 0.0 && best.samples < 2 {
+        return Err(Missing(best.threads));
     }
-    best.map(|(threads, _)| threads)
+    let mut rests_on = vec![best.threads];
+    for neighbour in bracket.neighbours() {
+        view.at(neighbour.threads)?;
+        rests_on.push(neighbour.threads);
+    }
+    rests_on.sort_unstable();
+    let (value, margin) = (best.throughput_per_s, view.spread.margin(best));
+    let basis = if view.spread.repeats == 0 { Basis::Prior } else { Basis::Repeats };
+    Ok(Found {
+        threads: best.threads,
+        throughput_per_s: value,
+        at_least: best.threads >= view.limits.max_threads,
+        interval: Interval { low: (value - margin).max(0.0), high: value + margin, basis },
+        rests_on,
+        void_threads: view.void_threads,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::testing::{Curve, LIMITS, drive};
-    use super::*;
-
-    /// The search must find the best T of the curve, exactly.
-    fn check(curve: Curve, limits: &Limits) -> usize {
-        let (found, probes) = drive(next, &curve, limits);
-        let (threads, throughput_per_s) = curve.peak(limits.max_threads);
-        assert_eq!((found.threads, found.throughput_per_s), (threads, throughput_per_s), "after {probes} experiments");
-        probes
-    }
-
-    #[test]
-    fn finds_the_vertex_of_quadratic_curves() {
-        let exact = Limits { resolution: 0.0, noise: 0.0, ..LIMITS };
-        // -T² + bT peaks at b/2, on either side of a power of two.
-        for b in [2, 4, 10, 30, 62, 66, 90, 130, 200, 380, 508] {
-            check(Curve::new(move |t| (t * (b as f64 - t)).max(0.0)), &exact);
-        }
-        check(Curve::new(|t| (t * (20.0 - t)).max(0.0)), &Limits { first_threads: 64, ..exact });
-    }
-
-    #[test]
-    fn stays_small_for_large_peaks() {
-        // bg-2013 Figure 13 models ratings of up to 100 million with T up to 10,000.
-        let exact = Limits { max_threads: 1 << 20, resolution: 0.0, noise: 0.0, ..LIMITS };
-        let probes = check(Curve::new(|t| (t * (20_000.0 - t)).max(0.0)), &exact);
-        assert!(probes <= 45, "{probes} experiments");
-        let (_, coarse) =
-            drive(next, &Curve::new(|t| (t * (20_000.0 - t)).max(0.0)), &Limits { resolution: 0.05, ..exact });
-        assert!(coarse <= 25, "{coarse} experiments");
-    }
-
-    #[test]
-    fn the_sla_cuts_a_growing_curve() {
-        let exact = Limits { resolution: 0.0, ..LIMITS };
-        for last in [1, 3, 50, 129, 255] {
-            check(Curve::new(f64::sqrt).failing_from(last + 1), &exact);
-        }
-    }
-
-    #[test]
-    fn the_limit_is_said_when_throughput_still_grows() {
-        let (found, probes) = drive(next, &Curve::new(f64::sqrt), &LIMITS);
-        assert_eq!((found.threads, found.at_least), (256, true));
-        assert!(probes <= 14, "{probes} experiments");
-        // All pass, but the peak is well below the limit.
-        let (found, _) = drive(next, &Curve::new(|t| t * (40.0 - t).max(0.0)), &LIMITS);
-        assert_eq!((found.threads, found.at_least), (20, false));
-    }
-
-    #[test]
-    fn nothing_passes() {
-        let (found, probes) = drive(next, &Curve::new(|t| t).failing_from(1), &LIMITS);
-        assert_eq!((found, probes), (Found::default(), 1));
-        let (found, _) = drive(next, &Curve::new(|t| t).failing_from(1), &Limits { first_threads: 9, ..LIMITS });
-        assert_eq!(found.threads, 0);
-    }
-
-    #[test]
-    fn a_flat_and_noisy_curve_ends_near_its_top() {
-        const NOISE: [f64; 7] = [0.99, 1.01, 0.97, 1.0, 1.02, 0.98, 1.015];
-        let (found, probes) = drive(next, &Curve::new(|t| 1000.0 * NOISE[t as usize % NOISE.len()]), &LIMITS);
-        assert!(found.throughput_per_s >= 1000.0, "{found:?}");
-        assert!(probes <= 20, "{probes} experiments");
-    }
-
-    #[test]
-    fn a_void_neighbour_is_named() {
-        let (found, _) = drive(next, &Curve::new(f64::sqrt).void_from(4), &LIMITS);
-        assert_eq!((found.threads, found.void_threads), (3, vec![4]));
-    }
-
-    proptest! {
-        /// Concave curves from 0: grows, may saturate, may fall, may be cut by the SLA.
-        #[test]
-        fn is_within_five_percent_on_concave_curves(
-            power in 0.05f64..1.0, fall in 0.0f64..0.1, cut in 1u32..2000, first in 1u32..9,
-        ) {
-            let limits = Limits { first_threads: first, max_threads: 1024, resolution: 0.05, noise: 0.05 };
-            let curve = Curve::new(move |t| 1000.0 * t.powf(power) - 1000.0 * fall * t * t.sqrt()).failing_from(cut);
-            let (_, truth) = curve.peak(limits.max_threads);
-            let (found, probes) = drive(next, &curve, &limits);
-            prop_assert!(found.throughput_per_s >= 0.95 * truth, "{:?} of {}", found, truth);
-            prop_assert!(probes <= 26, "{} experiments", probes);
-        }
-    }
-}
+mod tests;

@@ -1,36 +1,56 @@
 //! The Socialites search: the highest T that keeps the SLA.
 //!
 //! T is doubled until an experiment fails; the highest T that passes is then
-//! found by bisection between the last pass and the first fail. Exact when
-//! every T below one that passes passes too.
+//! found by bisection between the last pass and the first fail. Results that
+//! another search asked for take the place of its own. Exact when every T below
+//! one that passes passes too.
+//!
+//! An accident is not taken for the border: a fail below a T that passes, and
+//! the fail that the search ends at, are repeated once, and when the second
+//! sample disagrees a third decides.
 
-use super::{Found, Limits, Lookup, Missing, Next, Results, advance};
+use super::{Basis, Found, Interval, Limits, Missing, Next, Results, View, advance};
 
 /// The next T to try, or the highest that keeps the SLA.
 pub fn next(results: &Results, limits: &Limits) -> Next {
-    advance(results, |lookup| search(lookup, limits))
+    advance(results, limits, search)
 }
 
-fn search(mut lookup: Lookup, limits: &Limits) -> Result<Found, Missing> {
+fn search(mut view: View) -> Result<Found, Missing> {
+    view.at(view.limits.first_threads)?;
+    if let Some(tied) = view.results.points().find(|point| point.is_tied) {
+        return Err(Missing(tied.threads));
+    }
+    let Some(fail) = view.results.points().find(|point| !point.passed()) else {
+        // The first T has passed, so there is a highest one.
+        let pass = view.results.points().next_back().map_or(0, |point| point.threads);
+        if pass < view.limits.max_threads {
+            return Err(Missing(view.limits.times(pass, 2)));
+        }
+        return Ok(found(view, pass, None));
+    };
+    let fail = fail.threads;
+    if view.results.points().any(|point| point.threads > fail && point.passed()) {
+        view.confirm_fail(fail)?;
+    }
     // No thread at all always passes.
-    let mut pass = 0;
-    let mut fail = limits.first_threads;
-    while lookup.at(fail)?.passed() {
-        pass = fail;
-        match limits.doubled(pass) {
-            Some(doubled) => fail = doubled,
-            None => return Ok(lookup.found(pass, limits)),
-        }
-    }
-    while fail - pass > limits.gap(pass) {
+    let pass = view.results.points().rev().find(|point| point.threads < fail).map_or(0, |point| point.threads);
+    if fail - pass > view.limits.gap(pass) {
         let middle = pass + (fail - pass) / 2;
-        if lookup.at(middle)?.passed() {
-            pass = middle;
-        } else {
-            fail = middle;
-        }
+        // The fail may be that of another search's bold step.
+        return Err(Missing(if pass > 0 { middle.min(view.limits.times(pass, 2)) } else { middle }));
     }
-    Ok(lookup.found(pass, limits))
+    view.confirm_fail(fail)?;
+    Ok(found(view, pass, Some(fail)))
+}
+
+fn found(view: View, pass: u32, fail: Option<u32>) -> Found {
+    let high = fail.map_or(pass, |fail| fail - 1);
+    let interval = Interval { low: pass as f64, high: high as f64, basis: Basis::Border };
+    let throughput_per_s = view.results.point(pass).map_or(0.0, |point| point.throughput_per_s);
+    let rests_on = [Some(pass).filter(|pass| *pass > 0), fail].into_iter().flatten().collect();
+    let at_least = pass >= view.limits.max_threads;
+    Found { threads: pass, throughput_per_s, at_least, interval, rests_on, void_threads: view.void_threads }
 }
 
 #[cfg(test)]
@@ -38,11 +58,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::testing::{Curve, LIMITS, drive};
+    use super::super::{Probe, soar};
     use super::*;
 
     fn check(curve: Curve, limits: &Limits, expect: u32) {
-        let (found, probes) = drive(next, &curve, limits);
-        assert_eq!(found.threads, expect, "after {probes} experiments");
+        let (found, results) = drive(next, &curve, limits);
+        assert_eq!(found.threads, expect, "after {} experiments", results.unique());
         assert_eq!(found.at_least, expect == limits.max_threads);
     }
 
@@ -65,14 +86,49 @@ mod tests {
         assert_eq!((found.threads, found.void_threads), (7, vec![8]));
     }
 
+    #[test]
+    fn the_border_lies_within_the_interval() {
+        let (found, _) = drive(next, &Curve::passing_until(200), &LIMITS);
+        let Interval { low, high, basis } = found.interval;
+        assert!(low <= 200.0 && 200.0 <= high && high - low < 0.05 * low, "{found:?}");
+        assert_eq!((basis, found.rests_on), (Basis::Border, vec![low as u32, high as u32 + 1]));
+    }
+
+    /// The answer when the first experiment at one T goes wrong by accident.
+    fn with_accident(at: u32, last: u32, limits: &Limits) -> (Found, Results) {
+        let mut results = Results::new();
+        loop {
+            match next(&results, limits) {
+                Next::Done(found) => return (found, results),
+                Next::Probe { threads } => {
+                    let is_accident = threads == at && results.samples(at).is_empty();
+                    let curve = Curve::passing_until(if is_accident { 0 } else { last });
+                    results.add(threads, curve.probe(threads, 0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_fail_by_accident_does_not_end_the_search() {
+        for at in [1, 2, 4, 8, 32, 100] {
+            let (found, results) = with_accident(at, 100, &LIMITS);
+            assert!((96..=100).contains(&found.threads), "an accident at T = {at} gave {found:?}");
+            assert!(results.visited() - results.unique() <= 3);
+        }
+        // Whoever says that there is no noise has the first result believed.
+        assert_eq!(with_accident(4, 100, &Limits { noise: 0.0, ..LIMITS }).0.threads, 3);
+    }
+
     proptest! {
         #[test]
         fn is_exact_in_logarithmically_many_experiments(last in 0u32..3000, first in 1u32..40, max in 40u32..2500) {
             let limits = Limits { first_threads: first, max_threads: max, resolution: 0.0, ..LIMITS };
-            let (found, probes) = drive(next, &Curve::passing_until(last), &limits);
+            let (found, results) = drive(next, &Curve::passing_until(last), &limits);
             prop_assert_eq!(found.threads, last.min(max));
             prop_assert_eq!(found.at_least, last >= max);
-            prop_assert!(probes <= 2 * max.ilog2() as usize + 3, "{} experiments", probes);
+            prop_assert!(results.unique() <= 2 * max.ilog2() as usize + 3, "{} experiments", results.unique());
+            prop_assert!(results.visited() <= results.unique() + 1, "only the border is repeated");
         }
 
         #[test]
@@ -81,6 +137,34 @@ mod tests {
             let (found, _) = drive(next, &Curve::passing_until(last), &limits);
             prop_assert!(found.threads <= last);
             prop_assert!(last - found.threads <= (0.05 * last as f64) as u32);
+        }
+
+        /// The bold steps of the SoAR search leave results that this one can use,
+        /// and what this one leaves does not mislead the other.
+        #[test]
+        fn either_search_may_begin(last in 0u32..2500, half in 1u32..1500) {
+            let limits = Limits { max_threads: 2000, ..LIMITS };
+            let throughput = move |t: f64| (t - t * t / (4.0 * half as f64)).max(0.0);
+            let curve = Curve::new(throughput).failing_from(last + 1);
+            let (alone_soar, mut results) = drive(soar::next, &curve, &limits);
+            let continued = |search: fn(&Results, &Limits) -> Next, results: &mut Results| loop {
+                match search(results, &limits) {
+                    Next::Done(found) => return found,
+                    Next::Probe { threads } => {
+                        let probe: Probe = curve.probe(threads, results.samples(threads).len());
+                        results.add(threads, probe);
+                    }
+                }
+            };
+            let second = continued(next, &mut results);
+            prop_assert!(second.threads <= last.min(2000));
+            prop_assert!(last.min(2000) - second.threads <= (0.05 * last as f64) as u32, "{:?}", second);
+            let (_, mut results) = drive(next, &curve, &limits);
+            let second = continued(soar::next, &mut results);
+            let (_, peak) = curve.peak(2000);
+            let throughput = |found: &Found| found.throughput_per_s;
+            prop_assert!(throughput(&second) >= 0.95 * peak, "{:?} of {}", second, peak);
+            prop_assert!(throughput(&alone_soar) >= 0.95 * peak, "{:?} of {}", alone_soar, peak);
         }
     }
 }

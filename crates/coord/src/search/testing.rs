@@ -1,8 +1,10 @@
-//! Stores that are formulas: what the tests of the searches measure.
+//! A formula in place of a store, and the loop that a rating is: ask the search,
+//! measure.
 
 use schemas::verdict::Ruling;
 
-use super::{Found, Limits, Next, Probe, Results};
+use super::{Found, Limits, MOST_SAMPLES, Next, Probe, Results};
+use crate::simulate::noise::standard_normal;
 
 /// The limits that most tests use.
 pub const LIMITS: Limits = Limits { first_threads: 1, max_threads: 256, resolution: 0.05, noise: 0.05 };
@@ -12,12 +14,15 @@ pub struct Curve {
     throughput: Box<dyn Fn(f64) -> f64>,
     first_fail: u32,
     first_void: u32,
+    noise: f64,
+    seed: u64,
 }
 
 impl Curve {
     /// A store that always keeps the SLA.
     pub fn new(throughput: impl Fn(f64) -> f64 + 'static) -> Curve {
-        Curve { throughput: Box::new(throughput), first_fail: u32::MAX, first_void: u32::MAX }
+        let throughput = Box::new(throughput);
+        Curve { throughput, first_fail: u32::MAX, first_void: u32::MAX, noise: 0.0, seed: 0 }
     }
 
     /// One that keeps it up to this T.
@@ -35,39 +40,55 @@ impl Curve {
         Curve { first_void, ..self }
     }
 
-    /// The experiment with T threads.
-    pub fn probe(&self, threads: u32) -> Probe {
+    /// The same, with normal noise of this relative standard deviation.
+    pub fn noisy(self, noise: f64, seed: u64) -> Curve {
+        Curve { noise, seed, ..self }
+    }
+
+    /// The true throughput.
+    pub fn truth(&self, threads: u32) -> f64 {
+        (self.throughput)(threads as f64)
+    }
+
+    /// An experiment with T threads, after so many others with the same T.
+    pub fn probe(&self, threads: u32, sample: usize) -> Probe {
         let ruling = match threads {
             t if t >= self.first_void => Ruling::Void,
             t if t >= self.first_fail => Ruling::Fail,
             _ => Ruling::Pass,
         };
-        Probe { throughput_per_s: (self.throughput)(threads as f64), ruling }
+        let factor = match self.noise {
+            0.0 => 1.0,
+            noise => 1.0 + noise * standard_normal(self.seed, threads, sample),
+        };
+        Probe { throughput_per_s: (self.truth(threads) * factor).max(0.0), ruling }
     }
 
     /// The true best T up to a limit, and its throughput; (0, 0) when none passes.
     pub fn peak(&self, max_threads: u32) -> (u32, f64) {
         let mut peak = (0, 0.0);
-        for threads in 1..=max_threads {
-            let probe = self.probe(threads);
-            if probe.passed() && probe.throughput_per_s > peak.1 {
-                peak = (threads, probe.throughput_per_s);
+        for threads in 1..=max_threads.min(self.first_fail.min(self.first_void) - 1) {
+            if self.truth(threads) > peak.1 {
+                peak = (threads, self.truth(threads));
             }
         }
         peak
     }
 }
 
-/// Runs a search to its end; also counts the experiments. No T is asked for
-/// twice or outside the limits.
-pub fn drive(next: impl Fn(&Results, &Limits) -> Next, curve: &Curve, limits: &Limits) -> (Found, usize) {
+/// Runs a search to its end. No T is asked for outside the limits, or more
+/// often than is allowed.
+pub fn drive(next: impl Fn(&Results, &Limits) -> Next, curve: &Curve, limits: &Limits) -> (Found, Results) {
     let mut results = Results::new();
     loop {
         match next(&results, limits) {
-            Next::Done(found) => return (found, results.len()),
+            Next::Done(found) => return (found, results),
             Next::Probe { threads } => {
                 assert!((1..=limits.max_threads).contains(&threads), "T = {threads} is outside {limits:?}");
-                assert!(results.insert(threads, curve.probe(threads)).is_none(), "T = {threads} was asked for again");
+                let sample = results.samples(threads).len();
+                assert!(sample < MOST_SAMPLES, "T = {threads} was asked for once too often");
+                assert!(sample == 0 || limits.noise > 0.0, "T = {threads} was repeated without noise");
+                results.add(threads, curve.probe(threads, sample));
             }
         }
     }

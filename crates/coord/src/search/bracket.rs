@@ -1,0 +1,187 @@
+//! The interval around the best T known in which the peak lies, and the T in it
+//! that tells most about the peak.
+
+use schemas::verdict::Ruling;
+
+use super::concave::{Line, ceiling, crossing, vertex};
+use super::{Limits, Point, Results};
+
+/// An interval in which a concave curve could gain no more than this share of
+/// the resolution over the best known throughput is not divided further: 1% for
+/// a resolution of 5%.
+const WORTH: f64 = 0.2;
+
+/// What rounding can make of no gain at all.
+const ROUNDING: f64 = 1e-9;
+
+/// The best T known and the results nearest to it, nearest first.
+pub struct Bracket {
+    best: Point,
+    below: [Option<Point>; 3],
+    above: [Option<Point>; 3],
+}
+
+/// One of the two sides of the best T.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Below,
+    Above,
+}
+
+impl Bracket {
+    /// The bracket around the best T.
+    pub fn around(results: &Results, best: &Point) -> Bracket {
+        let mut below = results.points().rev().filter(|point| point.threads < best.threads);
+        let below = [below.next(), below.next(), below.next()];
+        let mut above = results.points().filter(|point| point.threads > best.threads);
+        let above = [above.next(), above.next(), above.next()];
+        Bracket { best: *best, below, above }
+    }
+
+    /// The results next to the best.
+    pub fn neighbours(&self) -> impl Iterator<Item = Point> {
+        [self.below[0], self.above[0]].into_iter().flatten()
+    }
+
+    /// The result next above the best.
+    pub fn above(&self) -> Option<Point> {
+        self.above[0]
+    }
+
+    /// The T to try next; None when dividing further is not worth it.
+    pub fn next(&self, limits: &Limits) -> Option<u32> {
+        let best = self.best.threads;
+        let (room_below, room_above) = (self.room(Side::Below, limits), self.room(Side::Above, limits));
+        if room_below <= 0.0 && room_above <= 0.0 {
+            return None;
+        }
+        if room_above > 0.0 && self.above[0].is_some_and(|above| !above.passed()) {
+            return Some(self.towards_the_fail(limits));
+        }
+        let side = if room_above >= room_below { Side::Above } else { Side::Below };
+        if let Some(threads) = self.leap(side, limits) {
+            return Some(threads);
+        }
+        // Where the parabola has its vertex, if that is not where the best is.
+        let gap = limits.gap(best);
+        if let Some(vertex) = self.vertex() {
+            // Between two T's that are at least two apart: the vertex of a best
+            // T that is higher than both lies between them, and so does this.
+            let vertex = vertex.round().clamp(self.low() as f64 + 1.0, self.high(limits) as f64 - 1.0) as u32;
+            if (room_above > 0.0 && vertex >= best + gap) || (room_below > 0.0 && vertex + gap <= best) {
+                return Some(vertex);
+            }
+        }
+        // The slope at the best: when the curve falls towards the open side,
+        // that side is done.
+        Some(match side {
+            Side::Above => best + gap,
+            Side::Below => best - limits.gap_below(best),
+        })
+    }
+
+    fn low(&self) -> u32 {
+        self.below[0].map_or(0, |point| point.threads)
+    }
+
+    fn high(&self, limits: &Limits) -> u32 {
+        self.above[0].map_or(limits.max_threads.saturating_add(1), |point| point.threads)
+    }
+
+    /// The T to try when the next result above the best is a fail. After a bold
+    /// step that is the doubled T; then the nearest T that would be told apart,
+    /// because the SLA may end right at the best (the paper tries T + 1); then
+    /// the middle. The middle is the one that the paper's T + 1 would lead to,
+    /// so that this interval stays within the one of doubling and hill climbing.
+    fn towards_the_fail(&self, limits: &Limits) -> u32 {
+        let (best, low, high) = (self.best.threads, self.low(), self.high(limits));
+        let gap = limits.gap(best);
+        if high / 2 > best {
+            return best * 2;
+        }
+        if low <= best / 2 {
+            return best + gap;
+        }
+        let is_first_step = best - low <= gap && self.below[1].map_or(0, |point| point.threads) <= low / 2;
+        let from = if is_first_step { low + 1 } else { best };
+        from + (high - from) / 2
+    }
+
+    /// Where the peak of a curve with a kink would be, or the middle of the open
+    /// side. It takes effect when three results beyond the best lie near it,
+    /// seen from a wide open side: the parabola then crawls along a slope.
+    fn leap(&self, side: Side, limits: &Limits) -> Option<u32> {
+        let best = self.best.threads;
+        let (low, high, closed) = match side {
+            Side::Below => (self.low(), best, &self.above),
+            Side::Above => (best, self.high(limits), &self.below),
+        };
+        let (open, gap) = (high - low, limits.gap(best));
+        if open <= 2 * gap || closed[2]?.threads.abs_diff(best) >= open / 2 {
+            return None;
+        }
+        let crossing = match self.lines(side) {
+            (Some(rising), Some(falling)) => crossing(rising, falling),
+            _ => None,
+        };
+        let within = |t: f64| t.round().clamp((low + gap) as f64, (high - gap) as f64) as u32;
+        Some(crossing.map_or(low + open / 2, within))
+    }
+
+    /// The T of the vertex of the parabola through the best and its neighbours.
+    fn vertex(&self) -> Option<f64> {
+        let above = self.above[0].filter(|point| point.ruling != Ruling::Void)?;
+        vertex(self.below[0].map_or((0.0, 0.0), known), known(self.best), known(above))
+    }
+
+    /// What a concave curve could gain over the best on one side, as a share of
+    /// the best, beyond what is worth another experiment; 0 for a side that is
+    /// narrower than the resolution.
+    fn room(&self, side: Side, limits: &Limits) -> f64 {
+        let best = self.best.threads;
+        let (low, high) = match side {
+            Side::Below => (self.low(), best),
+            Side::Above => (best, self.high(limits)),
+        };
+        if high - low <= limits.gap(best) {
+            return 0.0;
+        }
+        let (rising, falling) = self.lines(side);
+        let top = ceiling(low as f64 + 1.0, high as f64 - 1.0, rising, falling);
+        let gain = top / self.best.throughput_per_s - 1.0;
+        (gain - (limits.resolution * WORTH).max(ROUNDING)).max(0.0)
+    }
+
+    /// The lines below which a concave curve stays on one side of the best: one
+    /// through the results left of it and one through those right of it. No
+    /// threads have no throughput. Void experiments say nothing; failed ones
+    /// count below the best alone, where a throughput that collapsed with the
+    /// SLA makes the search more careful, not less.
+    fn lines(&self, side: Side) -> (Option<Line>, Option<Line>) {
+        let origin = |point: Option<Point>| point.map_or((0.0, 0.0), known);
+        match side {
+            Side::Below => {
+                let rising = self.below[0].map(|left| (origin(self.below[1]), known(left)));
+                let above = self.above[0].filter(|point| point.ruling != Ruling::Void);
+                (rising, above.map(|right| (known(self.best), known(right))))
+            }
+            Side::Above => {
+                let rising = (origin(self.below[0]), known(self.best));
+                let falling = match self.above {
+                    [Some(right), Some(further), _]
+                        if right.passed() && further.ruling != Ruling::Void && further.throughput_per_s > 0.0 =>
+                    {
+                        Some((known(right), known(further)))
+                    }
+                    _ => None,
+                };
+                (Some(rising), falling)
+            }
+        }
+    }
+}
+
+/// The point as the curve's geometry sees it.
+fn known(point: Point) -> (f64, f64) {
+    (point.threads as f64, point.throughput_per_s)
+}

@@ -1,0 +1,140 @@
+//! Doubling and hill climbing, as bg-2013 section G describes the SoAR search:
+//! what the search of this project is compared with.
+//!
+//! From the paper: T is doubled, beginning with the first one; the highest
+//! throughput is kept; doubling stops at the first T with a throughput below it
+//! or without the SLA; the T's one below and one above the best show the slope on
+//! either side; when both fall the best is the peak, else a hill is climbed in
+//! the interval that holds the peak; no T runs twice.
+//!
+//! Decided here, because the paper leaves it open: each step of the climb tries
+//! the middle of the wider gap beside the best T, which needs one experiment (a
+//! slope needs two); it ends when both gaps are within the resolution, like the
+//! other search; a T without any throughput stops the doubling like a fail; when
+//! the first T already fails, T is halved until one passes (the paper begins
+//! with T = 1). All of these make it thriftier, never more wasteful.
+
+use super::{Basis, Found, Interval, Limits, Missing, Next, Point, Results, View, advance};
+
+/// The next T, or the one with the highest throughput. It takes results as they
+/// are: noise was no part of it.
+pub fn next(results: &Results, limits: &Limits) -> Next {
+    advance(results, limits, search)
+}
+
+fn search(mut view: View) -> Result<Found, Missing> {
+    let Some(star) = doubled(&mut view)? else { return Ok(Found::default()) };
+    if star.threads > 1 {
+        view.at(star.threads - 1)?;
+    }
+    if star.threads < view.limits.max_threads {
+        view.at(star.threads + 1)?;
+    }
+    climb(view, &star)
+}
+
+/// Whether a T can be the best at all.
+fn counts(point: &Point) -> bool {
+    point.passed() && point.throughput_per_s > 0.0
+}
+
+/// The best of the doubled T's, or the first that passes when halving.
+fn doubled(view: &mut View) -> Result<Option<Point>, Missing> {
+    let mut star: Option<Point> = None;
+    let mut threads = view.limits.first_threads;
+    loop {
+        let point = view.at(threads)?;
+        let highest = star.map_or(0.0, |star| star.throughput_per_s);
+        if !counts(&point) || point.throughput_per_s < highest {
+            break;
+        }
+        if point.throughput_per_s > highest {
+            star = Some(point);
+        }
+        if threads >= view.limits.max_threads {
+            break;
+        }
+        threads = view.limits.times(threads, 2);
+    }
+    let mut threads = view.limits.first_threads;
+    while star.is_none() && threads > 1 {
+        threads /= 2;
+        star = Some(view.at(threads)?).filter(counts);
+    }
+    Ok(star)
+}
+
+fn climb(view: View, star: &Point) -> Result<Found, Missing> {
+    let limits = view.limits;
+    let mut best = *star;
+    for point in view.results.points().filter(counts) {
+        if point.throughput_per_s > best.throughput_per_s {
+            best = point;
+        }
+    }
+    if best.threads != star.threads {
+        let low = view.results.points().rev().find(|point| point.threads < best.threads);
+        let high = view.results.points().find(|point| point.threads > best.threads);
+        let below = best.threads - low.map_or(0, |point| point.threads);
+        let above = high.map_or(limits.max_threads.saturating_add(1), |point| point.threads) - best.threads;
+        if below.max(above) > limits.gap(best.threads) {
+            let half = |gap: u32| (gap / 2).max(1);
+            return Err(Missing(if above >= below { best.threads + half(above) } else { best.threads - half(below) }));
+        }
+    }
+    let value = best.throughput_per_s;
+    Ok(Found {
+        threads: best.threads,
+        throughput_per_s: value,
+        at_least: best.threads >= limits.max_threads,
+        interval: Interval { low: value, high: value, basis: Basis::Nothing },
+        rests_on: vec![best.threads],
+        void_threads: view.void_threads,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Curve, drive};
+    use super::*;
+
+    /// The T's in the order in which they are tried.
+    fn check(curve: Curve, limits: &Limits, expect: &[u32]) {
+        let mut results = Results::new();
+        let mut tried = Vec::new();
+        while let Next::Probe { threads } = next(&results, limits) {
+            tried.push(threads);
+            results.add(threads, curve.probe(threads, 0));
+        }
+        assert_eq!(tried, expect);
+    }
+
+    const LIMITS: Limits = Limits { first_threads: 1, max_threads: 256, resolution: 0.0, noise: 0.05 };
+
+    #[test]
+    fn doubles_tests_the_slopes_and_climbs() {
+        // Both slopes fall: 8 is the peak.
+        check(Curve::new(|t| t * (16.0 - t).max(0.0)), &LIMITS, &[1, 2, 4, 8, 16, 7, 9]);
+        // The peak is at 6, below the best doubled T.
+        check(Curve::new(|t| t * (12.4 - t).max(0.0)), &LIMITS, &[1, 2, 4, 8, 16, 7, 9, 6, 5]);
+        // A fail ends the doubling and bounds the climb.
+        check(Curve::new(f64::sqrt).failing_from(6), &LIMITS, &[1, 2, 4, 8, 3, 5, 6]);
+        // A first T that fails is halved.
+        check(Curve::new(f64::sqrt).failing_from(3), &Limits { first_threads: 9, ..LIMITS }, &[9, 4, 2, 1, 3]);
+        check(Curve::new(|t| t).failing_from(1), &LIMITS, &[1]);
+        // A flat curve is doubled to the limit.
+        check(Curve::new(|_| 5.0), &LIMITS, &[1, 2, 4, 8, 16, 32, 64, 128, 256]);
+    }
+
+    #[test]
+    fn needs_about_what_figure_13_shows() {
+        // 40 unique experiments at 100 million, about 15 at 500.
+        for (peak, at_least, at_most) in [(500.0, 14, 20), (100e6, 34, 44)] {
+            let curve = Curve::new(move |t| (t - t * t / (4.0 * peak)).max(0.0));
+            let limits = Limits { max_threads: 1_000_000_000, resolution: 0.05, ..LIMITS };
+            let (found, results) = drive(next, &curve, &limits);
+            assert!((at_least..=at_most).contains(&results.unique()), "{} experiments", results.unique());
+            assert!(found.throughput_per_s >= 0.99 * peak);
+        }
+    }
+}

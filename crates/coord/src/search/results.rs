@@ -1,0 +1,173 @@
+//! What experiments have shown so far, sample by sample, and how far results of
+//! one number of threads lie apart.
+
+use std::collections::BTreeMap;
+
+use schemas::verdict::Ruling;
+
+use super::Limits;
+
+/// More samples of one T than this teach a search little.
+pub const MOST_SAMPLES: usize = 3;
+
+/// The repeats that one search may ask for because results lie too close
+/// together; besides, it may repeat what its answer rests on.
+pub const MOST_REPEATS: usize = 8;
+
+/// Deviations below this share are those of the arithmetic.
+const ROUNDING: f64 = 1e-12;
+
+/// Repeats that it takes until their own spread counts, not the prior one.
+const ENOUGH_REPEATS: usize = 2;
+
+/// The results so far. A T that ran several times has several samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Results {
+    by_threads: BTreeMap<u32, Vec<Probe>>,
+}
+
+/// What one experiment with some T showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// Successful operations a second.
+    pub throughput_per_s: f64,
+    /// Pass, fail or void; void counts as a fail and is reported.
+    pub ruling: Ruling,
+}
+
+impl Results {
+    /// No results yet.
+    pub fn new() -> Results {
+        Results::default()
+    }
+
+    /// Takes in what one more experiment showed.
+    pub fn add(&mut self, threads: u32, probe: Probe) {
+        self.by_threads.entry(threads).or_default().push(probe);
+    }
+
+    /// The samples of a T, in the order in which they came.
+    pub fn samples(&self, threads: u32) -> &[Probe] {
+        self.by_threads.get(&threads).map_or(&[], Vec::as_slice)
+    }
+
+    /// The different T's that ran: bg-2013 Figure 13's unique experiments.
+    pub fn unique(&self) -> usize {
+        self.by_threads.len()
+    }
+
+    /// All experiments that ran: unique ones and repeats.
+    pub fn visited(&self) -> usize {
+        self.by_threads.values().map(Vec::len).sum()
+    }
+
+    /// What each T showed, in the order of T.
+    pub fn points(&self) -> impl DoubleEndedIterator<Item = Point> {
+        self.by_threads.iter().map(|(threads, samples)| Point::of(*threads, samples))
+    }
+
+    /// What a T showed; None when it did not run.
+    pub fn point(&self, threads: u32) -> Option<Point> {
+        self.by_threads.get(&threads).map(|samples| Point::of(threads, samples))
+    }
+}
+
+/// The samples of one T taken together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// T.
+    pub threads: u32,
+    /// The mean of the samples that were ruled like the majority, in
+    /// successful operations a second.
+    pub throughput_per_s: f64,
+    /// What the majority was ruled. As many passes as others are not a pass.
+    pub ruling: Ruling,
+    /// How many samples there are.
+    pub samples: usize,
+    /// As many passes as others, and room for one more sample.
+    pub is_tied: bool,
+    /// The samples in the mean.
+    agreeing: usize,
+    /// The sum of their squared deviations from the mean, relative to it.
+    squares: f64,
+}
+
+impl Point {
+    fn of(threads: u32, samples: &[Probe]) -> Point {
+        let count = |ruling: Ruling| samples.iter().filter(|probe| probe.ruling == ruling).count();
+        let passes = count(Ruling::Pass);
+        let others = samples.len() - passes;
+        let ruling = if passes > others {
+            Ruling::Pass
+        } else if count(Ruling::Fail) >= count(Ruling::Void) {
+            Ruling::Fail
+        } else {
+            Ruling::Void
+        };
+        let agreeing = || samples.iter().filter(|probe| probe.ruling == ruling).map(|probe| probe.throughput_per_s);
+        let number = agreeing().count();
+        let mean = agreeing().sum::<f64>() / number as f64;
+        let squares = if mean > 0.0 { agreeing().map(|value| (value / mean - 1.0).powi(2)).sum() } else { 0.0 };
+        let is_tied = passes == others && samples.len() < MOST_SAMPLES;
+        Point { threads, throughput_per_s: mean, ruling, samples: samples.len(), is_tied, agreeing: number, squares }
+    }
+
+    /// Whether the SLA was kept.
+    pub fn passed(&self) -> bool {
+        self.ruling == Ruling::Pass
+    }
+}
+
+/// How far two samples of one T lie apart without a reason, as a share of their
+/// mean: one figure for all T's, because every T has few samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The standard deviation.
+    pub share: f64,
+    /// The repeats that it was learnt from; 0 when it is the prior one.
+    pub repeats: usize,
+}
+
+impl Spread {
+    /// The pooled spread of all repeats, or the prior one while there are too few.
+    pub fn of(results: &Results, limits: &Limits) -> Spread {
+        let mut repeats = 0;
+        let mut squares = 0.0;
+        for point in results.points().filter(|point| point.ruling != Ruling::Void) {
+            repeats += point.agreeing - 1;
+            squares += point.squares;
+        }
+        if repeats < ENOUGH_REPEATS {
+            return Spread { share: limits.noise, repeats: 0 };
+        }
+        // Means of equal samples may differ from them in their last digit.
+        let share = (squares / repeats as f64).sqrt();
+        Spread { share: if share < ROUNDING { 0.0 } else { share }, repeats }
+    }
+
+    /// Whether `lower` lies below `higher` by more than their spread explains.
+    pub fn is_clear(&self, lower: &Point, higher: &Point) -> bool {
+        let error = (1.0 / lower.agreeing as f64 + 1.0 / higher.agreeing as f64).sqrt();
+        higher.throughput_per_s - lower.throughput_per_s > self.factor() * self.share * error * higher.throughput_per_s
+    }
+
+    fn factor(&self) -> f64 {
+        if self.repeats == 0 { NORMAL } else { student(self.repeats) }
+    }
+
+    /// Half the width of the 95% interval around the mean of a point.
+    pub fn margin(&self, point: &Point) -> f64 {
+        self.factor() * self.share * point.throughput_per_s / (point.agreeing as f64).sqrt()
+    }
+}
+
+/// The 97.5% quantile of the normal distribution.
+const NORMAL: f64 = 1.96;
+
+/// The 97.5% quantile of Student's t with this many degrees of freedom.
+fn student(degrees: usize) -> f64 {
+    const TABLE: [f64; 12] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18];
+    // Beyond the table Cornish and Fisher's first term is exact to 0.01.
+    let beyond = || NORMAL + (NORMAL.powi(3) + NORMAL) / (4.0 * degrees as f64);
+    TABLE.get(degrees.saturating_sub(1)).copied().unwrap_or_else(beyond)
+}

@@ -1,0 +1,86 @@
+use clap::Parser;
+
+use super::*;
+use crate::args::{Command, CommandLine};
+
+fn args(words: &str) -> SimulateArgs {
+    let words = ["coord", "simulate"].into_iter().chain(words.split_whitespace());
+    match CommandLine::try_parse_from(words).unwrap().command {
+        Command::Simulate(args) => args,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn print(words: &str) -> String {
+    table(&simulate(&args(words)).unwrap())
+}
+
+#[test]
+fn figure_13() {
+    insta::assert_snapshot!(print("--compare"));
+}
+
+#[test]
+fn with_noise() {
+    insta::assert_snapshot!(print("--noise 2 --seed 7 --compare"));
+}
+
+#[test]
+fn the_sla_ends_first() {
+    insta::assert_snapshot!(print("--curve square-root --peaks 500,1000000 --noise 1"));
+    let one = print("--peak 5000 --sla-until 3000 --max-threads 4000 --resolution 0");
+    insta::assert_snapshot!(one);
+}
+
+/// What a search found with these arguments, and what it should have.
+fn check(words: &str, within: f64) {
+    let simulation = simulate(&args(words)).unwrap();
+    for case in &simulation.cases {
+        let threads = case.store.best_threads(&simulation.limits);
+        let truth = case.store.throughput_per_s(threads);
+        // The true best T, by looking around it.
+        let last = case.store.last_threads(&simulation.limits);
+        for other in [threads.saturating_sub(1), threads.saturating_add(1).min(last), last / 2, last] {
+            assert!(case.store.throughput_per_s(other) <= truth, "{words}: {other} is better than {threads}");
+        }
+        let found = case.soar.found.throughput_per_s;
+        assert!((found / truth - 1.0).abs() <= within, "{words}: {found} of {truth}");
+    }
+}
+
+#[test]
+fn finds_what_the_formula_says() {
+    check("", 0.01);
+    check("--curve saturating", 0.05);
+    check("--curve square-root --resolution 1", 0.01);
+    check("--peaks 777 --sla-until 1000 --resolution 0", 0.0);
+    check("--peaks 500 --max-threads 64", 0.0);
+    check("--peaks 500 --first-threads 300", 0.01);
+}
+
+#[test]
+fn the_document_says_the_same() {
+    let simulation = simulate(&args("--peak 500 --sla-until 1200 --compare")).unwrap();
+    let json = document(&simulation);
+    let case = &json["cases"][0];
+    assert_eq!((&case["true_soar_threads"], &case["true_socialites_threads"]), (&1000.into(), &1200.into()));
+    assert_eq!(case["soar"]["unique_experiments"], simulation.cases[0].soar.unique);
+    assert_eq!(case["soar"]["value"], simulation.cases[0].soar.found.throughput_per_s);
+    assert!(case["socialites"]["error_share"].as_f64().unwrap().abs() <= 0.05);
+    assert!(case["doubling"]["unique_experiments"].as_u64() > case["soar"]["unique_experiments"].as_u64());
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let check = |words: &str, expect: &str| {
+        let error = simulate(&args(words)).unwrap_err();
+        assert!(matches!(error, Failure::Usage(_)) && error.to_string().contains(expect), "{error} lacks {expect}");
+    };
+    check("--noise 51", "--noise 51 is not a percentage from 0 to 50");
+    check("--noise=-1", "--noise -1");
+    check("--resolution NaN", "--resolution NaN");
+    check("--peaks 500,0", "--peaks 0 is not a throughput");
+    check("--peaks inf", "--peaks inf");
+    check("--first-threads 9 --max-threads 8", "--first-threads 9 is above --max-threads 8");
+    assert!(CommandLine::try_parse_from(["coord", "simulate", "--max-threads", "2000000000"]).is_err());
+}
