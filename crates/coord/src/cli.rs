@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use schemas::verdict::Ruling;
 
-use crate::args::{Command, CommandLine, RateArgs, RunArgs};
+use crate::args::{Command, CommandLine, CompareArgs, RateArgs, RunArgs};
 use crate::failure::Failure;
 use crate::resolve::{self, Surroundings};
-use crate::{rate, single};
+use crate::{compare, rate, single};
 
 /// Runs the program with its arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -27,6 +27,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match line.command {
         Command::Rate(args) => rate_store(&args, &around),
         Command::Run(args) => run_once(&args, &around),
+        Command::Compare(args) => compare_stores(&args, &around),
         Command::Trace(tool) => return tracegen::cli::main(named("tracegen", tool.arguments)),
         Command::Replay(tool) | Command::Replayer(tool) => {
             return replayer::cli::main(named("replayer", tool.arguments));
@@ -59,6 +60,15 @@ fn run_once(args: &RunArgs, around: &Surroundings) -> Result<ExitCode, Failure> 
         print_json(&verdict)?;
     }
     Ok(if verdict.ruling == Ruling::Pass { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn compare_stores(args: &CompareArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
+    let document = compare::compare(args, around)?;
+    if args.json {
+        print_json(&document)?;
+    }
+    compare::failures(&document).iter().for_each(|failure| eprintln!("error: {failure}"));
+    Ok(ExitCode::from(compare::exit_code(&document)))
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {

@@ -31,6 +31,7 @@
 pub mod args;
 pub mod campaign;
 pub mod cli;
+pub mod compare;
 pub mod failure;
 pub mod fleet;
 pub mod interrupt;
