@@ -14,6 +14,7 @@
 //! | [`payload`], [`digest`] | strings and images as a function of (seed, kind, id, length); digest of a state |
 //! | [`oplog`] | the operation log (Arrow IPC stream) |
 //! | [`plan`], [`run`], [`verdict`], [`sla`] | the JSON documents of a run folder |
+//! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
 //!
@@ -29,6 +30,7 @@
 //! assert!(accept.action.is_write());
 //! ```
 
+pub mod comparison;
 pub mod dataset;
 pub mod digest;
 pub mod files;

@@ -20,6 +20,7 @@
 //! assert_eq!((range.low, range.high), (5, 6));
 //! ```
 
+pub mod chart;
 pub mod cli;
 mod course;
 mod error;

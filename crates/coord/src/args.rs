@@ -20,6 +20,7 @@ Examples:
   coord rate                                  rate SQLite with the quickstart workload
   coord rate --sla \"99% < 10ms, 0.01% unpredictable, 30s\"
   coord run traces/quickstart.toml --store memory: --threads 8 --duration 5s
+  coord compare traces/figure-4.toml          rate several designs side by side
   coord analyze summary runs/NAME             what a run showed
   coord simulate --compare                    how few experiments a rating needs
   coord trace gen SPEC.toml                   the generator alone
@@ -42,6 +43,12 @@ pub enum Command {
     Run(RunArgs),
     /// Try the search of a rating on a formula instead of a store
     Simulate(SimulateArgs),
+    #[arg(long)]
+    pub json: bool,
+}
+
+    /// Rate several stores or designs with the same trace sets, side by side
+    Compare(CompareArgs),
     /// Generate and inspect trace sets (the `tracegen` tool)
     #[command(disable_help_flag = true)]
     Trace(ToolArgs),
@@ -277,6 +284,46 @@ pub struct SimulateArgs {
     #[arg(long)]
     pub compare: bool,
     /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `coord compare`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "\
+Examples:
+  coord compare traces/figure-4.toml                      designs of SQLite by friends per member
+  coord compare traces/figure-3.toml --set data.members=1000 --name images-small
+  coord compare traces/figure-6.toml --resume             what is missing or failed
+  coord compare my.toml --json > comparison.json
+
+A plan names stores and, along an axis, workloads; every store is rated at every
+point, and all stores of a point get the same trace set (schemas/README.md has the
+keys). RUNS/NAME/ then holds comparison.md, comparison.svg, comparison.json, and a
+run folder a rating, which `coord analyze` reads.
+
+Mind the disk: 10,000 members with images of 500 KB are 5 GB, and SQLite keeps them
+twice while it is rated. Take fewer: --set data.members=1000. The file of a store
+that the plan gives no path is removed when its rating is done.
+
+Exit code 1 when a store keeps the SLA at no point, 3 when a rating failed.")]
+pub struct CompareArgs {
+    /// The plan
+    #[arg(value_name = "PLAN.toml")]
+    pub plan: PathBuf,
+    /// Replace a value of the spec at every point, by its dotted key
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Name of the comparison [default: the plan's name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Folder of all runs
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub runs: PathBuf,
+    /// Continue a comparison: rate what is missing or failed
+    #[arg(long)]
+    pub resume: bool,
+    /// Print one JSON object on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
 }

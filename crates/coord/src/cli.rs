@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use schemas::verdict::Ruling;
 
-use crate::args::{Command, CommandLine, RateArgs, RunArgs, SimulateArgs};
+use crate::args::{Command, CommandLine, CompareArgs, RateArgs, RunArgs, SimulateArgs};
 use crate::failure::Failure;
 use crate::resolve::{self, Surroundings};
-use crate::{rate, simulate, single};
+use crate::{compare, rate, simulate, single};
 
 /// Runs the program with its arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -29,6 +29,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Rate(args) => rate_store(&args, &around),
         Command::Run(args) => run_once(&args, &around),
         Command::Simulate(args) => simulate_store(&args),
+        Command::Compare(args) => compare_stores(&args, &around),
         Command::Trace(tool) => return tracegen::cli::main(named("tracegen", tool.arguments)),
         Command::Replay(tool) | Command::Replayer(tool) => {
             return replayer::cli::main(named("replayer", tool.arguments));
@@ -71,6 +72,15 @@ fn simulate_store(args: &SimulateArgs) -> Result<ExitCode, Failure> {
         print(&simulate::table(&simulation))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn compare_stores(args: &CompareArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
+    let document = compare::compare(args, around)?;
+    if args.json {
+        print_json(&document)?;
+    }
+    compare::failures(&document).iter().for_each(|failure| eprintln!("error: {failure}"));
+    Ok(ExitCode::from(compare::exit_code(&document)))
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {

@@ -33,6 +33,7 @@ pub mod args;
 pub mod bg_files;
 pub mod campaign;
 pub mod cli;
+pub mod compare;
 pub mod failure;
 pub mod fleet;
 pub mod interrupt;

@@ -157,7 +157,7 @@ fn numbers_and_words() {
 fn help() {
     let mut command = CommandLine::command().term_width(100);
     insta::assert_snapshot!("help", command.render_long_help().to_string());
-    for name in ["rate", "run", "simulate"] {
+    for name in ["rate", "run", "simulate", "compare"] {
         let subcommand = command.find_subcommand_mut(name).unwrap();
         insta::assert_snapshot!(format!("help_{name}"), subcommand.render_help().to_string());
     }

@@ -18,9 +18,7 @@ mod results;
 pub mod soar;
 pub mod socialites;
 
-use schemas::verdict;
-
-use schemas::verdict::Ruling;
+use schemas::verdict::{self, Ruling};
 
 pub use results::{MOST_REPEATS, MOST_SAMPLES, Point, Probe, Results, Spread};
 

@@ -1,0 +1,150 @@
+//! Where a value stands on an axis, and which values are written beside it.
+
+/// A ratio above this is hard to see on a linear axis.
+const LINEAR_RATIO_MAX: f64 = 30.0;
+
+/// How values are spread along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// From 0, in equal steps.
+    Linear,
+    /// In powers of ten; 0 has no place on it.
+    Log,
+}
+
+impl Scale {
+    /// Logarithmic where the values above 0 differ by more than a factor of 30.
+    pub fn suited_to(values: impl IntoIterator<Item = f64>) -> Scale {
+        let (low, high) = extent(values);
+        if high > low * LINEAR_RATIO_MAX { Scale::Log } else { Scale::Linear }
+    }
+}
+
+/// The smallest and the largest of the values above 0; 1 and 1 when none is.
+fn extent(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let above = values.into_iter().filter(|v| v.is_finite() && *v > 0.0);
+    let (low, high) = above.fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+    if high > 0.0 { (low, high) } else { (1.0, 1.0) }
+}
+
+/// An axis: the values at its two ends, and those written beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    /// The values written beside it, ascending.
+    pub ticks: Vec<f64>,
+}
+
+impl Axis {
+    /// An axis on which the values have room, and `headroom` (1 for none) times
+    /// the largest one.
+    pub fn new(scale: Scale, values: impl IntoIterator<Item = f64>, headroom: f64) -> Axis {
+        let (smallest, largest) = extent(values);
+        match scale {
+            Scale::Linear => Axis::linear(largest * headroom),
+            Scale::Log => Axis::log(smallest, largest * headroom),
+        }
+    }
+
+    fn linear(largest: f64) -> Axis {
+        // Four to eight steps of 1, 2 or 5 times a power of ten.
+        let power = 10f64.powf((largest / 8.0).log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|s| largest / s <= 8.0);
+        let step = step.unwrap_or(10.0 * power);
+        let count = (largest / step).ceil() as u32;
+        let ticks = (0..=count).map(|i| i as f64 * step).collect();
+        Axis { scale: Scale::Linear, low: 0.0, high: count as f64 * step, ticks }
+    }
+
+    fn log(smallest: f64, largest: f64) -> Axis {
+        // The smallest bar needs some height too.
+        let first = (smallest / 1.5).log10().floor() as i32;
+        let last = (largest.log10().ceil() as i32).max(first + 1);
+        let every = ((last - first) as usize).div_ceil(9).max(1);
+        let ticks = (first..=last).step_by(every).map(|n| 10f64.powi(n)).collect();
+        Axis { scale: Scale::Log, low: 10f64.powi(first), high: 10f64.powi(last), ticks }
+    }
+
+    /// Where a value stands, from 0 (the low end) to 1; what lies outside stands
+    /// at the nearer end.
+    pub fn place(&self, value: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Linear => value / self.high,
+            Scale::Log if value <= 0.0 => 0.0,
+            Scale::Log => (value / self.low).log10() / (self.high / self.low).log10(),
+        };
+        share.clamp(0.0, 1.0)
+    }
+}
+
+/// A value as it is written beside an axis: `12,000`, `0.05`.
+pub fn tick_label(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 1e9 || (magnitude > 0.0 && magnitude < 1e-3) {
+        return format!("{value:e}");
+    }
+    // Six digits after the point hide what binary fractions add.
+    let text = format!("{value:.6}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut out = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) && !out.ends_with('-') {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { out } else { format!("{out}.{fraction}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ratios_above_thirty_are_logarithmic() {
+        assert_eq!(Scale::suited_to([100.0, 3000.0]), Scale::Linear);
+        assert_eq!(Scale::suited_to([100.0, 3001.0]), Scale::Log);
+        assert_eq!(Scale::suited_to([0.0, 1.0, f64::NAN]), Scale::Linear);
+        assert_eq!(Scale::suited_to([]), Scale::Linear);
+    }
+
+    #[test]
+    fn labels_are_short() {
+        let labels = [0.0, 0.2 + 0.1, 1.0, 2500.0, 1e6, 3e12, 1e-5].map(tick_label);
+        assert_eq!(labels, ["0", "0.3", "1", "2,500", "1,000,000", "3e12", "1e-5"]);
+    }
+
+    #[test]
+    fn ticks_of_an_axis() {
+        let check = |scale, values: &[f64], expect: &[f64]| {
+            assert_eq!(Axis::new(scale, values.iter().copied(), 1.0).ticks, expect);
+        };
+        check(Scale::Linear, &[3.0, 7.0], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+        check(Scale::Linear, &[900.0, 0.0], &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
+        check(Scale::Log, &[12.0, 32_452.0], &[1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0]);
+        check(Scale::Log, &[100.0, 1000.0], &[10.0, 100.0, 1000.0]);
+        check(Scale::Log, &[], &[0.1, 1.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_has_its_place(values in prop::collection::vec(1e-9f64..1e15, 1..9), is_log: bool) {
+            let scale = if is_log { Scale::Log } else { Scale::Linear };
+            let axis = Axis::new(scale, values.iter().copied(), 1.1);
+            prop_assert!(axis.ticks.len() >= 2 && axis.ticks.len() <= 12, "{:?}", axis.ticks);
+            prop_assert!(axis.ticks.is_sorted());
+            for value in &values {
+                let share = value / values.iter().fold(0.0f64, |a, b| a.max(*b));
+                let place = axis.place(*value);
+                // On a linear axis places are proportional; on a logarithmic one none is at the bottom.
+                prop_assert!(place < 1.0 && (is_log || (place / axis.place(*value / share) - share).abs() < 1e-9));
+                prop_assert!(!is_log || place > 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+use super::*;
+
+fn bar(value: f64, label: &str) -> Bar {
+    Bar { value: Some(value), label: label.into() }
+}
+
+/// Figure 3 of bg-2013, with the numbers that can be read off it.
+fn figure_3() -> BarChart {
+    let series = |label: &str, bars: [Bar; 4]| BarSeries { label: label.into(), bars: bars.into() };
+    BarChart {
+        title: "View Profile by size of the profile image".into(),
+        description: "three stores at four sizes".into(),
+        x_label: "profile image".into(),
+        y_label: "SoAR (actions/s)".into(),
+        groups: ["none", "2 KB", "12 KB", "500 KB"].map(String::from).into(),
+        series: vec![
+            series("SQL-X", [bar(12_442.0, "12,442"), bar(9000.0, "9,000"), bar(120.0, "120"), bar(0.0, "(0)")]),
+            series(
+                "MongoDB",
+                [bar(32_452.0, "32,452"), bar(20_000.0, "20,000"), bar(9_000.0, "9,000"), bar(300.0, "300")],
+            ),
+            series(
+                "CASQL",
+                [
+                    bar(13_000.0, "13,000"),
+                    bar(12_000.0, "12,000"),
+                    bar(8000.0, "8,000"),
+                    Bar { value: None, label: "failed".into() },
+                ],
+            ),
+        ],
+        scale: Scale::suited_to([12_442.0, 120.0, 32_452.0]),
+    }
+}
+
+/// The values of an attribute of all elements of a kind.
+fn numbers(svg: &str, element: &str, attribute: &str) -> Vec<i32> {
+    let (opening, name) = (format!("<{element} "), format!("{attribute}=\""));
+    let elements = svg.split(&opening).skip(1);
+    let text = elements.filter_map(|e| e.split(&name).nth(1)?.split('"').next());
+    text.filter_map(|t| t.parse().ok()).collect()
+}
+
+#[test]
+fn bars_grow_with_their_values_and_zero_has_none() {
+    let chart = figure_3();
+    let svg = bars(&chart).unwrap();
+    // One rectangle is the paper, three belong to the legend.
+    let heights = numbers(&svg, "rect", "height")[4..].to_vec();
+    assert_eq!(heights.len(), 10, "{svg}");
+    let of = |value: f64| {
+        let values =
+            chart.groups.iter().enumerate().flat_map(|(g, _)| chart.series.iter().map(move |s| s.bars[g].value));
+        let drawn = values.flatten().filter(|v| *v > 0.0).position(|v| v == value).unwrap();
+        heights[drawn]
+    };
+    assert!(of(32_452.0) > of(20_000.0) && of(20_000.0) > of(12_442.0) && of(300.0) > of(120.0));
+    // Equal ratios, equal differences: it is logarithmic.
+    let (hundredfold, thirtyfold) = (of(12_000.0) - of(120.0), of(9000.0) - of(300.0));
+    assert!((f64::from(hundredfold) / f64::from(thirtyfold) - 2.0 / 30f64.log10()).abs() < 0.02);
+}
+
+#[test]
+fn a_chart_says_everything_in_words_too() {
+    insta::assert_snapshot!(bars(&figure_3()).unwrap());
+}
+
+#[test]
+fn hostile_words_are_escaped() {
+    let hostile = "</desc><script>alert(\"1\" + '2')</script> & \u{0}\u{1b}";
+    let mut chart = figure_3();
+    let words = [&mut chart.title, &mut chart.description, &mut chart.x_label, &mut chart.y_label];
+    words.into_iter().for_each(|word| *word = hostile.into());
+    chart.groups = vec![hostile.into()];
+    chart.series.truncate(1);
+    chart.series[0].label = hostile.into();
+    chart.series[0].bars = vec![bar(1.0, hostile)];
+    let svg = bars(&chart).unwrap();
+    assert!(!svg.contains("<script") && !svg.contains("alert(\""), "{svg}");
+    assert!(!svg.contains(['\u{0}', '\u{1b}']));
+    assert_eq!(svg.matches("</desc>").count(), 1);
+    assert!(svg.contains("&lt;script&gt;alert(&quot;1&quot; + &apos;2&apos;)"));
+    let tags = |c: char| svg.matches(c).count();
+    assert_eq!(tags('<'), tags('>'));
+}
+
+#[test]
+fn crowded_bars_have_upright_labels_and_stay_inside() {
+    let mut chart = figure_3();
+    chart.series = (0..8)
+        .flat_map(|i| {
+            chart.series.iter().map(move |s| BarSeries { label: format!("{} of design {i}", s.label), ..s.clone() })
+        })
+        .collect();
+    let svg = bars(&chart).unwrap();
+    assert!(svg.contains("rotate(270"), "no label is upright");
+    for (x, width) in numbers(&svg, "rect", "x").into_iter().zip(numbers(&svg, "rect", "width")) {
+        assert!(x >= 0 && x + width <= 800, "{x} + {width}");
+    }
+    assert!(numbers(&svg, "text", "y").into_iter().all(|y| (0..480).contains(&y)));
+}
+
+#[test]
+fn a_chart_of_nothing_is_still_one() {
+    let mut chart = figure_3();
+    chart.series.clear();
+    assert!(bars(&chart).unwrap().contains("<title"));
+    chart.groups.clear();
+    assert!(bars(&chart).unwrap().contains("<title"));
+}
+
+#[test]
+fn lines_have_markers_of_different_shape() {
+    let point = |x: f64, y: f64, mark| LinePoint { x, y, mark };
+    let series = |label: &str, factor: f64| LineSeries {
+        label: label.into(),
+        points: [1.0, 2.0, 4.0, 8.0, 16.0]
+            .map(|t| point(t, factor * t * (20.0 - t), if t > 8.0 { Mark::Hollow } else { Mark::Filled }))
+            .into(),
+    };
+    let svg = lines(&LineChart {
+        title: "Throughput against T".into(),
+        description: "two stores".into(),
+        x_label: "T (threads)".into(),
+        y_label: "actions/s".into(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        series: vec![series("one", 100.0), series("two", 61.0)],
+    })
+    .unwrap();
+    assert_eq!(
+        (svg.matches("<circle").count(), svg.matches("<polygon").count()),
+        (12, 6),
+        "a circle is drawn twice, filled and around"
+    );
+    insta::assert_snapshot!(svg);
+}

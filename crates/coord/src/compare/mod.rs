@@ -1,0 +1,77 @@
+//! `coord compare`: rates several stores or designs, each with the same trace
+//! set at every point of an axis, and shows the ratings side by side.
+//!
+//! ```text
+//!  plan, args ──▶ resolve ──▶ conduct ──▶ rate (a cell: one store at one point)
+//!                 cells,        │ comparison.json, .md, .svg after each cell
+//!                 each a        ▼
+//!                 `coord rate`  table ──▶ text, Markdown, chart      settings: what is unequal
+//! ```
+
+mod conduct;
+mod resolve;
+mod settings;
+mod show;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use schemas::comparison::{ComparisonDocument, Outcome};
+
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::rate;
+use crate::render::Voice;
+use crate::resolve::Surroundings;
+
+/// Compares from beginning to end; prints as it goes. Cells that fail are in the
+/// document and do not end the comparison.
+pub fn compare(args: &CompareArgs, around: &Surroundings) -> Result<ComparisonDocument, Failure> {
+    let comparison = resolve::comparison(args, around)?;
+    let voice = Voice::new(args.json);
+    // Each rating listens for Ctrl-C by itself; one that comes between two of
+    // them is for the comparison.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::tool(format!("cannot start the coordinator's runtime: {e}")))?;
+    let interrupt = runtime
+        .block_on(async { Interrupt::listen() })
+        .map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
+    let mut rate = |rating: crate::resolve::Rating| match interrupt.has_come() {
+        true => Err(Failure::Interrupted { run: None }),
+        false => rate::rate(rating),
+    };
+    conduct::conduct(&comparison, &mut rate, &|line| voice.say(line))
+}
+
+/// The exit code of a comparison that has come to its end: 3 when a cell failed,
+/// 1 when a store kept the SLA at no point, else 0.
+pub fn exit_code(document: &ComparisonDocument) -> u8 {
+    if document.cells.iter().any(|cell| matches!(cell.outcome, Outcome::Failed(_))) {
+        return 3;
+    }
+    let kept_somewhere = |store: &str| {
+        let of_store = document.cells.iter().filter(|cell| cell.store == store);
+        of_store.flat_map(|cell| ratings(&cell.outcome)).any(|rating| rating.value > 0.0)
+    };
+    if document.plan.stores.iter().all(|store| kept_somewhere(&store.label)) { 0 } else { 1 }
+}
+
+/// The cells that failed, a sentence each.
+pub fn failures(document: &ComparisonDocument) -> Vec<String> {
+    let failed = document.cells.iter().filter_map(|cell| match &cell.outcome {
+        Outcome::Failed(message) => Some(format!("{}: {message}", show::cell_name(cell))),
+        Outcome::Missing | Outcome::Rated { .. } => None,
+    });
+    failed.collect()
+}
+
+fn ratings(outcome: &Outcome) -> Vec<&schemas::verdict::Rating> {
+    match outcome {
+        Outcome::Rated { soar, socialites } => [soar, socialites].into_iter().flatten().collect(),
+        Outcome::Missing | Outcome::Failed(_) => Vec::new(),
+    }
+}
