@@ -43,10 +43,6 @@ pub enum Command {
     Run(RunArgs),
     /// Try the search of a rating on a formula instead of a store
     Simulate(SimulateArgs),
-    #[arg(long)]
-    pub json: bool,
-}
-
     /// Rate several stores or designs with the same trace sets, side by side
     Compare(CompareArgs),
     /// Generate and inspect trace sets (the `tracegen` tool)

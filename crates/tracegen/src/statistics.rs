@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemas::manifest::{Bucket, Histogram, Statistics};
 use schemas::spec::Spec;
 
-use crate::population::Population;
 use crate::initial::Initial;
+use crate::population::Population;
 use crate::walls;
 
 /// How many members have each number of something.

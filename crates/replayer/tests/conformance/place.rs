@@ -88,7 +88,8 @@ impl Place {
 
     /// A replay of the whole trace, whose log goes into a folder of this name.
     pub fn experiment(&self, store: &str, threads: u32, name: &str) -> Experiment {
-        let fragments = self.source.fragments().map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 });
+        let fragments =
+            self.source.fragments().map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 });
         let plan = Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment: 1,

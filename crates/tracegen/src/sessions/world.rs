@@ -9,8 +9,8 @@ use crate::alias::AliasTable;
 use crate::chance::Stream;
 use crate::comments::Comments;
 use crate::graph::{Graph, Horizon};
-use crate::population::Population;
 use crate::initial::{Initial, Relation};
+use crate::population::Population;
 use crate::statistics::{References, TopFifth};
 use crate::walls::Walls;
 
