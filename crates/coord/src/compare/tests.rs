@@ -102,7 +102,7 @@ fn document(rating: &crate::resolve::Rating, soar: Rating, socialites: Rating) -
     RatingDocument {
         format_version: schemas::RUN_FORMAT_VERSION,
         sla: rating.setting.sla,
-        parameters: rating.parameters(),
+        parameters: rating.parameters(rating.deltas.search_s[0], 0),
         soar: Some(soar),
         socialites: Some(socialites),
         experiments: Vec::new(),
@@ -146,7 +146,16 @@ fn leave_run(rating: &crate::resolve::Rating, rated: Option<&(Rating, Rating)>) 
 fn rating(value: f64) -> Rating {
     let confirmed_by = Some(9).filter(|_| value > 0.0);
     let threads = if value > 0.0 { 4 } else { 0 };
-    Rating { value, threads, interval: None, at_least: false, confirmed_by, rests_on_void: None, notes: Vec::new() }
+    Rating {
+        value,
+        threads,
+        interval: None,
+        at_least: false,
+        confirmed_by,
+        rests_on: Vec::new(),
+        rests_on_void: None,
+        notes: Vec::new(),
+    }
 }
 
 fn both(soar: f64, socialites: f64) -> Result<(Rating, Rating), Failure> {
@@ -175,7 +184,7 @@ fn every_cell_is_a_rating_of_its_own() {
     for cell in &comparison.cells {
         let rating = &cell.rating;
         assert_eq!((rating.limits.max_threads, rating.limits.first_threads), (32, 1));
-        assert_eq!(rating.parameters().search_s, [0.5]);
+        assert_eq!(rating.deltas.search_s, [0.5]);
         assert_eq!(rating.setting.traces, place.folder.path().join("runs/traces"));
         assert_eq!(rating.setting.folder, place.folder().root().join(&cell.run));
     }

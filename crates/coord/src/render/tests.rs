@@ -58,6 +58,7 @@ fn rating(value: f64, threads: u32, at_least: bool, confirmed_by: Option<u32>, n
         interval: None,
         at_least,
         confirmed_by,
+        rests_on: Vec::new(),
         rests_on_void: None,
         notes: notes.iter().map(|n| n.to_string()).collect(),
     }

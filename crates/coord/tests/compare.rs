@@ -1,0 +1,141 @@
+//! `coord compare` as it is called, with real replayers and stores that take a
+//! known time for each answer.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use schemas::comparison::{ComparisonDocument, Concern, Outcome};
+use schemas::run::{RunFolder, RunState};
+
+const SPEC: &str = "name = \"t\"\nsessions = 4000\n[data]\nmembers = 60\nfriends_per_member = 4\n[mix]\n\
+                    view_profile = 3\nlist_friends = 1\n";
+
+const PLAN: &str = r#"
+name = "pair"
+title = "Two speeds"
+spec = "t.toml"
+sla = "50% < 10s, 0.3s"
+search_s = 0.2
+max_threads = 1
+
+[axis]
+label = "friends"
+points = [{ label = "four" }, { label = "eight", set = ["data.friends_per_member=8"] }]
+
+[[stores]]
+label = "a millisecond"
+url = "memory:?latency_us=1000"
+
+[[stores]]
+label = "twenty"
+url = "memory:?latency_us=20000"
+"#;
+
+fn place(plan: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    std::fs::write(folder.path().join("pair.toml"), plan).unwrap();
+    folder
+}
+
+fn compare(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coord"));
+    command.arg("compare").args(args).current_dir(folder).env_remove("ENCORE_HOME").output().unwrap()
+}
+
+fn said(output: &Output) -> (String, String) {
+    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn two_stores_at_two_points() {
+    let folder = place(PLAN);
+    let output = compare(folder.path(), &["pair.toml"]);
+    let (text, error) = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    for expected in ["[4/4] eight, twenty", "SoAR (actions/s)", "Socialites (threads)", "≥ 1"] {
+        assert!(text.contains(expected), "{expected:?} is not in {text}");
+    }
+    let home = folder.path().join("runs/pair");
+    let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
+    assert_eq!(document.state, RunState::Complete);
+    assert!(document.differences.iter().all(|d| d.concern == Concern::Other), "{:?}", document.differences);
+    let soar: Vec<f64> = document
+        .cells
+        .iter()
+        .map(|cell| match &cell.outcome {
+            Outcome::Rated { soar: Some(soar), socialites: Some(socialites) } => {
+                assert_eq!(socialites.value, 1.0);
+                soar.value
+            }
+            other => panic!("{}: {other:?}", cell.run),
+        })
+        .collect();
+    // With one thread, an answer in 20 ms is at most 50 a second.
+    assert!(soar[0] > soar[1] && soar[2] > soar[3] && soar[1] <= 50.0 && soar[3] <= 50.0, "{soar:?}");
+    let run = |cell: usize| RunFolder::new(home.join(&document.cells[cell].run)).read_document().unwrap();
+    assert_eq!(run(0).workload_id, run(1).workload_id);
+    assert_eq!((run(0).trace.clone(), run(0).state), (run(1).trace, RunState::Complete));
+    assert_ne!(run(0).workload_id, run(2).workload_id);
+    assert!(home.join("comparison.md").exists() && home.join("comparison.svg").exists());
+    let traces = std::fs::read_dir(folder.path().join("runs/traces")).unwrap().count();
+    assert_eq!(traces, 2, "one trace set a point");
+
+    // Nothing is left to do, and stdout is the document.
+    let again = compare(folder.path(), &["pair.toml", "--resume", "--json"]);
+    let printed: ComparisonDocument = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((again.status.code(), printed.cells), (Some(0), document.cells));
+    let refused = compare(folder.path(), &["pair.toml"]);
+    assert_eq!((refused.status.code(), said(&refused).1.contains("--resume")), (Some(2), true));
+}
+
+#[test]
+fn a_store_that_cannot_be_loaded_fails_alone() {
+    let folder = place(PLAN);
+    // A path below a file: the URL is well formed, the file cannot be made.
+    let plan =
+        PLAN.replace("memory:?latency_us=20000", "sqlite:t.toml/store.db").replace(", { label = \"eight\"", " ]#");
+    std::fs::write(folder.path().join("pair.toml"), plan).unwrap();
+    let output = compare(folder.path(), &["pair.toml", "--name", "half"]);
+    let (text, error) = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}{error}");
+    assert!(error.contains("error: four, twenty: ") && text.contains("failed"), "{text}{error}");
+    let home = folder.path().join("runs/half");
+    let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
+    assert!(matches!(document.cells[0].outcome, Outcome::Rated { .. }));
+    assert!(matches!(document.cells[1].outcome, Outcome::Failed(_)));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_is_rated_and_resume_rates_the_rest() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+
+    let folder = place(&PLAN.replace("0.3s", "1s").replace(", { label = \"eight\"", " ]#"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coord"));
+    command.args(["compare", "pair.toml"]).current_dir(folder.path()).env_remove("ENCORE_HOME");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let second = folder.path().join("runs/pair/four-twenty/run.json");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !second.exists() {
+        assert!(Instant::now() < patience && child.try_wait().unwrap().is_none(), "the second cell never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let (_, error) = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("interrupted") && error.contains("runs/pair"), "{error}");
+    let read = || -> ComparisonDocument {
+        schemas::files::read_json(&folder.path().join("runs/pair/comparison.json")).unwrap()
+    };
+    let interrupted = read();
+    assert_eq!(interrupted.state, RunState::Interrupted);
+    assert!(matches!(interrupted.cells[0].outcome, Outcome::Rated { .. }));
+    assert_eq!(interrupted.cells[1].outcome, Outcome::Missing);
+    let output = compare(folder.path(), &["pair.toml", "--resume"]);
+    assert_eq!(output.status.code(), Some(0), "{:?}", said(&output));
+    assert_eq!((read().state, read().cells[0].clone()), (RunState::Complete, interrupted.cells[0].clone()));
+}
