@@ -132,7 +132,11 @@ fn images(table: &mut Table, converted: &mut Converted) -> Result<(), Properties
     let kilobytes = size.as_ref().map_or(2, |(kilobytes, _)| *kilobytes);
     if let (0, Some((_, first))) = (kilobytes, &size) {
         let advice = "give the size in KB, or insertimage=false".into();
-        return Err(PropertiesError::Contradiction { first: first.clone(), second: wanted, advice });
+        return Err(PropertiesError::Contradiction {
+            first: Box::new(first.clone()),
+            second: Box::new(wanted),
+            advice,
+        });
     }
     let Some(bytes) = kilobytes.checked_mul(1_024) else {
         let place = size.map_or(wanted, |(_, place)| place);

@@ -31,7 +31,11 @@ impl Table {
                 match entries.get(&entry.key) {
                     Some(first) if first.value != place.value => {
                         let advice = "remove one of them".into();
-                        return Err(PropertiesError::Contradiction { first: first.clone(), second: place, advice });
+                        return Err(PropertiesError::Contradiction {
+                            first: Box::new(first.clone()),
+                            second: Box::new(place),
+                            advice,
+                        });
                     }
                     Some(_) => {}
                     None => {
@@ -57,7 +61,11 @@ impl Table {
         let ycsb = self.entries.values().find(|place| YCSB_SIGNS.contains(&place.key.as_str()));
         if let (Some(first), Some(second)) = (bg, ycsb) {
             let advice = "one is a key of BG and one of YCSB: give files of one benchmark".into();
-            return Err(PropertiesError::Contradiction { first: first.clone(), second: second.clone(), advice });
+            return Err(PropertiesError::Contradiction {
+                first: Box::new(first.clone()),
+                second: Box::new(second.clone()),
+                advice,
+            });
         }
         match (self.entries.get("workload"), bg, ycsb) {
             (Some(class), ..) if class.value.starts_with("edu.usc.bg.") => Ok(Benchmark::Bg),

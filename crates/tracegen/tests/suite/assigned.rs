@@ -103,7 +103,7 @@ fn fragments_that_are_too_small_are_refused() {
             assert!(error.to_string().contains(part), "{error} lacks {part:?}");
         }
     };
-    let settings = ["data.friendships=zipfian", "fragments=2", "fragment_weights=[1, 20]"];
+    let settings = ["data.friendships=zipfian", "fragments=2", "fragment_weights=[1, 100]"];
     refused(&settings, &["data.friends_per_member, fragments: 10 friends and 5", "more than 40 members", "fragment 0"]);
     refused(&["fragments=2", "fragment_weights=[1, 1e5]"], &["fragment_weights: fragment 0 asks for 0.0010%"]);
 }

@@ -113,7 +113,7 @@ fn ycsb_is_mapped_by_analogies_that_are_noted() {
 fn contradictions_name_both_lines() {
     check_refused(
         &[DATA, FEW_UPDATES],
-        "two:11: ViewCommentsOnResourceAction=0.09 contradicts one:3: resourcecountperuser=0; there are no resources \
+        "two:12: ViewCommentsOnResourceAction=0.09 contradicts one:3: resourcecountperuser=0; there are no resources \
          to act on: change one of them, or give e.g. --set data.resources_per_member=10",
     );
     check_refused(
@@ -121,6 +121,11 @@ fn contradictions_name_both_lines() {
         "two:1: zipfianmean=0.5 contradicts one:8: zipfianmean=0.27; remove one of them",
     );
     check_refused(&["a=1\na=2\n"], "one:2: a=2 contradicts one:1: a=1; remove one of them");
+    // Passwords are nobody's business.
+    check_refused(
+        &["db.passwd=first\ndb.passwd=other\n"],
+        "one:2: db.passwd=(hidden) contradicts one:1: db.passwd=(hid",
+    );
     check_refused(
         &[DATA, MANY_READS],
         "two:1: recordcount=1000 contradicts one:4: friendcountperuser=10; one is a key of BG and one of YCSB",
@@ -152,7 +157,7 @@ fn wrong_values_name_their_line() {
     bg("thinktime=5000000", "two:2: thinktime=5000000: is too large");
     bg("workload=org.example.Mine", "two:2: workload=org.example.Mine: is no workload that is known");
     bg("ViewCommentsOnResourceAction=1", "two:2: ViewCommentsOnResourceAction=1: no file says how many resources");
-    bg("operationcount=18446744073709551615\nViewProfileAction=1", "18446744073709551615");
+    bg("operationcount=99999999999999999999", "two:2: operationcount=99999999999999999999: is not a whole number");
     bg("", "one and two: no action or session has a share above 0; give the file with the mix");
     check_refused(&["ViewProfileAction=1\n"], "one: no file says how many members there are");
     check_refused(&["colour=blue\n"], "one: neither BG's nor YCSB's keys are there");
