@@ -22,9 +22,9 @@ use crate::stores::{self, AnyStore, Blame, StoreError};
 
 const EXAMPLES: &str = "Examples:
   replayer load --trace quickstart.trace --store sqlite:store.db
-  replayer run --trace quickstart.trace --store sqlite:store.db --threads 8 --duration 10s -o runs/first
-  replayer run --trace quickstart.trace --store sqlite:store.db --threads 8 --duration 10s -o runs/first \\
-               --continue --warmup 500000ops
+  replayer run --trace quickstart.trace --store sqlite:store.db -T 8 --duration 10s -o runs/first
+  replayer run --trace quickstart.trace --store sqlite:store.db -T 8 --duration 10s \\
+      --continue --warmup 500000ops -o runs/first
   replayer digest --trace quickstart.trace --store sqlite:store.db
 
 Stores:
