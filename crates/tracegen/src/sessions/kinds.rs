@@ -8,7 +8,6 @@ use crate::chance::Stream;
 
 /// A kind of session.
 pub(crate) struct Kind {
-    share: f64,
     /// What is done, in order.
     pub(crate) steps: Vec<Step>,
     /// How often she looks at her own profile instead of a drawn member's; only
@@ -19,9 +18,9 @@ pub(crate) struct Kind {
 /// All kinds, by their place in [`Spec::kinds`].
 pub(crate) struct Kinds {
     kinds: Vec<Kind>,
-    /// Single actions by their codes, then the others by name: what other
-    /// sessions are called never changes what single actions draw.
-    order: Vec<usize>,
+    /// Place and share of each: single actions by their codes, then the others by
+    /// name, so that what these are called never changes what single actions draw.
+    order: Vec<(usize, f64)>,
     total: f64,
 }
 
@@ -45,14 +44,14 @@ impl Kinds {
     /// The kinds of a checked specification.
     pub(crate) fn new(spec: &Spec) -> Kinds {
         let kinds = spec.kinds();
-        let code = |place: &usize| Action::from_name(&kinds[*place].name).map_or(u8::MAX, |action| action as u8);
-        let mut order: Vec<usize> = (0..kinds.len()).collect();
-        order.sort_by_key(code);
-        let total = order.iter().map(|place| kinds[*place].share).sum();
+        let code = |name: &str| Action::from_name(name).map_or(u8::MAX, |action| action as u8);
+        let mut order: Vec<(usize, f64)> = kinds.iter().enumerate().map(|(place, kind)| (place, kind.share)).collect();
+        order.sort_by_key(|(place, _)| code(&kinds[*place].name));
+        let total = order.iter().map(|(_, share)| share).sum();
         let own_share = |name: &str| (name == Action::ViewProfile.name()).then_some(spec.access.own_profile_share);
         let kinds = kinds
             .into_iter()
-            .map(|kind| Kind { share: kind.share, own_profile_share: own_share(&kind.name), steps: kind.steps })
+            .map(|kind| Kind { own_profile_share: own_share(&kind.name), steps: kind.steps })
             .collect();
         Kinds { kinds, order, total }
     }
@@ -70,21 +69,24 @@ impl Kinds {
     /// The place of a kind, drawn in proportion to the shares; at least one is
     /// not excluded.
     pub(crate) fn draw(&self, excluded: Excluded, chance: &mut Stream) -> usize {
-        let left_in = || self.order.iter().copied().filter(|place| !excluded.has(*place));
-        let total = match excluded == Excluded::default() {
-            true => self.total,
-            false => left_in().map(|place| self.kinds[place].share).sum(),
-        };
-        let mut left = chance.unit() * total;
-        let mut last = 0;
-        for place in left_in() {
-            last = place;
-            let share = self.kinds[place].share;
-            if left < share {
-                break;
-            }
-            left -= share;
+        if excluded == Excluded::default() {
+            return pick(self.order.iter().copied(), self.total, chance);
         }
-        last
+        let remaining = || self.order.iter().copied().filter(|(place, _)| !excluded.has(*place));
+        pick(remaining(), remaining().map(|(_, share)| share).sum(), chance)
     }
+}
+
+/// One of some places with their shares, which add up to `total`.
+fn pick(places: impl Iterator<Item = (usize, f64)>, total: f64, chance: &mut Stream) -> usize {
+    let mut left = chance.unit() * total;
+    let mut last = 0;
+    for (place, share) in places {
+        last = place;
+        if left < share {
+            break;
+        }
+        left -= share;
+    }
+    last
 }
