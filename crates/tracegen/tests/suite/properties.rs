@@ -127,8 +127,8 @@ fn contradictions_name_both_lines() {
         "one:2: db.passwd=(hidden) contradicts one:1: db.passwd=(hid",
     );
     check_refused(
-        &[DATA, MANY_READS],
-        "two:1: recordcount=1000 contradicts one:4: friendcountperuser=10; one is a key of BG and one of YCSB",
+        &["usercount=10\n", "recordcount=20\n"],
+        "two:1: recordcount=20 contradicts one:1: usercount=10; one is a key of BG and one of YCSB",
     );
     check_refused(
         &["usercount=10\ninsertimage=true\nimagesize=0\n"],
