@@ -79,9 +79,9 @@ pub(crate) fn timeline(figures: &Figures) -> String {
         let (from, to) = (short_time(low as u64), short_time(high as u64));
         let _ = writeln!(out, "  p99            {}  {from} to {to}", sparkline(&times, high));
     }
-    let counts: [(&str, fn(&Column) -> u64); 2] = [("errors", |c| c.errors), ("unpredictable", |c| c.unpredictable)];
-    for (name, count) in counts {
-        let values: Vec<f64> = columns.iter().map(|column| count(column) as f64).collect();
+    let errors: Vec<f64> = columns.iter().map(|column| column.errors as f64).collect();
+    let unpredictable = columns.iter().map(|column| column.unpredictable as f64).collect();
+    for (name, values) in [("errors", errors), ("unpredictable", unpredictable)] {
         let (low, high) = bounds(&values);
         if high > 0.0 {
             let _ = writeln!(out, "  {name:<13}  {}  {low} to {high}", sparkline(&values, high));

@@ -46,7 +46,9 @@ impl FragmentInput<'_> {
         }
         let sessions = self.manifest.fragments.iter().find(|f| f.fragment == self.plan.fragment);
         let sessions = sessions.map_or(0, |counts| counts.sessions);
-        let survey = Survey::read(&self.log, sessions, self.first_measured())?;
+        // The replayer's report, where there is one, says when the measured part was.
+        let first_measured = (!self.has_report).then(|| self.first_measured());
+        let survey = Survey::read(&self.log, sessions, first_measured)?;
         self.check_header(&survey)?;
         Ok(Some(survey))
     }

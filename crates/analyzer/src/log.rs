@@ -21,16 +21,17 @@ pub(crate) struct Survey {
     pub(crate) later_start: Vec<i64>,
     /// The highest session, if there is any row.
     pub(crate) last_session: Option<u64>,
-    /// The first start and the last end in the measured part, if there is any row of it.
+    /// The first start and the last end in the measured part, if that was asked for
+    /// and there is any row of it.
     pub(crate) measured: Option<(i64, i64)>,
     /// How many rows each session has, counted from the header's first; kept for a torn log only.
     rows_of: Vec<u8>,
 }
 
 impl Survey {
-    /// `sessions` is how many the trace has in the fragment, `first_measured` the
-    /// first after the warm-up.
-    pub(crate) fn read(path: &Path, sessions: u64, first_measured: u64) -> Result<Survey, TableError> {
+    /// `sessions` is how many the trace has in the fragment. With `first_measured`,
+    /// the first after the warm-up, it finds when the measured part was.
+    pub(crate) fn read(path: &Path, sessions: u64, first_measured: Option<u64>) -> Result<Survey, TableError> {
         let reader = LogReader::open(path)?;
         let (header, end) = (reader.header().clone(), reader.end());
         let mut survey = Survey {
@@ -58,11 +59,8 @@ impl Survey {
             if let Some(last) = columns.session.iter().copied().max() {
                 survey.last_session = survey.last_session.max(Some(last as u64));
             }
-            for ((session, start), end) in columns.session.iter().zip(columns.start_ns).zip(columns.end_ns) {
-                if *session as u64 >= first_measured {
-                    let (first, last) = survey.measured.unwrap_or((*start, *end));
-                    survey.measured = Some((first.min(*start), last.max(*end)));
-                }
+            if let Some(first_measured) = first_measured {
+                survey.measure(&columns, first_measured);
             }
             if end != LogEnd::Closed {
                 columns.session.iter().for_each(|session| survey.count(*session as u64));
@@ -74,6 +72,15 @@ impl Survey {
             (*start, later) = (later, later.min(*start));
         }
         Ok(survey)
+    }
+
+    fn measure(&mut self, columns: &LogColumns<'_>, first_measured: u64) {
+        for ((session, start), end) in columns.session.iter().zip(columns.start_ns).zip(columns.end_ns) {
+            if *session as u64 >= first_measured {
+                let (first, last) = self.measured.unwrap_or((*start, *end));
+                self.measured = Some((first.min(*start), last.max(*end)));
+            }
+        }
     }
 
     fn count(&mut self, session: u64) {
