@@ -101,25 +101,22 @@ fn by_agreement(
             say(&format!("searching with experiments of {length_s} s"));
         }
         let is_last = place + 1 == lengths.len();
-        let mut disagreements = Vec::new();
         let round = search(question, *length_s, run, finals, &mut |searched| {
-            if let Some(shorter) = &shorter {
-                disagreements = differences(&question.limits, &shorter.searched, searched);
-            }
-            is_last || shorter.is_some() && disagreements.is_empty()
-        })?;
-        if let Some(shorter) = &shorter {
-            let (shorter_s, among) = (shorter.search_s, disagreements.join(", "));
+            let Some(shorter) = &shorter else { return is_last };
+            let (shorter_s, disagreements) =
+                (shorter.search_s, differences(&question.limits, &shorter.searched, searched));
             if disagreements.is_empty() {
                 say(&format!("experiments of {shorter_s} s and {length_s} s give the same ratings"));
-            } else {
-                let line = format!("experiments of {shorter_s} s and {length_s} s do not agree: {among}");
-                say(&line);
-                if is_last {
-                    notes.push(line);
-                }
+                return true;
             }
-        }
+            let among = disagreements.join(", ");
+            let line = format!("experiments of {shorter_s} s and {length_s} s do not agree: {among}");
+            say(&line);
+            if is_last {
+                notes.push(line);
+            }
+            is_last
+        })?;
         if round.ratings.is_some() {
             return Ok(round);
         }
