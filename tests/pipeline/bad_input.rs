@@ -54,8 +54,8 @@ fn trace_sets() {
 
     let manifest = place.path("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).expect("a manifest");
-    std::fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 99")).expect("written");
-    check(&place, &load, 2, &["manifest.json", "version 99", "version 1"]);
+    std::fs::write(&manifest, text.replace("\"format_version\": 2", "\"format_version\": 99")).expect("written");
+    check(&place, &load, 2, &["manifest.json", "version 99", "version 2"]);
     check(&place, &["replay", "load", "--trace", "nowhere", "--store", "null:"], 2, &["nowhere", "tracegen gen"]);
 }
 

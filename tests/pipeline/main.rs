@@ -8,5 +8,7 @@ mod digests;
 mod interrupted;
 mod lies;
 mod rating;
+mod sessions;
+mod stall;
 mod support;
 mod whole;

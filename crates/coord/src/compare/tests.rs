@@ -168,7 +168,7 @@ fn marked(name: &str) -> Result<(Rating, Rating), Failure> {
         "no-image-fast" => both(12_442.0, 16.0),
         "no-image-slow" => both(0.0, 0.0),
         "2-kb-fast" => {
-            let void = Some("rests on void experiment 3: client CPU full".to_string());
+            let void = Some("experiment 3 (T=8): client CPU full".to_string());
             Ok((Rating { confirmed_by: None, rests_on_void: void, ..rating(312.4) }, rating(8.0)))
         }
         _ => Ok((rating(9.04), Rating { at_least: true, ..rating(32.0) })),

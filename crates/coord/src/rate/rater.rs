@@ -374,7 +374,7 @@ mod tests {
         };
         let (_, socialites, ran) = check(|t, is_final| (t as f64, ruling(t, is_final)));
         let number = ran.iter().position(|(t, is_final)| (*t, *is_final) == (8, true)).unwrap() + 1;
-        assert_eq!((socialites.threads, socialites.confirmed_by.is_some()), (7, true));
+        assert_eq!((socialites.threads, socialites.confirmed_by.is_some()), (4, true));
         assert_eq!(socialites.rests_on_void, Some(format!("experiment {number} (T=8): because")));
     }
 

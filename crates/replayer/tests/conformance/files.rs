@@ -65,7 +65,7 @@ fn a_file_with_rows_missing_is_refused() {
         let experiment = place.experiment(&url, 1, "run");
         store.check(&experiment).expect("a freshly loaded file is as it should be");
         tamper(&path, sql);
-        refused(store.check(&experiment), Blame::Usage, &[words, "replayer load"]);
+        refused(store.check(&experiment), Blame::State, &[words, "replayer load"]);
     }
 }
 
