@@ -351,6 +351,7 @@ pub struct Cell {
 /// What came out of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a comparison has a handful of them, nearly all of them rated")]
 pub enum Outcome {
     /// It has not been rated yet.
     Missing,

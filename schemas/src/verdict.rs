@@ -55,6 +55,11 @@ impl Ruling {
 pub struct Figures {
     /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
+    /// What the rates are measured over: the planned time, or all of `elapsed_ns`
+    /// where none was planned or it ended before. What is in flight when the time
+    /// is over runs out with fewer and fewer threads, and counts for everything
+    /// but the rates.
+    pub counted_ns: u64,
     /// Operations of the warm-up.
     pub warmup_operations: u64,
     /// Sessions with at least one row in the log.
@@ -65,9 +70,10 @@ pub struct Figures {
     pub overall: ActionFigures,
     /// Operations by action.
     pub by_action: BTreeMap<Action, ActionFigures>,
-    /// Successful operations a second.
+    /// Successful operations that ended within `counted_ns`, a second.
     pub throughput_per_s: f64,
-    /// Sessions a second; as in BG, no-operations count as sessions.
+    /// Sessions whose first operation ended within `counted_ns`, a second; as in
+    /// BG, no-operations count as sessions.
     pub sessions_per_s: f64,
     /// Share of the operations (failed ones count, skipped ones do not) that
     /// succeeded within β.

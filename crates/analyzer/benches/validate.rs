@@ -30,7 +30,8 @@ fn initial(world: &World) -> Initial {
 fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
     let mut validator = Validator::new(State::new(initial));
     // An operation a microsecond.
-    let measured = Measured { from_ns: 0, elapsed_ns: 1000 * (OPERATIONS + 10) };
+    let elapsed_ns = 1000 * (OPERATIONS + 10);
+    let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns };
     let mut summary = Summary::new(100_000_000, measured);
     let mut drain = |validator: &mut Validator, now| {
         while let Some(row) = validator.leave(now) {

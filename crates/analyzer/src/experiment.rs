@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files::{self, FileError};
 use schemas::manifest::Manifest;
-use schemas::plan::Plan;
+use schemas::plan::{Limit, Plan};
 use schemas::run::{ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::trace::TableError;
@@ -79,7 +79,7 @@ pub fn analyze_with(
             progress,
         })
         .collect();
-    let (summary, sealed) = analyze_fragments(&inputs, sla.beta_ns, report.as_ref())?;
+    let (summary, sealed) = analyze_fragments(&inputs, sla.beta_ns, plan.limit, report.as_ref())?;
     let figures = summary.figures();
     let (ruling, reasons) = rule(&figures, report.as_ref(), &sla);
     let threads = plan.threads;
@@ -177,10 +177,11 @@ fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, Analyz
 fn analyze_fragments(
     inputs: &[FragmentInput<'_>],
     beta_ns: u64,
+    limit: Limit,
     report: Option<&ReplayReport>,
 ) -> Result<(Summary, Vec<Sealed>), AnalyzeError> {
     let surveys = in_parallel(inputs, FragmentInput::survey).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let measured = measured(report, surveys.iter().flatten());
+    let measured = measured(limit, report, surveys.iter().flatten());
     let surveyed: Vec<_> = inputs.iter().zip(&surveys).collect();
     // A summary takes megabytes, so each is merged at once; their order does not matter.
     let merged = Mutex::new(Summary::new(beta_ns, measured));
@@ -195,13 +196,20 @@ fn analyze_fragments(
 }
 
 /// The measured part: as the replayer reports it, else from the first start to the last end in it.
-fn measured<'a>(report: Option<&ReplayReport>, surveys: impl Iterator<Item = &'a Survey>) -> Measured {
+fn measured<'a>(limit: Limit, report: Option<&ReplayReport>, surveys: impl Iterator<Item = &'a Survey>) -> Measured {
+    let of = |from_ns, elapsed_ns: u64| {
+        let counted_ns = match limit {
+            Limit::DurationS(seconds) => elapsed_ns.min((seconds * 1e9) as u64),
+            Limit::Sessions(_) | Limit::WholeTrace => elapsed_ns,
+        };
+        Measured { from_ns, elapsed_ns, counted_ns }
+    };
     if let Some(report) = report {
-        return Measured { from_ns: report.warmup_ns as i64, elapsed_ns: report.elapsed_ns };
+        return of(report.warmup_ns as i64, report.elapsed_ns);
     }
     let parts = surveys.filter_map(|survey| survey.measured);
     let (first, last) = parts.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default();
-    Measured { from_ns: first, elapsed_ns: last.abs_diff(first) }
+    of(first, last.abs_diff(first))
 }
 
 /// Calls `work` for each item, on as many threads as there are processors; the

@@ -59,6 +59,9 @@ pub struct Summary {
     actions: Vec<ActionSummary>,
     sessions: u64,
     noops: u64,
+    /// Successful operations, and sessions with no-operations, that count for the rates.
+    ok_counted: u64,
+    sessions_counted: u64,
     timeline: TimelineSummary,
     freshness: FreshnessSummary,
     /// By fragment, so that the order of merging does not matter.
@@ -75,6 +78,8 @@ impl Summary {
             actions: vec![ActionSummary::default(); Action::ALL.len()],
             sessions: 0,
             noops: 0,
+            ok_counted: 0,
+            sessions_counted: 0,
             timeline: TimelineSummary::new(measured),
             freshness: FreshnessSummary::default(),
             missing: BTreeMap::new(),
@@ -99,6 +104,10 @@ impl Summary {
         // Every session begins with step 0, whatever becomes of it.
         self.sessions += u64::from(row.log.step == 0);
         self.noops += u64::from(row.noops);
+        if self.measured.counts(row.log.end_ns) {
+            self.ok_counted += u64::from(row.log.outcome == Outcome::Ok);
+            self.sessions_counted += u64::from(row.log.step == 0) + u64::from(row.noops);
+        }
         self.timeline.add(row, unpredictable);
         findings.items.iter().for_each(|item| self.freshness.add(item));
     }
@@ -117,6 +126,8 @@ impl Summary {
         }
         self.sessions += other.sessions;
         self.noops += other.noops;
+        self.ok_counted += other.ok_counted;
+        self.sessions_counted += other.sessions_counted;
         self.timeline.merge(&other.timeline);
         self.freshness.merge(&other.freshness);
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
@@ -137,16 +148,17 @@ impl Summary {
             }
         }
         let overall = overall.figures();
-        let elapsed_ns = self.measured.elapsed_ns;
+        let Measured { elapsed_ns, counted_ns, .. } = self.measured;
         let timeline = if by_action.is_empty() { Timeline::default() } else { self.timeline.timeline() };
-        let per_second = |count: u64| if elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / elapsed_ns as f64 };
+        let per_second = |count: u64| if counted_ns == 0 { 0.0 } else { count as f64 * 1e9 / counted_ns as f64 };
         Figures {
             elapsed_ns,
+            counted_ns,
             warmup_operations: self.warmup_operations,
             sessions: self.sessions,
             noops: self.noops,
-            throughput_per_s: per_second(overall.ok),
-            sessions_per_s: per_second(self.sessions + self.noops),
+            throughput_per_s: per_second(self.ok_counted),
+            sessions_per_s: per_second(self.sessions_counted),
             within_beta_percent: percent(overall.within_beta, overall.ok + overall.failed + overall.unknown),
             reads,
             unpredictable_reads: overall.unpredictable,

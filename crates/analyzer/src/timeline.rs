@@ -23,6 +23,8 @@ pub struct Measured {
     pub from_ns: i64,
     /// From there to the end of its last operation.
     pub elapsed_ns: u64,
+    /// From there to the end of the time that rates are measured over; at most `elapsed_ns`.
+    pub counted_ns: u64,
 }
 
 impl Measured {
@@ -33,7 +35,8 @@ impl Measured {
     /// ```
     /// use analyzer::timeline::Measured;
     /// let slice_s = |elapsed_s: f64| {
-    ///     let measured = Measured { from_ns: 0, elapsed_ns: (elapsed_s * 1e9) as u64 };
+    ///     let elapsed_ns = (elapsed_s * 1e9) as u64;
+    ///     let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns };
     ///     measured.slice_ns() as f64 / 1e9
     /// };
     /// assert_eq!((slice_s(0.7), slice_s(3.0), slice_s(60.0), slice_s(3600.0)), (0.05, 0.2, 1.0, 10.0));
@@ -46,6 +49,11 @@ impl Measured {
         }
         let fits = |length: &u64| *length >= LONG_NS / 10 && self.elapsed_ns.div_ceil(*length) <= MOST_SLICES;
         round.find(fits).unwrap_or_else(|| unreachable!("600 of the longest are more than 64 bits can count"))
+    }
+
+    /// Whether what ended then counts for the rates.
+    pub(crate) fn counts(self, end_ns: i64) -> bool {
+        end_ns - self.from_ns <= self.counted_ns as i64
     }
 
     /// How many slices there are; the last one may not be full.
@@ -203,7 +211,7 @@ mod tests {
     use crate::fixtures::read_row;
 
     fn measured(elapsed_ns: u64) -> Measured {
-        Measured { from_ns: 0, elapsed_ns }
+        Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns }
     }
 
     #[test]
@@ -234,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_operation_belongs_to_the_slice_in_which_it_ended() {
-        let mut summary = TimelineSummary::new(Measured { from_ns: 1_000_000_000, elapsed_ns: 1_000_000_000 });
+        let mut summary = TimelineSummary::new(Measured { from_ns: 1_000_000_000, ..measured(1_000_000_000) });
         let ms = 1_000_000;
         for (start, end) in
             [(900, 999), (1000, 1000), (1000, 1099), (1000, 1100), (1050, 1999), (1999, 2000), (0, 3000)]

@@ -7,6 +7,7 @@ use analyzer::sql::{Answer, Database};
 use common::{Dice, Event, Fixture, World, log_row, noops_before, outcomes, simulate};
 use duckdb::types::Value;
 use schemas::oplog::Outcome;
+use schemas::plan::Limit;
 use schemas::social::{Action, Operation};
 use schemas::verdict::{Figures, Ruling, Slice, Verdict};
 
@@ -42,6 +43,31 @@ fn warm(fixture: &mut Fixture, events: &[Event], warmup_sessions: u64) {
     let from = measured.iter().map(|e| e.log.start_ns).min().unwrap_or(0);
     let to = measured.iter().map(|e| e.log.end_ns).max().unwrap_or(0);
     fixture.write_warm_report(from as u64, warmup_sessions, (to - from) as u64, outcomes(measured));
+}
+
+/// When the time is over no thread takes another session: what the last ones do
+/// then, one after the other, says nothing about the rate that the store had.
+#[test]
+fn rates_are_those_of_the_planned_time() {
+    let events = truthful(1, 900);
+    let mut fixture = Fixture::new(&[(world(), events.clone())]);
+    warm(&mut fixture, &events, 300);
+    let from_ns = events[300..].iter().map(|e| e.log.start_ns).min().unwrap();
+    let to_ns = events[300..].iter().map(|e| e.log.end_ns).max().unwrap();
+    let planned_ns = (to_ns - from_ns) / 2;
+    let mut plan = fixture.plan();
+    plan.limit = Limit::DurationS(planned_ns as f64 / 1e9);
+    schemas::files::write_json(&fixture.run.experiment(1, plan.threads).plan(), &plan).unwrap();
+    let verdict = fixture.analyze().unwrap();
+    let figures = &verdict.figures;
+    assert_eq!((figures.overall.ok, figures.elapsed_ns), (600, (to_ns - from_ns) as u64));
+    assert!(figures.counted_ns.abs_diff(planned_ns as u64) <= 1, "{}", figures.counted_ns);
+    let within = "SELECT count(*) FROM operations o JOIN experiments e USING (experiment) \
+                  WHERE NOT warmup AND o.end_ns - e.measured_from_ns <= e.counted_ns";
+    let within = integers(&query(&fixture, &verdict, within))[0][0];
+    assert!((200..400).contains(&within), "{within}");
+    let counted_s = figures.counted_ns as f64 / 1e9;
+    assert!((figures.throughput_per_s * counted_s - within as f64).abs() < 1e-6, "{}", figures.throughput_per_s);
 }
 
 #[test]

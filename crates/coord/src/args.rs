@@ -121,7 +121,7 @@ SoAR is the highest throughput that keeps the SLA, Socialites the highest number
 of simultaneous threads that does. Exit code 1 when no number of threads keeps it.
 
 With several values of --search-s the search is done with the shortest first, then
-with the next, until two neighbours give the same ratings.")]
+with the next; the two largest have to give the same ratings, or the rating says so.")]
 pub struct RateArgs {
     /// Workload specification [default: traces/quickstart.toml]
     #[arg(value_name = "SPEC.toml")]

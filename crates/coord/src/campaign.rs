@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::live::Live;
 use crate::monitor::Monitor;
 use crate::render::{self, Rows, Voice, thousands};
-use crate::resolve::Setting;
+use crate::resolve::{Setting, Source};
 use crate::standing::{self, Attempt, Standing};
 use crate::tools;
 use crate::trace_set::TraceSet;
@@ -120,7 +120,11 @@ impl Campaign {
         let voice = Voice::new(setting.json);
         let trace = TraceSet::obtain(&setting.source, &setting.traces, voice, &interrupt)?;
         // A share of the trace would grow when it is extended: what it means is settled here.
-        let warmup_sessions = setting.warmup.sessions(&trace.manifest);
+        // Of the trace that was asked for, since the one found may have been extended before.
+        let warmup_sessions = match (setting.warmup, &setting.source) {
+            (Warmup::Percent(percent), Source::Spec(spec)) => (spec.sessions as f64 * percent / 100.0).ceil() as u64,
+            (warmup, _) => warmup.sessions(&trace.manifest),
+        };
         setting.warmup = Warmup::Sessions(warmup_sessions);
         let standing = Standing::new(setting.between);
         let rows = Rows::new(&setting.sla, &trace.manifest);

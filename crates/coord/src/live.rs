@@ -59,7 +59,8 @@ fn running(progress: &Progress) -> String {
     let elapsed_s = progress.elapsed_ns.max(1) as f64 / 1e9;
     let time = |percent| short_time(progress.response_times.percentile_ns(percent));
     format!(
-        "{elapsed_s:5.1} s  {:>9}/s  p95 {:>8}  p99 {:>8}  errors {}",
+        "{}{elapsed_s:5.1} s  {:>9}/s  p95 {:>8}  p99 {:>8}  errors {}",
+        if progress.is_warmup { "warm-up " } else { "" },
         thousands((progress.ok as f64 / elapsed_s) as u64),
         time(95.0),
         time(99.0),
@@ -76,5 +77,7 @@ mod tests {
         let mut progress = Progress { elapsed_ns: 1_500_000_000, ok: 3000, errors: 2, ..Progress::default() };
         (0..100).for_each(|i| progress.response_times.record(i * 10_000));
         assert_eq!(running(&progress), "  1.5 s      2,000/s  p95 940.03us  p99 980.48us  errors 2");
+        progress.is_warmup = true;
+        assert!(running(&progress).starts_with("warm-up   1.5 s"), "{}", running(&progress));
     }
 }

@@ -21,10 +21,9 @@ impl Monitor {
 
     /// The line that is due now, if one is.
     pub fn line(&mut self, now: &Progress) -> Option<String> {
-        let is_earlier = now.elapsed_ns < self.shown.elapsed_ns || now.ok < self.shown.ok;
-        if is_earlier {
+        if now.is_warmup != self.shown.is_warmup {
             // The measured part has begun, which counts from 0 again.
-            self.shown = Progress::default();
+            self.shown = Progress { is_warmup: now.is_warmup, ..Progress::default() };
         }
         if now.elapsed_ns / self.every_ns <= self.shown.elapsed_ns / self.every_ns {
             return None;
@@ -32,12 +31,13 @@ impl Monitor {
         let times = now.response_times.since(&self.shown.response_times)?;
         let interval_s = (now.elapsed_ns - self.shown.elapsed_ns) as f64 / 1e9;
         let line = format!(
-            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}  errors {}",
+            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}  errors {}{}",
             now.elapsed_ns as f64 / 1e9,
             thousands((now.ok.saturating_sub(self.shown.ok) as f64 / interval_s).round() as u64),
             short_time(times.percentile_ns(95.0)),
             short_time(times.percentile_ns(99.0)),
-            thousands(now.errors.saturating_sub(self.shown.errors))
+            thousands(now.errors.saturating_sub(self.shown.errors)),
+            if now.is_warmup { "  warm-up" } else { "" },
         );
         self.shown = now.clone();
         Some(line)
@@ -83,12 +83,16 @@ mod tests {
     #[test]
     fn a_measured_part_that_begins_after_a_warmup_starts_from_nothing() {
         let mut monitor = Monitor::new(1);
-        let mut warmup = Progress::default();
-        add(&mut warmup, 5000, 1000, 10);
-        assert!(monitor.line(&warmup).is_some());
+        let mut warmup = Progress { is_warmup: true, ..Progress::default() };
+        add(&mut warmup, 500, 10, 10);
+        assert_eq!(monitor.line(&warmup), None);
+        add(&mut warmup, 1000, 1000, 10);
+        let line = monitor.line(&warmup).unwrap();
+        assert!(line.ends_with("errors 0  warm-up"), "{line}");
         let mut measured = Progress::default();
-        add(&mut measured, 1000, 500, 10);
+        // More than the warm-up had, so that nothing but its name tells them apart.
+        add(&mut measured, 2000, 5000, 10);
         let line = monitor.line(&measured).unwrap();
-        assert!(line.contains("1.0 s") && line.contains("500/s"), "{line}");
+        assert!(line.contains("2.0 s") && line.contains("2,500/s") && !line.contains("warm-up"), "{line}");
     }
 }

@@ -76,6 +76,7 @@ impl Database {
                 serde_json::Value::from(verdict.reasons.as_slice()).to_string(),
                 measured_from_ns,
                 figures.elapsed_ns,
+                figures.counted_ns,
                 (figures.timeline.slice_s * 1e9).round() as u64,
                 figures.warmup_operations,
                 figures.sessions,

@@ -159,7 +159,8 @@ fn notes(document: &ComparisonDocument) -> Vec<String> {
     let mut notes = Vec::new();
     for cell in &document.cells {
         for rating in ratings(&cell.outcome) {
-            for note in rating.rests_on_void.iter().chain(&rating.notes) {
+            let void = rating.rests_on_void.iter().map(|void| format!("rests on void {void}"));
+            for note in void.chain(rating.notes.iter().cloned()) {
                 let note = format!("{}: {note}", cell_name(cell));
                 if !notes.contains(&note) {
                     notes.push(note);

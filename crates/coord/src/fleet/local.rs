@@ -142,7 +142,13 @@ impl Replayer {
                 return Err(Failure::tool(format!("{} sent a histogram that cannot be read", self.name)));
             };
             let errors = message.failed + message.unknown + message.skipped;
-            let latest = Progress { elapsed_ns: message.elapsed_ns, ok: message.ok, errors, response_times };
+            let latest = Progress {
+                is_warmup: message.is_warmup,
+                elapsed_ns: message.elapsed_ns,
+                ok: message.ok,
+                errors,
+                response_times,
+            };
             // Nobody watches any more only when the experiment is being given up.
             let _ = progress.send((index, latest)).await;
         }

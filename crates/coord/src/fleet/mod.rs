@@ -40,6 +40,8 @@ pub enum Stage {
 /// The figures of a running experiment so far.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
+    /// Whether this is of the warm-up: the measured part counts from 0 again.
+    pub is_warmup: bool,
     /// Time since its start.
     pub elapsed_ns: i64,
     /// Operations that succeeded.

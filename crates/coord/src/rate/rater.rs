@@ -9,7 +9,7 @@ use crate::args::Wanted;
 use crate::campaign::{Purpose, Trial};
 use crate::failure::Failure;
 use crate::resolve::Method;
-use crate::search::{Found, Interval, Limits, Next, Probe, Results, exhaustive, soar, socialites};
+use crate::search::{Found, Interval, Limits, Next, Probe, Results, Spread, exhaustive, soar, socialites};
 
 /// How many T's a rating may try to confirm before it is left unconfirmed.
 const MOST_FINALS: u32 = 3;
@@ -40,8 +40,8 @@ impl Rated {
         let Rated { mut rating, interval, rests_on, voids } = self;
         if rating.threads > 0 {
             rating.interval = Some(interval.told());
-            rating.rests_on = rests_on;
         }
+        rating.rests_on = rests_on;
         rating.rests_on_void = if voids.is_empty() { None } else { Some(voids.join("; and on ")) };
         rating
     }
@@ -101,16 +101,20 @@ impl<'a> Rater<'a> {
         let both = threads(&searched.soar) == threads(&searched.socialites);
         let name = if both { Wanted::Both } else { Wanted::Soar }.name();
         let mut soar = match &searched.soar {
-            Some(found) => Some((found, self.confirmed(found, name)?)),
+            Some(found) => Some(self.confirmed(found, name)?),
             None => None,
         };
         let mut socialites = match &searched.socialites {
             Some(found) => Some(self.confirmed(found, Wanted::Socialites.name())?),
             None => None,
         };
-        if let Some((found, rated)) = &mut soar {
+        if let Some(rated) = &mut soar {
             self.raise(rated);
-            rated.interval = moved(found, rated.rating.value);
+            let (threads, value) = (rated.rating.threads, rated.rating.value);
+            // The longer final experiment scatters no more than those of the search,
+            // so the interval is rather too wide than too narrow.
+            let samples = self.results.point(threads).map_or(0, |point| point.agreeing);
+            rated.interval = Spread::of(&self.results, &self.limits).interval(value, samples);
         }
         if let Some(rated) = &mut socialites {
             let threads = f64::from(rated.rating.threads);
@@ -121,7 +125,7 @@ impl<'a> Rater<'a> {
             rated.interval.low = threads;
             rated.interval.high = failed.map(|failed| failed - 1.0).fold(rated.interval.high, f64::min);
         }
-        Ok(Ratings { soar: soar.map(|(_, rated)| rated.done()), socialites: socialites.map(Rated::done) })
+        Ok(Ratings { soar: soar.map(Rated::done), socialites: socialites.map(Rated::done) })
     }
 
     /// Runs a search to its end.
@@ -216,9 +220,15 @@ impl<'a> Rater<'a> {
         lower.find(|point| holds(point.threads)).map_or(0, |point| point.threads)
     }
 
-    /// The experiments of the search with these T's.
+    /// The experiments of the search with these T's: the void ones only where
+    /// there are no others.
     fn experiments(&self, threads: &[u32]) -> Vec<u32> {
-        let samples = threads.iter().filter_map(|threads| self.behind.get(threads)).flatten();
+        let is_void = |threads: &u32| self.results.point(*threads).is_some_and(|p| p.ruling == Ruling::Void);
+        let samples = threads.iter().flat_map(|threads| {
+            let all = self.behind.get(threads).map_or(&[][..], Vec::as_slice);
+            let is_void = is_void(threads);
+            all.iter().filter(move |sample| is_void || sample.ruling != Ruling::Void)
+        });
         let mut experiments: Vec<u32> = samples.map(|sample| sample.experiment).collect();
         experiments.sort_unstable();
         experiments
@@ -230,7 +240,12 @@ impl<'a> Rater<'a> {
         if let Some(trial) = self.finals.get(&threads) {
             return Ok(trial.clone());
         }
-        let trial = (self.run)(threads, &Purpose::Final(name.to_string()))?;
+        let purpose = Purpose::Final(name.to_string());
+        let mut trial = (self.run)(threads, &purpose)?;
+        if trial.verdict.ruling == Ruling::Void {
+            // It says nothing of the store: it gets one more chance.
+            trial = (self.run)(threads, &purpose)?;
+        }
         self.finals.insert(threads, trial.clone());
         Ok(trial)
     }
@@ -249,6 +264,9 @@ impl<'a> Rater<'a> {
                     rating.threads, best.verdict.threads
                 ));
                 soar.rests_on.push(best.verdict.experiment);
+                soar.rests_on.extend(self.experiments(&[best.verdict.threads]));
+                soar.rests_on.sort_unstable();
+                soar.rests_on.dedup();
             }
             rating.value = throughput(best);
             rating.threads = best.verdict.threads;
@@ -266,14 +284,6 @@ impl<'a> Rater<'a> {
         let plural = if numbers.len() == 1 { "" } else { "s" };
         format!("experiment{plural} {} (T={threads}): {}", numbers.join(" and "), reasons.join("; "))
     }
-}
-
-/// The interval that the search found, around the value that was confirmed. The
-/// longer experiment scatters no more than the ones of the search, so the
-/// interval is rather too wide than too narrow.
-fn moved(found: &Found, value: f64) -> Interval {
-    let scale = if found.throughput_per_s > 0.0 { value / found.throughput_per_s } else { 0.0 };
-    Interval { low: found.interval.low * scale, high: found.interval.high * scale, ..found.interval }
 }
 
 #[cfg(test)]
@@ -361,7 +371,7 @@ mod tests {
         let ruling = |t: u32| if t < 8 { Ruling::Pass } else { Ruling::Void };
         let (soar, socialites, _) = check(|t, _| (t as f64, ruling(t)));
         assert_eq!((soar.threads, socialites.threads), (7, 7));
-        let clause = Some("experiments 4 and 7 (T=8): because".to_string());
+        let clause = Some("experiments 4 and 5 (T=8): because".to_string());
         assert_eq!((soar.rests_on_void, socialites.rests_on_void), (clause.clone(), clause));
     }
 
@@ -373,7 +383,9 @@ mod tests {
             _ => Ruling::Fail,
         };
         let (_, socialites, ran) = check(|t, is_final| (t as f64, ruling(t, is_final)));
-        let number = ran.iter().position(|(t, is_final)| (*t, *is_final) == (8, true)).unwrap() + 1;
+        // A void final experiment is repeated once; the second one counts.
+        let number = ran.iter().rposition(|ran| *ran == (8, true)).unwrap() + 1;
+        assert_eq!(ran.iter().filter(|ran| **ran == (8, true)).count(), 2);
         assert_eq!((socialites.threads, socialites.confirmed_by.is_some()), (4, true));
         assert_eq!(socialites.rests_on_void, Some(format!("experiment {number} (T=8): because")));
     }

@@ -1,7 +1,7 @@
 //! How long the experiments of a search have to be: δ (bg-2013 section G).
 //!
 //! Either a set of lengths is given: the search is done with each from the
-//! shortest on until two neighbours agree. Or the final experiments are the
+//! shortest on, and the two largest have to agree. Or the final experiments are the
 //! check: when they differ too much from the search, it is repeated with twice
 //! the length. Each length has a search of its own, so that results of
 //! different lengths never meet; final experiments last Δ in all of them and
@@ -86,7 +86,8 @@ pub(super) fn settle(question: &Question, run: &mut Run<'_>, say: &mut dyn FnMut
     Ok(Settled { ratings, search_s: round.search_s })
 }
 
-/// Searches with each length until two neighbours agree, or with the longest.
+/// Searches with each length, and confirms what the longest one finds. When it
+/// does not agree with the one before, the ratings say so.
 fn by_agreement(
     question: &Question,
     run: &mut Run<'_>,
@@ -107,7 +108,7 @@ fn by_agreement(
                 (shorter.search_s, differences(&question.limits, &shorter.searched, searched));
             if disagreements.is_empty() {
                 say(&format!("experiments of {shorter_s} s and {length_s} s give the same ratings"));
-                return true;
+                return is_last;
             }
             let among = disagreements.join(", ");
             let line = format!("experiments of {shorter_s} s and {length_s} s do not agree: {among}");
@@ -252,8 +253,8 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_tried_until_two_neighbours_agree() {
-        let (settled, ran, said) = check(&[1.0, 2.0, 3.0, 4.0], None, Wanted::Both, tiring);
+    fn the_two_largest_lengths_have_to_agree() {
+        let (settled, ran, said) = check(&[1.0, 2.0, 3.0], None, Wanted::Both, tiring);
         assert_eq!((settled.search_s, lengths_of(&ran)), (3.0, vec![1.0, 2.0, 3.0]));
         let ratings = settled.ratings;
         assert_eq!((ratings.soar.unwrap().threads, ratings.socialites.as_ref().unwrap().threads), (20, 20));

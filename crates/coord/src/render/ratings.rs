@@ -46,6 +46,8 @@ fn bound(rating: &Rating, value: String) -> String {
 fn interval(rating: &Rating) -> String {
     let whole = |value: f64| thousands(value.round() as u64);
     match &rating.interval {
+        // An interval of one number says nothing that the number does not.
+        Some(interval) if whole(interval.low) == whole(interval.high) => String::new(),
         Some(interval) => format!(" ({} to {})", whole(interval.low), whole(interval.high)),
         None => String::new(),
     }

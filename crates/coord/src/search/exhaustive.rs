@@ -16,11 +16,7 @@ pub fn soar(results: &Results, limits: &Limits) -> Next {
                 best = Some(point);
             }
         }
-        let interval = best.map_or(Interval::default(), |point| {
-            let margin = view.spread.margin(&point);
-            let basis = if view.spread.repeats == 0 { Basis::Prior } else { Basis::Repeats };
-            Interval { low: (highest - margin).max(0.0), high: highest + margin, basis }
-        });
+        let interval = best.map_or(Interval::default(), |point| view.spread.interval(highest, point.agreeing));
         let threads = best.map_or(0, |point| point.threads);
         Ok(found(view, threads, last, interval))
     })

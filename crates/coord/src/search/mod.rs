@@ -101,8 +101,12 @@ impl Interval {
     pub fn told(&self) -> verdict::Interval {
         let basis = match self.basis {
             Basis::Nothing => "nothing: no number of threads kept the SLA",
-            Basis::Repeats => "95%, Student's t over the repeated experiments of the search",
-            Basis::Prior => "95%, from the spread taken for granted between experiments: too few were repeated",
+            Basis::Repeats => {
+                "95% of the throughput at this T, by Student's t over the repeated experiments of the search"
+            }
+            Basis::Prior => {
+                "95% of the throughput at this T, from the spread taken for granted between experiments: none was repeated"
+            }
             Basis::Border => "from the last T that passed to the one before the first that did not",
         };
         verdict::Interval { low: self.low, high: self.high, basis: basis.to_string() }
@@ -115,7 +119,8 @@ pub enum Basis {
     /// There is nothing to say: no T passed.
     #[default]
     Nothing,
-    /// 95% by Student's t, with the spread of the repeats of the search.
+    /// 95% by Student's t, with the spread of the search's repeats and
+    /// [`Limits::noise`] together, of the throughput at the T found.
     Repeats,
     /// 95% of the normal distribution, with the spread of [`Limits::noise`]:
     /// there were too few repeats to learn another.
@@ -149,7 +154,11 @@ impl View<'_> {
     /// else would ever show that it was an accident.
     fn confirm_fail(&mut self, fail: u32) -> Result<(), Missing> {
         let point = self.at(fail)?;
-        if self.limits.noise > 0.0 && !point.passed() && point.samples < 2 { Err(Missing(fail)) } else { Ok(()) }
+        if self.limits.noise > 0.0 && point.ruling == Ruling::Fail && point.ruled < 2 && point.samples < MOST_SAMPLES {
+            Err(Missing(fail))
+        } else {
+            Ok(())
+        }
     }
 
     /// Asks for one more sample of one of these, the one with the fewest, unless

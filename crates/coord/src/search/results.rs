@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use schemas::verdict::Ruling;
 
-use super::Limits;
+use super::{Basis, Interval, Limits};
 
 /// More samples of one T than this teach a search little.
 pub const MOST_SAMPLES: usize = 3;
@@ -17,8 +17,13 @@ pub const MOST_REPEATS: usize = 8;
 /// Deviations below this share are those of the arithmetic.
 const ROUNDING: f64 = 1e-12;
 
-/// Repeats that it takes until their own spread counts, not the prior one.
-const ENOUGH_REPEATS: usize = 2;
+/// As many repeats as the prior spread counts for: a few that lie close together
+/// by chance must not make the search too sure of itself.
+const PRIOR_REPEATS: usize = 2;
+
+/// Repeats that agree to the last digit, after which nothing but equal results
+/// is expected: those of a formula.
+const EQUAL_REPEATS: usize = 2;
 
 /// The results so far. A T that ran several times has several samples.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +36,7 @@ pub struct Results {
 pub struct Probe {
     /// Successful operations a second.
     pub throughput_per_s: f64,
-    /// Pass, fail or void; void counts as a fail and is reported.
+    /// Pass, fail or void.
     pub ruling: Ruling,
 }
 
@@ -80,14 +85,18 @@ pub struct Point {
     /// The mean of the samples that were ruled like the majority, in
     /// successful operations a second.
     pub throughput_per_s: f64,
-    /// What the majority was ruled. As many passes as others are not a pass.
+    /// What the majority was ruled. As many passes as fails are no pass. A void
+    /// sample has no vote; a T with nothing else is void, which bounds a search as
+    /// a fail does and is reported.
     pub ruling: Ruling,
     /// How many samples there are.
     pub samples: usize,
-    /// As many passes as others, and room for one more sample.
+    /// How many of them are not void.
+    pub ruled: usize,
+    /// One more sample has to decide: as many passes as fails, or a single void one.
     pub is_tied: bool,
     /// The samples in the mean.
-    agreeing: usize,
+    pub agreeing: usize,
     /// The sum of their squared deviations from the mean, relative to it.
     squares: f64,
 }
@@ -95,21 +104,22 @@ pub struct Point {
 impl Point {
     fn of(threads: u32, samples: &[Probe]) -> Point {
         let count = |ruling: Ruling| samples.iter().filter(|probe| probe.ruling == ruling).count();
-        let passes = count(Ruling::Pass);
-        let others = samples.len() - passes;
-        let ruling = if passes > others {
-            Ruling::Pass
-        } else if count(Ruling::Fail) >= count(Ruling::Void) {
-            Ruling::Fail
-        } else {
-            Ruling::Void
+        let (passes, fails) = (count(Ruling::Pass), count(Ruling::Fail));
+        let ruling = match passes + fails {
+            0 => Ruling::Void,
+            _ if passes > fails => Ruling::Pass,
+            _ => Ruling::Fail,
         };
         let agreeing = || samples.iter().filter(|probe| probe.ruling == ruling).map(|probe| probe.throughput_per_s);
         let number = agreeing().count();
         let mean = agreeing().sum::<f64>() / number as f64;
         let squares = if mean > 0.0 { agreeing().map(|value| (value / mean - 1.0).powi(2)).sum() } else { 0.0 };
-        let is_tied = passes == others && samples.len() < MOST_SAMPLES;
-        Point { threads, throughput_per_s: mean, ruling, samples: samples.len(), is_tied, agreeing: number, squares }
+        let is_tied = match ruling {
+            Ruling::Void => samples.len() < 2,
+            _ => passes == fails && samples.len() < MOST_SAMPLES,
+        };
+        let (samples, ruled) = (samples.len(), passes + fails);
+        Point { threads, throughput_per_s: mean, ruling, samples, ruled, is_tied, agreeing: number, squares }
     }
 
     /// Whether the SLA was kept.
@@ -129,7 +139,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The pooled spread of all repeats, or the prior one while there are too few.
+    /// The pooled spread of all repeats and the prior one together.
     pub fn of(results: &Results, limits: &Limits) -> Spread {
         let mut repeats = 0;
         let mut squares = 0.0;
@@ -137,12 +147,16 @@ impl Spread {
             repeats += point.agreeing - 1;
             squares += point.squares;
         }
-        if repeats < ENOUGH_REPEATS {
+        // Means of equal samples may differ from them in their last digit.
+        let are_equal = squares.sqrt() < ROUNDING;
+        if are_equal && repeats < EQUAL_REPEATS {
             return Spread { share: limits.noise, repeats: 0 };
         }
-        // Means of equal samples may differ from them in their last digit.
-        let share = (squares / repeats as f64).sqrt();
-        Spread { share: if share < ROUNDING { 0.0 } else { share }, repeats }
+        if are_equal {
+            return Spread { share: 0.0, repeats };
+        }
+        let prior = PRIOR_REPEATS as f64 * limits.noise.powi(2);
+        Spread { share: ((prior + squares) / (PRIOR_REPEATS + repeats) as f64).sqrt(), repeats }
     }
 
     /// Whether `lower` lies below `higher` by more than their spread explains.
@@ -152,12 +166,15 @@ impl Spread {
     }
 
     fn factor(&self) -> f64 {
-        if self.repeats == 0 { NORMAL } else { student(self.repeats) }
+        if self.repeats == 0 { NORMAL } else { student(PRIOR_REPEATS + self.repeats) }
     }
 
-    /// Half the width of the 95% interval around the mean of a point.
-    pub fn margin(&self, point: &Point) -> f64 {
-        self.factor() * self.share * point.throughput_per_s / (point.agreeing as f64).sqrt()
+    /// The 95% interval of the throughput at one T, around a value that rests on
+    /// so many samples.
+    pub fn interval(&self, value: f64, samples: usize) -> Interval {
+        let margin = self.factor() * self.share * value / (samples.max(1) as f64).sqrt();
+        let basis = if self.repeats == 0 { Basis::Prior } else { Basis::Repeats };
+        Interval { low: (value - margin).max(0.0), high: value + margin, basis }
     }
 }
 

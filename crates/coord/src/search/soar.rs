@@ -3,7 +3,7 @@
 //! While the throughput grows T grows with it: fourfold while it grew in line
 //! with T over the last step, else twofold. Then the search closes in on the
 //! peak between its neighbours, with what a concave curve can still do there
-//! ([`super::bracket`]). So no T is ever asked for that lies above four times
+//! (`bracket.rs`). So no T is ever asked for that lies above four times
 //! the largest T that passed and whose throughput was in line, nor above twice
 //! the largest T that passed when it was not, nor above the first T when none
 //! has passed.
@@ -13,7 +13,7 @@
 //! take the single best sample for the best T.
 
 use super::bracket::Bracket;
-use super::{Basis, Found, Interval, Missing, Next, Point, Results, View, advance};
+use super::{Found, Missing, Next, Point, Results, View, advance};
 
 /// Throughput grew in line with T when each thread kept this share of what it
 /// did one step before. On an inverse parabola a fourfold step from there ends
@@ -135,13 +135,11 @@ fn close_in(mut view: View, best: &Point) -> Result<Found, Missing> {
         rests_on.push(neighbour.threads);
     }
     rests_on.sort_unstable();
-    let (value, margin) = (best.throughput_per_s, view.spread.margin(best));
-    let basis = if view.spread.repeats == 0 { Basis::Prior } else { Basis::Repeats };
     Ok(Found {
         threads: best.threads,
-        throughput_per_s: value,
+        throughput_per_s: best.throughput_per_s,
         at_least: best.threads >= view.limits.max_threads,
-        interval: Interval { low: (value - margin).max(0.0), high: value + margin, basis },
+        interval: view.spread.interval(best.throughput_per_s, best.agreeing),
         rests_on,
         void_threads: view.void_threads,
     })
