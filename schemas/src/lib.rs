@@ -49,6 +49,7 @@ pub mod social;
 pub mod spec;
 pub mod trace;
 pub mod verdict;
+mod warmup;
 
 /// The version of the trace format. Same spec, same seed, same version: the
 /// same bytes.

@@ -1,7 +1,7 @@
 //! `plan.json`: one experiment, as the coordinator hands it to a replayer.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,8 @@ use crate::manifest::Manifest;
 use crate::run::FragmentPosition;
 use crate::share::ends_after;
 use crate::sla::percent;
+use crate::trace::TableError;
+use crate::warmup::sessions_with;
 
 /// One experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,21 +98,18 @@ pub enum Warmup {
     Sessions(u64),
     /// This share of all sessions of the trace set, from 0 to less than 100 percent.
     Percent(f64),
-    /// As many sessions as hold so many operations by the mean of the trace set.
+    /// As many sessions as hold so many operations, counted from the trace's beginning.
     Operations(u64),
 }
 
 impl Warmup {
-    /// How many sessions of a trace set that is, over all fragments, rounded up.
-    pub fn sessions(self, manifest: &Manifest) -> u64 {
+    /// How many sessions of the trace set in a folder that is, over all fragments,
+    /// rounded up. Reads as many operations as it is about, when it is about these.
+    pub fn sessions(self, folder: &Path, manifest: &Manifest) -> Result<u64, TableError> {
         match self {
-            Warmup::Sessions(sessions) => sessions,
-            Warmup::Percent(percent) => (manifest.sessions() as f64 * percent / 100.0).ceil() as u64,
-            Warmup::Operations(operations) => {
-                let sessions = operations as u128 * manifest.sessions() as u128;
-                let sessions = sessions.div_ceil(manifest.operations().max(1) as u128);
-                u64::try_from(sessions).unwrap_or(u64::MAX)
-            }
+            Warmup::Sessions(sessions) => Ok(sessions),
+            Warmup::Percent(percent) => Ok((manifest.sessions() as f64 * percent / 100.0).ceil() as u64),
+            Warmup::Operations(operations) => sessions_with(operations, folder, manifest),
         }
     }
 }
@@ -259,11 +258,13 @@ mod tests {
         let manifest = manifest(&[500, 501]);
         let check = |text: &str, expect: u64| {
             let warmup: Warmup = text.parse().unwrap();
-            assert_eq!((warmup.sessions(&manifest), warmup.to_string().parse()), (expect, Ok(warmup)), "{text}");
+            let sessions = warmup.sessions(Path::new("nowhere"), &manifest).unwrap();
+            assert_eq!((sessions, warmup.to_string().parse()), (expect, Ok(warmup)), "{text}");
         };
         check("7", 7);
         check("10%", 101);
         check(" 0% ", 0);
+        // Without any file the mean of three operations a session has to do.
         check("300ops", 100);
         check("301 ops", 101);
         for wrong in ["", "%", "ops", "-1", "100%", "1.5", "5s", "2.5ops"] {

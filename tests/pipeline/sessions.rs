@@ -154,6 +154,10 @@ fn a_rating_on_sessions_continues_through_the_trace() {
         folders.sort();
         json(&std::fs::read_to_string(folders[number].join("plan.json")).expect("plan.json"))
     };
+    // 100 operations, and the rest of the session that has the last of them.
+    let verdicts = place.run(&["analyze", "summary", "runs/r", "--json"]);
+    let warm = json(&verdicts.stdout())["verdicts"][0]["figures"]["warmup_operations"].as_u64();
+    assert!(warm >= Some(100) && warm < Some(107), "{warm:?}");
     assert_eq!(plan(0)["fragments"][0]["first_session"], 0);
     assert!(plan(1)["fragments"][0]["first_session"].as_u64() > Some(0), "{}", plan(1));
 }

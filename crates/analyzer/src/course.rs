@@ -35,6 +35,9 @@ struct Column {
     unpredictable: u64,
     /// The highest of its slices: percentiles of slices do not add up to one of all.
     p99_ns: u64,
+    /// A store that stands still holds up only the few operations that are under
+    /// way, so that no percentile need show it.
+    max_ns: u64,
 }
 
 impl Column {
@@ -46,6 +49,7 @@ impl Column {
             errors: sum(|slice| slice.errors),
             unpredictable: sum(|slice| slice.unpredictable),
             p99_ns: slices.iter().map(|slice| slice.p99_ns).max().unwrap_or(0),
+            max_ns: slices.iter().map(|slice| slice.max_ns).max().unwrap_or(0),
         }
     }
 }
@@ -71,13 +75,15 @@ pub(crate) fn timeline(figures: &Figures) -> String {
     let rates: Vec<f64> = columns.iter().map(|column| column.ok as f64 / column.seconds.max(1e-9)).collect();
     let (low, high) = bounds(&rates);
     let _ = writeln!(out, "  ok/s           {}  {low:.1} to {high:.1}", sparkline(&rates, high));
-    let times: Vec<f64> = columns.iter().map(|column| column.p99_ns as f64).collect();
-    // Where nothing was answered there is no response time.
-    let answered: Vec<f64> = times.iter().copied().filter(|time| *time > 0.0).collect();
-    if !answered.is_empty() {
-        let (low, high) = bounds(&answered);
-        let (from, to) = (short_time(low as u64), short_time(high as u64));
-        let _ = writeln!(out, "  p99            {}  {from} to {to}", sparkline(&times, high));
+    let of = |time: fn(&Column) -> u64| columns.iter().map(|column| time(column) as f64).collect::<Vec<f64>>();
+    for (name, times) in [("p99", of(|column| column.p99_ns)), ("max", of(|column| column.max_ns))] {
+        // Where nothing was answered there is no response time.
+        let answered: Vec<f64> = times.iter().copied().filter(|time| *time > 0.0).collect();
+        if !answered.is_empty() {
+            let (low, high) = bounds(&answered);
+            let (from, to) = (short_time(low as u64), short_time(high as u64));
+            let _ = writeln!(out, "  {name:<13}  {}  {from} to {to}", sparkline(&times, high));
+        }
     }
     let errors: Vec<f64> = columns.iter().map(|column| column.errors as f64).collect();
     let unpredictable = columns.iter().map(|column| column.unpredictable as f64).collect();
@@ -136,7 +142,7 @@ mod tests {
     }
 
     fn slice(ok: u64, p99_ns: u64) -> Slice {
-        Slice { ok, p99_ns, ..Slice::default() }
+        Slice { ok, p99_ns, max_ns: 2 * p99_ns, ..Slice::default() }
     }
 
     #[test]
@@ -148,6 +154,7 @@ mod tests {
         timeline         a column is 1s
           ok/s           ███·▄███  0.0 to 100.0
           p99            ▁▁▁·█▁▁▁  2ms to 800ms
+          max            ▁▁▁·█▁▁▁  4ms to 1.6s
           errors         ····▄█··  0 to 8
           unpredictable  ······█·  0 to 2
         ");
@@ -156,11 +163,12 @@ mod tests {
     #[test]
     fn many_slices_share_columns_and_a_short_rest_is_left_out() {
         let mut slices: Vec<Slice> = (0..130).map(|i| slice(i, 1000)).collect();
-        slices[1].p99_ns = 8000;
+        (slices[1].p99_ns, slices[1].max_ns) = (8000, 16_000);
         insta::assert_snapshot!(timeline(&figures(2.0, 259.0, slices)), @r"
         timeline         a column is 6s
           ok/s           ▁▁▁▁▁▂▂▂▂▂▂▃▃▃▃▃▄▄▄▄▄▅▅▅▅▅▅▆▆▆▆▆▇▇▇▇▇██████  0.5 to 63.5
           p99            █▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  1us to 8us
+          max            █▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁  2us to 16us
         ");
         assert_eq!(timeline(&Figures::default()), "");
     }

@@ -123,7 +123,7 @@ impl Campaign {
         // Of the trace that was asked for, since the one found may have been extended before.
         let warmup_sessions = match (setting.warmup, &setting.source) {
             (Warmup::Percent(percent), Source::Spec(spec)) => (spec.sessions as f64 * percent / 100.0).ceil() as u64,
-            (warmup, _) => warmup.sessions(&trace.manifest),
+            (warmup, _) => warmup.sessions(&trace.folder, &trace.manifest).map_err(Failure::tool)?,
         };
         setting.warmup = Warmup::Sessions(warmup_sessions);
         let standing = Standing::new(setting.between);

@@ -197,6 +197,11 @@ fn deltas(args: &RateArgs, delta_s: f64) -> Result<Deltas, Failure> {
     if let Some(wrong) = search_s.iter().find(|seconds| !(**seconds > 0.0 && **seconds <= 86_400.0)) {
         return Err(Failure::usage(format!("--search-s {wrong} is not a number of seconds above 0, of at most a day")));
     }
+    if let Some(longer) = search_s.iter().find(|seconds| **seconds > delta_s) {
+        return Err(Failure::usage(format!(
+            "--search-s {longer} is longer than the {delta_s} s of the SLA, for which the final experiments run; take a shorter one"
+        )));
+    }
     search_s.sort_by(f64::total_cmp);
     search_s.dedup();
     if let Some(percent) = args.delta_check

@@ -90,8 +90,7 @@ struct RunArgs {
     /// Replay so much before the measured part, which then begins for all threads at once
     ///
     /// A number of sessions (20000), a share of the trace set's sessions (10%), or a number of
-    /// operations (500000ops), which the trace set's mean operations a session turns into
-    /// sessions, rounded up. The warm-up is logged like all else, but no part of the figures, and
+    /// operations (500000ops) and the rest of the session that has the last of them. The warm-up is logged like all else, but no part of the figures, and
     /// --duration and --sessions count from its end.
     #[arg(long, value_name = "N|N%|Nops")]
     warmup: Option<Warmup>,
@@ -214,6 +213,10 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if args.load || store.in_process() {
         load_into(store.as_ref(), &source)?;
     }
+    let warmup_sessions = match args.warmup {
+        Some(warmup) => warmup.sessions(&source.folder, &source.manifest)?,
+        None => 0,
+    };
     let request = recording::Request {
         source: &source,
         store_url: &args.target.store,
@@ -221,7 +224,7 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         workers: args.workers,
         limit,
         positions: &positions,
-        warmup_sessions: args.warmup.map_or(0, |warmup| warmup.sessions(&source.manifest)),
+        warmup_sessions,
         unique_socialites: !args.shared_socialites,
     };
     let mut recording = recording::Recording::new(&args.output, &request)?;

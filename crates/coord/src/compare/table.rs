@@ -46,7 +46,7 @@ impl Metric {
 /// below the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// The highest of its row.
+    /// The highest of its row, clearly.
     Best,
     /// The search ended at its upper limit.
     AtLeast,
@@ -68,7 +68,7 @@ impl Mark {
     /// What it means.
     pub fn meaning(self) -> &'static str {
         match self {
-            Mark::Best => "*       highest of its row",
+            Mark::Best => "*       highest of its row, and no other one's interval reaches it",
             Mark::AtLeast => "≥       at least: the search ended at its highest number of threads",
             Mark::Unconfirmed => "?       not confirmed by a final experiment",
             Mark::Void => "void    rests on an experiment that says nothing about the store",
@@ -85,6 +85,8 @@ impl Mark {
 pub struct Entry {
     /// The rating; none when there is none.
     pub value: Option<f64>,
+    /// The ends of its interval; the rating itself where it has none.
+    pub interval: (f64, f64),
     /// What a reader has to know of it.
     pub marks: Vec<Mark>,
 }
@@ -94,7 +96,11 @@ impl Entry {
         let mut marks = Vec::new();
         let Some(rating) = metric.rating(cell) else {
             let is_failed = matches!(cell.outcome, Outcome::Failed(_));
-            return Entry { value: None, marks: vec![if is_failed { Mark::Failed } else { Mark::Missing }] };
+            return Entry {
+                value: None,
+                interval: (0.0, 0.0),
+                marks: vec![if is_failed { Mark::Failed } else { Mark::Missing }],
+            };
         };
         if rating.value <= 0.0 {
             marks.push(Mark::Zero);
@@ -107,7 +113,8 @@ impl Entry {
         if rating.rests_on_void.is_some() {
             marks.push(Mark::Void);
         }
-        Entry { value: Some(rating.value), marks }
+        let interval = rating.interval.as_ref().map_or((rating.value, rating.value), |i| (i.low, i.high));
+        Entry { value: Some(rating.value), interval, marks }
     }
 
     fn has(&self, mark: Mark) -> bool {
@@ -177,14 +184,16 @@ impl Table {
     }
 }
 
-/// Marks the highest above 0 where there is something to choose from.
+/// Marks the highest above 0 where there is something to choose from, every
+/// rating says something about its store, and the choice is clear.
 fn mark_best(row: &mut [Entry]) {
-    let values = || row.iter().filter_map(|entry| entry.value);
-    let best = values().fold(0.0, f64::max);
-    if best <= 0.0 || values().count() < 2 {
-        return;
+    let rated = || row.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.value?)));
+    let Some((best, value)) = rated().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+    let low = row[best].interval.0;
+    let is_clear = rated().all(|(place, _)| place == best || row[place].interval.1 < low);
+    if value > 0.0 && rated().count() > 1 && is_clear && !row.iter().any(|entry| entry.has(Mark::Void)) {
+        row[best].marks.push(Mark::Best);
     }
-    row.iter_mut().filter(|entry| entry.value == Some(best)).for_each(|entry| entry.marks.push(Mark::Best));
 }
 
 /// The stores whose durability or isolation differs from that of another; all
@@ -196,4 +205,31 @@ fn unequal_stores(document: &ComparisonDocument) -> Vec<&str> {
     }
     let known = document.cells.iter().filter(|cell| !cell.store_settings.is_empty());
     known.map(|cell| cell.store.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_marked_only_where_it_is_clear() {
+        let check = |row: &[(f64, f64, f64, &[Mark])], expect: Option<usize>| {
+            let entry = |(value, low, high, marks): &(f64, f64, f64, &[Mark])| Entry {
+                value: Some(*value),
+                interval: (*low, *high),
+                marks: marks.to_vec(),
+            };
+            let mut row: Vec<Entry> = row.iter().map(entry).collect();
+            mark_best(&mut row);
+            let marked: Vec<usize> = (0..row.len()).filter(|place| row[*place].has(Mark::Best)).collect();
+            assert_eq!(marked, expect.into_iter().collect::<Vec<_>>());
+        };
+        check(&[(100.0, 90.0, 110.0, &[]), (120.0, 111.0, 130.0, &[])], Some(1));
+        check(&[(100.0, 90.0, 112.0, &[]), (120.0, 111.0, 130.0, &[])], None);
+        check(&[(100.0, 100.0, 100.0, &[]), (100.0, 100.0, 100.0, &[])], None);
+        check(&[(10.0, 10.0, 10.0, &[Mark::Void]), (120.0, 111.0, 130.0, &[])], None);
+        check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (1.0, 1.0, 1.0, &[])], Some(1));
+        check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (0.0, 0.0, 0.0, &[Mark::Zero])], None);
+        check(&[(5.0, 5.0, 5.0, &[])], None);
+    }
 }

@@ -31,9 +31,9 @@ fn share(whole: u64, part: usize, parts: usize) -> u64 {
 
 /// The progress of all replayers together.
 pub fn progress(latest: &[Progress]) -> Progress {
-    let mut sum = Progress::default();
     // As long as one of them is warming up, the whole is.
-    sum.is_warmup = latest.iter().any(|progress| progress.is_warmup);
+    let is_warmup = latest.iter().any(|progress| progress.is_warmup);
+    let mut sum = Progress { is_warmup, ..Progress::default() };
     for progress in latest {
         sum.elapsed_ns = sum.elapsed_ns.max(progress.elapsed_ns);
         sum.ok += progress.ok;

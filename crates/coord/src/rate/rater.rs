@@ -9,7 +9,7 @@ use crate::args::Wanted;
 use crate::campaign::{Purpose, Trial};
 use crate::failure::Failure;
 use crate::resolve::Method;
-use crate::search::{Found, Interval, Limits, Next, Probe, Results, Spread, exhaustive, soar, socialites};
+use crate::search::{Basis, Found, Interval, Limits, Next, Probe, Results, Spread, exhaustive, soar, socialites};
 
 /// How many T's a rating may try to confirm before it is left unconfirmed.
 const MOST_FINALS: u32 = 3;
@@ -38,7 +38,9 @@ impl Rated {
     /// The rating with all that it says of itself.
     fn done(self) -> Rating {
         let Rated { mut rating, interval, rests_on, voids } = self;
-        if rating.threads > 0 {
+        // Where nothing failed there is no border to lie before.
+        let is_open = rating.at_least && interval.basis == Basis::Border;
+        if rating.threads > 0 && !is_open {
             rating.interval = Some(interval.told());
         }
         rating.rests_on = rests_on;

@@ -23,7 +23,8 @@ pub fn ratings(document: &RatingDocument) -> String {
         let line = match rating.threads {
             0 => "Socialites  0: no number of threads kept the SLA".to_string(),
             threads => {
-                format!("Socialites  {} threads{}", bound(rating, thousands(threads as u64)), interval(rating))
+                let unit = if threads == 1 { "thread" } else { "threads" };
+                format!("Socialites  {} {unit}{}", bound(rating, thousands(threads as u64)), interval(rating))
             }
         };
         push_rating(&mut out, &line, rating);

@@ -22,6 +22,9 @@ pub struct SqliteActions {
     statements: Statements,
     payload: Payload,
     top_k: i64,
+    /// A transaction could not be taken back: whatever came next would be a part
+    /// of it, and never committed.
+    is_unfinished: bool,
 }
 
 /// What the parameters of an operation's statements stand for.
@@ -51,10 +54,20 @@ impl Arguments {
 impl SqliteActions {
     /// Actions on the data set of `source`.
     pub fn new(client: SqliteConnection, statements: Statements, source: &Source) -> SqliteActions {
-        SqliteActions { client, statements, payload: source.payload(), top_k: source.data().top_k as i64 }
+        SqliteActions {
+            client,
+            statements,
+            payload: source.payload(),
+            top_k: source.data().top_k as i64,
+            is_unfinished: false,
+        }
     }
 
     async fn attempt(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
+        if self.is_unfinished {
+            take_back(&mut self.client).await.map_err(Refusal::Store)?;
+            self.is_unfinished = false;
+        }
         let comment = operation.comment.unwrap_or_default();
         let mut arguments = Arguments {
             me: operation.socialite as i64,
@@ -80,7 +93,11 @@ impl SqliteActions {
                     _ => Err(Refusal::Partly(unlike_the_trace(changed, step))),
                 }
             }
-            Call::Write(steps) => transact(&mut self.client, steps, &mut arguments).await,
+            Call::Write(steps) => {
+                let done = transact(&mut self.client, steps, &mut arguments).await;
+                self.is_unfinished = matches!(done, Err(Refusal::Unfinished(_)));
+                done
+            }
         }
     }
 }
@@ -124,12 +141,19 @@ async fn transact(client: &mut SqliteConnection, steps: &[Step], arguments: &mut
         },
         Err(refusal) => refusal,
     };
-    // After some errors SQLite has rolled back already and refuses to do it
-    // again. No other transaction may begin inside this one, though.
-    match sqlx::query("ROLLBACK").execute(&mut *client).await {
-        Ok(_) => Err(refusal),
-        Err(Error::Database(error)) if error.message().contains("no transaction is active") => Err(refusal),
-        Err(error) => Err(Refusal::Lost(error)),
+    match take_back(client).await {
+        Ok(()) => Err(refusal),
+        Err(error) => Err(Refusal::Unfinished(error)),
+    }
+}
+
+/// Rolls back. After some errors SQLite has done so already and refuses to do it
+/// again, which is as well.
+async fn take_back(client: &mut SqliteConnection) -> Result<(), Error> {
+    match sqlx::query("ROLLBACK").execute(client).await {
+        Ok(_) => Ok(()),
+        Err(Error::Database(error)) if error.message().contains("no transaction is active") => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -161,6 +185,8 @@ enum Refusal {
     Store(Error),
     /// The write may have happened.
     Lost(Error),
+    /// It may have, and its transaction is still open.
+    Unfinished(Error),
 }
 
 impl Refusal {
@@ -213,10 +239,12 @@ impl Connection for SqliteActions {
                 Refusal::Store(error) => return Err(OperationError::Failed(error.to_string())),
                 Refusal::Missing(message) => return Err(OperationError::Failed(message)),
                 Refusal::Partly(message) => return Err(OperationError::Unknown(message)),
-                Refusal::Lost(error) if operation.action.is_write() => {
+                Refusal::Lost(error) | Refusal::Unfinished(error) if operation.action.is_write() => {
                     return Err(OperationError::Unknown(error.to_string()));
                 }
-                Refusal::Lost(error) => return Err(OperationError::Failed(error.to_string())),
+                Refusal::Lost(error) | Refusal::Unfinished(error) => {
+                    return Err(OperationError::Failed(error.to_string()));
+                }
             }
         }
     }
