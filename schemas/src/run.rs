@@ -269,8 +269,12 @@ pub struct ReplayReport {
     pub log_stall_ns: u64,
     /// Time that workers stood still because the trace could not be read fast enough.
     pub trace_stall_ns: u64,
-    /// What the store says of itself.
+    /// The settings that the store itself said were in effect when the experiment began.
     pub store_settings: BTreeMap<String, String>,
+    /// What the store has counted in the experiment, warm-up included: cache
+    /// hits and misses, say. Empty where it counts nothing.
+    #[serde(default)]
+    pub store_counters: BTreeMap<String, u64>,
 }
 
 /// Where a fragment stands.

@@ -57,7 +57,7 @@ fn replay(folder: &Path, seed: u64, store: &str, threads: u32) -> (Verdict, u64)
     store.load(experiment.source(), &|_, _| {}).expect("a load");
     let report = store.run(&experiment, &Control::default(), &mut |_| {}).expect("a replay");
     let verdict = analyzer::analyze(&run, 1, Some(&Sla::default())).expect("an analysis");
-    let lies = report.store_settings["lies_told"].parse().expect("a number");
+    let lies = report.store_counters["lies_told"];
     (verdict, lies)
 }
 

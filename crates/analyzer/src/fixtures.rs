@@ -48,5 +48,6 @@ pub(crate) fn report(elapsed_ns: u64) -> ReplayReport {
         log_stall_ns: 0,
         trace_stall_ns: 0,
         store_settings: Default::default(),
+        store_counters: Default::default(),
     }
 }

@@ -327,6 +327,7 @@ impl Fixture {
             log_stall_ns: 0,
             trace_stall_ns: 0,
             store_settings: Default::default(),
+            store_counters: Default::default(),
         };
         schemas::files::write_json(&self.run.experiment(1, THREADS).report(), &report).unwrap();
     }

@@ -76,6 +76,9 @@ pub fn merged(reports: Vec<ReplayReport>) -> Option<ReplayReport> {
         sum.log_stall_ns = sum.log_stall_ns.max(report.log_stall_ns);
         sum.trace_stall_ns = sum.trace_stall_ns.max(report.trace_stall_ns);
         sum.store_settings.extend(report.store_settings);
+        for (name, count) in report.store_counters {
+            *sum.store_counters.entry(name).or_default() += count;
+        }
         sum
     })
 }
@@ -137,10 +140,12 @@ mod tests {
             log_stall_ns: 0,
             trace_stall_ns: 0,
             store_settings: Default::default(),
+            store_counters: [("misses".to_string(), sessions)].into(),
         };
         let exhausted = EndReason::TraceExhausted { sessions_needed: 30 };
         let sum = merged(vec![report(EndReason::Limit, 10), report(exhausted, 20)]).unwrap();
         assert_eq!((sum.end, sum.ok), (EndReason::TraceExhausted { sessions_needed: 40 }, 30));
+        assert_eq!(sum.store_counters["misses"], 30);
         assert!(merged(Vec::new()).is_none());
     }
 }

@@ -4,7 +4,9 @@
 mod report;
 mod state;
 
+use std::ops::Range;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +22,8 @@ use crate::dispatch::{Dispatcher, Stretch, aside_max};
 use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
 use crate::feed::Feed;
 use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
+use crate::source::Source;
+use crate::stores::pool::{Pool, Route};
 use crate::stores::{HeldState, Store, StoreError, block_on};
 use crate::worker::gate::{self, Pass};
 use crate::worker::{self, WorkerPlan, WorkerReport};
@@ -40,6 +44,8 @@ pub fn run<S: Store>(
     let log_folder = experiment.folder.join("log");
     std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
     files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
+    let settings = block_on(url, store.settings())?;
+    let counted_before = store.counters();
     let shares = experiment.shares();
     let workers = run_workers(store, experiment, &shares, control, progress)?;
 
@@ -48,14 +54,22 @@ pub fn run<S: Store>(
         0 => None,
         n => Some(format!("{n} writes of experiment {} did not succeed", plan.experiment)),
     };
-    report.store_settings = block_on(url, async {
+    report.store_settings = settings;
+    report.store_counters = store.counters();
+    for (name, before) in counted_before {
+        if let Some(count) = report.store_counters.get_mut(&name) {
+            *count -= before;
+        }
+    }
+    // Whatever becomes of the store now, this is how the experiment went.
+    files::write_json(&experiment.folder.join("replay.json"), &report)?;
+    block_on(url, async {
         if let Some(held) = store.held().await? {
             let positions = advanced(&held.positions, &report.positions);
             store.set_held(&HeldState { positions, diverged, ..held }).await?;
         }
-        store.settings().await
+        Ok(())
     })?;
-    files::write_json(&experiment.folder.join("replay.json"), &report)?;
     Ok(report)
 }
 
@@ -172,11 +186,8 @@ impl Worker<'_> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExperimentError::Worker)?;
         let connections = runtime.block_on(async {
-            let mut connections = Vec::with_capacity(self.threads as usize);
-            for thread in self.first_thread..self.first_thread + self.threads {
-                connections.push(store.connect(source, thread).await?);
-            }
-            Ok::<_, StoreError>(connections)
+            let threads = self.first_thread..self.first_thread + self.threads;
+            connect(store, source, threads, plan.threads).await
         })?;
         let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index]).collect();
         let mut dispatcher = Dispatcher::new(&stretches, self.threads as usize, plan.unique_socialites);
@@ -208,6 +219,28 @@ impl Worker<'_> {
         let report = local.block_on(&runtime, worker::run(worker_plan, self.first_thread, connections))?;
         Ok(Some(report))
     }
+}
+
+/// A way to the store for each thread of a worker: a connection of its own, or
+/// one of the worker's share of `connections=`.
+async fn connect<S: Store>(
+    store: &S,
+    source: &Source,
+    threads: Range<u32>,
+    threads_of_all: u32,
+) -> Result<Vec<Route<S::Connection>>, StoreError> {
+    let Some(most) = store.connections_max().filter(|most| *most < threads_of_all) else {
+        let connections = store.connect(source, threads).await?;
+        return Ok(connections.into_iter().map(Route::Own).collect());
+    };
+    let up_to = |thread: u32| (most as u64 * thread as u64 / threads_of_all as u64) as u32;
+    let share = up_to(threads.end) - up_to(threads.start);
+    if share == 0 {
+        let message = format!("connections={most} are fewer than there are workers; give each worker at least one");
+        return Err(StoreError::usage(store.url(), message));
+    }
+    let pool = Rc::new(Pool::new(store.connect(source, threads.start..threads.start + share).await?));
+    Ok(threads.map(|_| Route::Pooled(pool.clone())).collect())
 }
 
 fn merged(snapshots: &[Arc<Mutex<Snapshot>>]) -> Snapshot {

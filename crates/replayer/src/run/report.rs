@@ -57,6 +57,7 @@ pub fn summarize(
         log_stall_ns: workers.iter().map(|w| w.log_stall_ns).max().unwrap_or(0),
         trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).max().unwrap_or(0),
         store_settings: BTreeMap::new(),
+        store_counters: BTreeMap::new(),
     };
     (report, workers.iter().map(|w| w.writes_not_ok).sum())
 }

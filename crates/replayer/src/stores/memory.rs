@@ -12,10 +12,11 @@
 //! | `seed=N` | of these draws |
 //!
 //! The store counts the reads whose answer was not the truth at that instant
-//! and says so in its settings (`lies_told`), so that a test knows how many
+//! and says so in its counters (`lies_told`), so that a test knows how many
 //! there are to find.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -24,7 +25,7 @@ use schemas::digest::StateDigest;
 use schemas::social::{Change, CountKind, ListKind, Observation, Operation};
 
 use super::url::StoreUrl;
-use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Store, StoreError};
+use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Store, StoreError, promise};
 use crate::clock::Clock;
 use crate::source::{Payload, Source};
 
@@ -258,9 +259,8 @@ impl Store for Memory {
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         Ok(BTreeMap::from([
-            ("durability".into(), "none: memory of the replayer's process".into()),
-            ("isolation".into(), "linearizable, but for the lies that the URL asks for".into()),
-            ("lies_told".into(), self.shared.lies_told.load(Ordering::Relaxed).to_string()),
+            ("durability".into(), format!("{}: memory of the replayer's process", promise::NONE)),
+            ("isolation".into(), "linearizable: but for the lies that the URL asks for".into()),
         ]))
     }
 
@@ -290,9 +290,16 @@ impl Store for Memory {
         Ok(digest)
     }
 
-    async fn connect(&self, _source: &Source, thread: u32) -> Result<MemoryConnection, StoreError> {
-        let chance = Chance(self.lies.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (thread as u64) << 32);
-        Ok(MemoryConnection { shared: self.shared.clone(), lies: self.lies, chance, truth: Vec::new(), unknowns: 0 })
+    fn counters(&self) -> BTreeMap<String, u64> {
+        BTreeMap::from([("lies_told".into(), self.shared.lies_told.load(Ordering::Relaxed))])
+    }
+
+    async fn connect(&self, _source: &Source, threads: Range<u32>) -> Result<Vec<MemoryConnection>, StoreError> {
+        let connection = |thread: u32| {
+            let chance = Chance(self.lies.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (thread as u64) << 32);
+            MemoryConnection { shared: self.shared.clone(), lies: self.lies, chance, truth: Vec::new(), unknowns: 0 }
+        };
+        Ok(threads.map(connection).collect())
     }
 }
 

@@ -1,16 +1,22 @@
 //! The stores: what each has to offer, and the list of them.
 //!
 //! A new store is one file in this folder that implements [`Store`] and
-//! [`Connection`], and one line in [`open`].
+//! [`Connection`], and one line in [`open`]; `README.md` beside this file is the
+//! guide.
 
+pub mod answer;
 pub mod memory;
+pub mod mysql;
 mod null;
+pub mod pool;
+pub mod postgres;
 pub mod relational;
 pub mod sqlite;
 pub mod url;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::ops::Range;
 
 use schemas::digest::StateDigest;
 use schemas::run::{FragmentPosition, ReplayReport};
@@ -18,6 +24,7 @@ use schemas::social::Operation;
 
 use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
 use crate::source::Source;
+pub use answer::Answer;
 use url::StoreUrl;
 
 /// Opens the store of a URL. Nothing is created or changed yet.
@@ -25,6 +32,8 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
     let url = StoreUrl::parse(url)?;
     match url.scheme() {
         "sqlite" => Ok(Box::new(sqlite::Sqlite::open(url)?)),
+        "postgres" | "postgresql" => Ok(Box::new(postgres::Postgres::open(url)?)),
+        "mysql" | "mariadb" => Ok(Box::new(mysql::MySql::open(url)?)),
         "memory" => Ok(Box::new(memory::Memory::open(url)?)),
         "null" => Ok(Box::new(null::Null::open(url)?)),
         other => Err(StoreError::usage(&url, format!("no store {other:?}; there are sqlite:PATH, memory: and null:"))),
@@ -91,29 +100,6 @@ pub enum OperationError {
     Unknown(String),
 }
 
-/// What a read saw; reused from operation to operation.
-#[derive(Debug, Default)]
-pub struct Answer {
-    /// The values that [`Operation::observations`] asks for, in its order.
-    pub values: Vec<i64>,
-    /// Bytes of text and images that came with them.
-    pub payload_bytes: u64,
-    /// How often the operation was tried.
-    pub attempts: u16,
-    /// How long it waited for a connection.
-    pub pool_wait_ns: i64,
-}
-
-impl Answer {
-    /// Forgets what the last operation saw.
-    pub fn clear(&mut self) {
-        self.values.clear();
-        self.payload_bytes = 0;
-        self.attempts = 1;
-        self.pool_wait_ns = 0;
-    }
-}
-
 /// Reports (rows done, rows in all) of a load.
 pub type LoadProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
@@ -170,14 +156,53 @@ pub trait Store: Send + Sync + 'static {
     /// Checks by counting rows that a store at position 0 holds the data set.
     fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The settings in effect that decide durability and isolation, and the version.
+    /// The settings in effect, as the store itself says: its version and whatever
+    /// decides durability and isolation. Every store says `durability` and
+    /// `isolation` in the words of [`promise`] too, so that they can be compared.
     fn settings(&self) -> impl Future<Output = Result<BTreeMap<String, String>, StoreError>> + Send;
 
     /// The digest of all that the store holds.
     fn digest(&self, source: &Source) -> impl Future<Output = Result<StateDigest, StoreError>> + Send;
 
-    /// A connection for a thread, ready for its first operation.
-    fn connect(&self, source: &Source, thread: u32) -> impl Future<Output = Result<Self::Connection, StoreError>>;
+    /// What the store has counted since it was opened, by name: cache misses, say.
+    fn counters(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
+
+    /// How many connections all threads may have together, where the URL says
+    /// so (`connections=`); else each thread has its own.
+    fn connections_max(&self) -> Option<u32> {
+        None
+    }
+
+    /// A connection for each of these threads, ready for its first operation.
+    /// They are made and used on one operating-system thread's runtime.
+    fn connect(
+        &self,
+        source: &Source,
+        threads: Range<u32>,
+    ) -> impl Future<Output = Result<Vec<Self::Connection>, StoreError>>;
+}
+
+/// The words in which stores say what they promise (`durability`, `isolation`),
+/// whatever their own settings are called. A remark may follow after `": "`.
+pub mod promise {
+    /// An acknowledged write survives a crash of the machine.
+    pub const EVERY_COMMIT: &str = "every commit";
+    /// A crash of the machine loses at most the last second or so.
+    pub const WITHIN_A_SECOND: &str = "within a second";
+    /// A crash of the machine loses what came after the last checkpoint.
+    pub const AT_CHECKPOINTS: &str = "at checkpoints";
+    /// Nothing is promised.
+    pub const NONE: &str = "none";
+    /// Transactions are as if one came after the other.
+    pub const SERIALIZABLE: &str = "serializable";
+    /// A transaction sees one state; two may write what the other has read.
+    pub const REPEATABLE_READ: &str = "repeatable read";
+    /// Each statement sees what was committed when it began.
+    pub const READ_COMMITTED: &str = "read committed";
+    /// A statement may see what is never committed.
+    pub const READ_UNCOMMITTED: &str = "read uncommitted";
 }
 
 /// One client's way to a store. One operation at a time.

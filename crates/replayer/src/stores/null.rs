@@ -1,12 +1,13 @@
 //! `null:` answers at once with nothing: it measures the replayer.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use schemas::digest::StateDigest;
 use schemas::social::Operation;
 
 use super::url::StoreUrl;
-use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Store, StoreError};
+use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Store, StoreError, promise};
 use crate::source::Source;
 
 /// The store that holds nothing.
@@ -58,15 +59,16 @@ impl Store for Null {
     }
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        Ok(BTreeMap::from([("durability".into(), "none: nothing is kept".into())]))
+        let durability = format!("{}: nothing is kept", promise::NONE);
+        Ok(BTreeMap::from([("durability".into(), durability), ("isolation".into(), promise::NONE.into())]))
     }
 
     async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
         Err(self.holds_nothing())
     }
 
-    async fn connect(&self, _source: &Source, _thread: u32) -> Result<NullConnection, StoreError> {
-        Ok(NullConnection)
+    async fn connect(&self, _source: &Source, threads: Range<u32>) -> Result<Vec<NullConnection>, StoreError> {
+        Ok(threads.map(|_| NullConnection).collect())
     }
 }
 

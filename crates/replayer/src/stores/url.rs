@@ -84,6 +84,28 @@ impl StoreUrl {
         }
     }
 
+    /// A parameter as a number of things, at least one; none where it is not given.
+    pub fn count(&self, name: &str) -> Result<Option<u32>, StoreError> {
+        match self.number(name, u32::MAX)? {
+            _ if !self.parameters.contains_key(name) => Ok(None),
+            0 => Err(StoreError::usage(self, format!("parameter {name}: 0 is too few; give at least 1"))),
+            count => Ok(Some(count)),
+        }
+    }
+
+    /// A parameter's text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// The URL without the parameters that are Encore's own: what a driver may see.
+    pub fn without(&self, own: &[&str]) -> String {
+        let others = self.parameters.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+        let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
+        let query = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
+        format!("{}:{}{query}", self.scheme, self.place)
+    }
+
     /// A parameter as a probability, or 0.
     pub fn probability(&self, name: &str) -> Result<f64, StoreError> {
         let value = self.number(name, 0.0)?;

@@ -90,7 +90,9 @@ impl<S: Store> Opened for S {
 
     fn connect(&self, source: &Source) -> Box<dyn Client> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let connection = runtime.block_on(Store::connect(self, source, 0)).unwrap_or_else(|error| panic!("{error}"));
+        let mut connections =
+            runtime.block_on(Store::connect(self, source, 0..1)).unwrap_or_else(|error| panic!("{error}"));
+        let connection = connections.pop().expect("one connection");
         Box::new(Driven { runtime, connection })
     }
 }

@@ -25,6 +25,18 @@ pub struct TableLayout {
     columns: Vec<(&'static str, Type)>,
     /// The primary key.
     key: &'static [&'static str],
+    changes: Changes,
+}
+
+/// What the actions do to the rows of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changes {
+    /// Nothing.
+    Nothing,
+    /// They change these columns.
+    Columns(&'static [&'static str]),
+    /// They add, remove and change rows.
+    Rows,
 }
 
 /// A secondary index.
@@ -36,8 +48,46 @@ pub struct Index {
 }
 
 impl TableLayout {
-    fn new(name: &'static str, columns: &[(&'static str, Type)], key: &'static [&'static str]) -> TableLayout {
-        TableLayout { name, columns: columns.to_vec(), key }
+    fn new(
+        name: &'static str,
+        columns: &[(&'static str, Type)],
+        key: &'static [&'static str],
+        changes: Changes,
+    ) -> TableLayout {
+        TableLayout { name, columns: columns.to_vec(), key, changes }
+    }
+
+    /// Statements that make the rows of the table in one database those of another
+    /// as far as actions change any, in MySQL's words; the databases' names are
+    /// quoted already.
+    pub fn restoration(&self, to: &str, from: &str) -> Vec<String> {
+        let name = self.name;
+        let same_key: Vec<String> = self.key.iter().map(|key| format!("s.{key} = t.{key}")).collect();
+        let (same_key, key) = (same_key.join(" AND "), self.key[0]);
+        let update = |columns: &[&str]| {
+            let set: Vec<String> = columns.iter().map(|column| format!("t.{column} = s.{column}")).collect();
+            let (set, same) = (set.join(", "), set.join(" AND "));
+            format!("UPDATE {to}.{name} t JOIN {from}.{name} s ON {same_key} SET {set} WHERE NOT ({same})")
+        };
+        match self.changes {
+            Changes::Nothing => vec![],
+            Changes::Columns(columns) => vec![update(columns)],
+            Changes::Rows => {
+                let mut statements = vec![
+                    format!("DELETE t FROM {to}.{name} t LEFT JOIN {from}.{name} s ON {same_key} WHERE s.{key} IS NULL"),
+                    format!(
+                        "INSERT INTO {to}.{name} SELECT s.* FROM {from}.{name} s LEFT JOIN {to}.{name} t ON {same_key} \
+                         WHERE t.{key} IS NULL"
+                    ),
+                ];
+                let others = self.columns.iter().map(|(column, _)| *column).filter(|column| !self.key.contains(column));
+                let others: Vec<&str> = others.collect();
+                if !others.is_empty() {
+                    statements.push(update(&others));
+                }
+                statements
+            }
+        }
     }
 
     /// The statement that creates it. No column may be null.
@@ -80,19 +130,35 @@ pub fn tables(design: &Design) -> Vec<TableLayout> {
     if design.images == Images::Inline {
         members.push(("image", Bytes));
     }
-    let mut tables = vec![TableLayout::new("members", &members, &["member"])];
+    let of_members = match design.counts {
+        Counts::Computed => Changes::Nothing,
+        // Nobody adds a resource.
+        Counts::Stored => Changes::Columns(&["friend_count", "pending_count"]),
+    };
+    let mut tables = vec![TableLayout::new("members", &members, &["member"], of_members)];
     if design.images == Images::Table {
-        tables.push(TableLayout::new("images", &[("member", Integer), ("image", Bytes)], &["member"]));
+        tables.push(TableLayout::new("images", &[("member", Integer), ("image", Bytes)], &["member"], Changes::Nothing));
     }
     match design.friendship {
         Friendship::TwoRow => tables.extend([
-            TableLayout::new("friendships", &[("member", Integer), ("friend", Integer)], &["member", "friend"]),
-            TableLayout::new("invitations", &[("invitee", Integer), ("inviter", Integer)], &["invitee", "inviter"]),
+            TableLayout::new(
+                "friendships",
+                &[("member", Integer), ("friend", Integer)],
+                &["member", "friend"],
+                Changes::Rows,
+            ),
+            TableLayout::new(
+                "invitations",
+                &[("invitee", Integer), ("inviter", Integer)],
+                &["invitee", "inviter"],
+                Changes::Rows,
+            ),
         ]),
         Friendship::OneRow => tables.push(TableLayout::new(
             "friendships",
             &[("inviter", Integer), ("invitee", Integer), ("status", Integer)],
             &["inviter", "invitee"],
+            Changes::Rows,
         )),
     }
     tables.extend([
@@ -100,14 +166,24 @@ pub fn tables(design: &Design) -> Vec<TableLayout> {
             "resources",
             &[("resource", Integer), ("owner", Integer), ("wall", Integer), ("body", Text)],
             &["resource"],
+            Changes::Nothing,
         ),
         TableLayout::new(
             "comments",
             &[("comment", Integer), ("resource", Integer), ("author", Integer), ("body", Text)],
             &["comment"],
+            Changes::Rows,
         ),
     ]);
     tables
+}
+
+/// The names of all tables that any design has, the marker's last: what goes
+/// when a database is filled anew.
+pub fn every_name() -> impl Iterator<Item = &'static str> {
+    let of_designs = Design::all().flat_map(|design| tables(&design).into_iter().map(|table| table.name));
+    let names: std::collections::BTreeSet<&str> = of_designs.collect();
+    names.into_iter().chain(["encore_state"])
 }
 
 /// The secondary indexes of a design, best built when the rows are in.

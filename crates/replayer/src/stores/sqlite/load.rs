@@ -8,27 +8,30 @@ use std::path::{Path, PathBuf};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, QueryBuilder};
 
-use super::{DIALECT, Sqlite};
+use super::{Sqlite, SqliteFile, held_in};
 use crate::source::Source;
+use crate::stores::relational::engine::Engine;
 use crate::stores::relational::rows::{self, Value};
+use crate::stores::relational::state::{insert_state, state_creation};
 use crate::stores::relational::tables;
 use crate::stores::{LoadProgress, StoreError};
 
 /// See the module.
 pub async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     // Refuses a file that is not Encore's before anything is written.
-    store.held_in(&store.path).await?;
-    let loaded = beside(&store.path, ".loaded");
-    let in_place = match store.held_in(&loaded).await {
-        Ok(held) => held.is_some_and(|held| held == store.design.loaded(source)),
+    let path = &store.engine().path;
+    held_in(store, path).await?;
+    let loaded = beside(path, ".loaded");
+    let in_place = match held_in(store, &loaded).await {
+        Ok(held) => held.is_some_and(|held| held == store.design().loaded(source)),
         Err(_) if loaded.exists() => {
             let message = format!("{} is in the way and was not made by `replayer load`", loaded.display());
-            return Err(StoreError::usage(&store.url, message));
+            return Err(store.misused(message));
         }
         Err(error) => return Err(error),
     };
     if !in_place {
-        let unfinished = beside(&store.path, ".loading");
+        let unfinished = beside(path, ".loading");
         let built = match remove(&unfinished) {
             Ok(()) => build(store, source, &unfinished, progress).await,
             Err(error) => Err(store.failed(error)),
@@ -40,18 +43,18 @@ pub async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -
             return Err(error);
         }
     }
-    let copy = beside(&store.path, ".copying");
+    let copy = beside(path, ".copying");
     let result = std::fs::copy(&loaded, &copy)
         // What an earlier file left in its journals must not be played into this one.
-        .and_then(|_| remove(&store.path))
-        .and_then(|()| remove(&beside(&store.path, "-journal")))
-        .and_then(|()| remove(&beside(&store.path, "-wal")))
-        .and_then(|()| remove(&beside(&store.path, "-shm")))
-        .and_then(|()| std::fs::rename(&copy, &store.path));
+        .and_then(|_| remove(path))
+        .and_then(|()| remove(&beside(path, "-journal")))
+        .and_then(|()| remove(&beside(path, "-wal")))
+        .and_then(|()| remove(&beside(path, "-shm")))
+        .and_then(|()| std::fs::rename(&copy, path));
     if result.is_err() {
         let _ = remove(&copy);
     }
-    result.map_err(|e| store.failed(format!("{}: {e}", store.path.display())))?;
+    result.map_err(|e| store.failed(format!("{}: {e}", path.display())))?;
     progress(source.rows_total(), source.rows_total());
     Ok(())
 }
@@ -93,10 +96,10 @@ async fn fill(
     client: &mut SqliteConnection,
     progress: LoadProgress<'_>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let design = &store.design;
-    sqlx::raw_sql("CREATE TABLE encore_state (state TEXT NOT NULL)").execute(&mut *client).await?;
+    let design = store.design();
+    sqlx::raw_sql(state_creation(&SqliteFile::DIALECT)).execute(&mut *client).await?;
     for table in tables::tables(design) {
-        sqlx::raw_sql(AssertSqlSafe(table.creation(&DIALECT))).execute(&mut *client).await?;
+        sqlx::raw_sql(AssertSqlSafe(table.creation(&SqliteFile::DIALECT))).execute(&mut *client).await?;
     }
     sqlx::query("BEGIN").execute(&mut *client).await?;
     let total = source.rows_total();
@@ -120,8 +123,7 @@ async fn fill(
             progress(done.min(total), total);
         }
     }
-    let state = serde_json::to_string(&design.loaded(source))?;
-    sqlx::query("INSERT INTO encore_state VALUES (?)").bind(state).execute(&mut *client).await?;
+    insert_state::<SqliteFile>(client, &design.loaded(source)).await?;
     sqlx::query("COMMIT").execute(&mut *client).await?;
     for index in tables::indexes(design) {
         sqlx::raw_sql(AssertSqlSafe(index.creation())).execute(&mut *client).await?;

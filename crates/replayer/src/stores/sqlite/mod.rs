@@ -10,81 +10,35 @@
 //! Tables and statements are those of [`relational`](super::relational), whose
 //! parameters choose the physical design.
 
-mod actions;
-mod digest;
 mod load;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use schemas::digest::StateDigest;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _, Row};
+use sqlx::{ConnectOptions, Error, Row};
 
-use super::relational::design::Design;
-use super::relational::statements::Statements;
-use super::relational::{Dialect, audit};
+use super::relational::engine::{Client as _, Engine, Fate};
+use super::relational::state::{Found, find};
+use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Store, StoreError};
+use super::{HeldState, LoadProgress, StoreError, promise};
 use crate::source::Source;
-use actions::SqliteActions;
-
-/// SQLite's words.
-const DIALECT: Dialect = Dialect {
-    integer: "INTEGER",
-    text: "TEXT",
-    bytes: "BLOB",
-    // The table is the tree of its key; otherwise each row would be stored twice.
-    narrow_table: "WITHOUT ROWID",
-    parameter: |n| format!("?{n}"),
-};
 
 /// The store in one file.
-pub struct Sqlite {
-    url: StoreUrl,
-    design: Design,
+pub type Sqlite = Relational<SqliteFile>;
+
+/// The file, and how it is opened.
+pub struct SqliteFile {
     path: PathBuf,
     journal: SqliteJournalMode,
     synchronous: SqliteSynchronous,
     busy: Duration,
 }
 
-impl Sqlite {
-    /// Reads the URL; opens nothing yet.
-    pub fn open(url: StoreUrl) -> Result<Sqlite, StoreError> {
-        let mut known = vec!["journal", "synchronous", "busy_ms"];
-        known.extend(Design::PARAMETERS);
-        url.allow(&known)?;
-        let path = url.place().strip_prefix("//").unwrap_or(url.place());
-        if path.is_empty() {
-            return Err(StoreError::usage(&url, "has no path; write sqlite:PATH"));
-        }
-        if path.starts_with(':') || path.starts_with("file:") {
-            return Err(StoreError::usage(
-                &url,
-                "is not a path, and every thread would have its own; write sqlite:PATH",
-            ));
-        }
-        Ok(Sqlite {
-            path: PathBuf::from(path),
-            design: Design::of(&url)?,
-            journal: url
-                .choice("journal", &[("wal", SqliteJournalMode::Wal), ("delete", SqliteJournalMode::Delete)])?,
-            synchronous: url.choice(
-                "synchronous",
-                &[
-                    ("full", SqliteSynchronous::Full),
-                    ("normal", SqliteSynchronous::Normal),
-                    ("off", SqliteSynchronous::Off),
-                ],
-            )?,
-            busy: Duration::from_millis(url.number("busy_ms", 10_000)?),
-            url,
-        })
-    }
-
-    /// How every client opens the store.
+impl SqliteFile {
+    /// How every client opens it.
     fn options(&self) -> SqliteConnectOptions {
         SqliteConnectOptions::new()
             .filename(&self.path)
@@ -95,98 +49,116 @@ impl Sqlite {
             // Each connection belongs to one thread: no mutex inside SQLite.
             .serialized(false)
     }
+}
 
-    async fn client(&self) -> Result<SqliteConnection, StoreError> {
-        self.options().connect().await.map_err(|e| self.failed(e))
+/// What the file at `path` says that it holds.
+async fn held_in(store: &Sqlite, path: &Path) -> Result<Option<HeldState>, StoreError> {
+    let empty = std::fs::metadata(path).map_or(true, |m| m.len() == 0);
+    if empty {
+        return Ok(None);
     }
-
-    fn failed(&self, error: impl ToString) -> StoreError {
-        StoreError::store(&self.url, error)
-    }
-
-    /// What the file at `path` says that it holds.
-    async fn held_in(&self, path: &Path) -> Result<Option<HeldState>, StoreError> {
-        let empty = std::fs::metadata(path).map_or(true, |m| m.len() == 0);
-        if empty {
-            return Ok(None);
-        }
-        // A file that no tool of Encore's has made must not be touched, not
-        // even by a change of its journal mode.
-        let options = SqliteConnectOptions::new().filename(path).busy_timeout(self.busy);
-        let mut client = options.connect().await.map_err(|e| self.failed(e))?;
-        let tables = sqlx::query("SELECT count(*) FROM sqlite_master WHERE name = 'encore_state'");
-        let found: i64 = tables
-            .fetch_one(&mut client)
-            .await
-            .and_then(|row| row.try_get(0))
-            .map_err(|e| StoreError::usage(&self.url, format!("{}: {e}", path.display())))?;
-        if found == 0 {
-            return Err(StoreError::usage(
-                &self.url,
-                format!("{} is a database, but not one that Encore has loaded; name another file", path.display()),
-            ));
-        }
-        let row = sqlx::query("SELECT state FROM encore_state").fetch_one(&mut client).await;
-        let text: String = row.and_then(|row| row.try_get(0)).map_err(|e| self.failed(e))?;
-        client.close().await.map_err(|e| self.failed(e))?;
-        serde_json::from_str(&text).map(Some).map_err(|e| self.failed(format!("encore_state: {e}")))
-    }
-
-    async fn count(&self, client: &mut SqliteConnection, sql: String) -> Result<u64, StoreError> {
-        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(client).await;
-        row.and_then(|row| row.try_get::<i64, _>(0)).map(|n| n as u64).map_err(|e| self.failed(e))
+    // A file that no tool of Encore's has made must not be touched, not
+    // even by a change of its journal mode.
+    let options = SqliteConnectOptions::new().filename(path).busy_timeout(store.engine().busy);
+    let mut client = options.connect().await.map_err(|e| store.failed(e))?;
+    let found = find::<SqliteFile>(&mut client)
+        .await
+        .map_err(|e| store.misused(format!("{}: {e}", path.display())))?;
+    client.farewell().await.map_err(|e| store.failed(e))?;
+    match found {
+        Found::Held(held) => Ok(Some(held)),
+        Found::Empty | Found::Unfinished => Ok(None),
+        Found::Foreign => Err(store.misused(format!(
+            "{} is a database, but not one that Encore has loaded; name another file",
+            path.display()
+        ))),
     }
 }
 
-impl Store for Sqlite {
-    type Connection = SqliteActions;
+const BUSY: i64 = 5;
+const LOCKED: i64 = 6;
+const IO_ERROR: i64 = 10;
+const CORRUPT: i64 = 11;
 
-    fn url(&self) -> &StoreUrl {
-        &self.url
-    }
+impl Engine for SqliteFile {
+    type Client = SqliteConnection;
 
-    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        load::load(self, source, progress).await
-    }
+    const DIALECT: Dialect = Dialect {
+        integer: "INTEGER",
+        text: "TEXT",
+        bytes: "BLOB",
+        // The table is the tree of its key; otherwise each row would be stored twice.
+        narrow_table: "WITHOUT ROWID",
+        parameter: |n| format!("?{n}"),
+        // With the write lock from the beginning a transaction never deadlocks.
+        begin: "BEGIN IMMEDIATE",
+        tables: "SELECT count(*), coalesce(sum(name = 'encore_state'), 0) FROM sqlite_master WHERE type = 'table'",
+    };
 
-    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        let held = self.held_in(&self.path).await?;
-        if let Some(held) = &held {
-            self.design.check(&self.url, held)?;
+    const PARAMETERS: &'static [&'static str] = &["journal", "synchronous", "busy_ms"];
+
+    fn open(url: &StoreUrl) -> Result<SqliteFile, StoreError> {
+        let path = url.place().strip_prefix("//").unwrap_or(url.place());
+        if path.is_empty() {
+            return Err(StoreError::usage(url, "has no path; write sqlite:PATH"));
         }
-        Ok(held)
-    }
-
-    async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
-        let text = serde_json::to_string(state).map_err(|e| self.failed(e))?;
-        let mut client = self.client().await?;
-        sqlx::query("UPDATE encore_state SET state = ?")
-            .bind(text)
-            .execute(&mut client)
-            .await
-            .map_err(|e| self.failed(e))?;
-        client.close().await.map_err(|e| self.failed(e))
-    }
-
-    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
-        let mut client = self.client().await?;
-        for tally in audit::tallies(&self.design) {
-            let found = self.count(&mut client, tally.sql).await?;
-            let expected = tally.rows_each * source.rows(tally.of);
-            if found != expected {
-                let message = format!(
-                    "{} has {found} rows, a freshly loaded one has {expected}; load it again with `replayer load`",
-                    tally.what
-                );
-                return Err(StoreError::usage(&self.url, message));
-            }
+        if path.starts_with(':') || path.starts_with("file:") {
+            return Err(StoreError::usage(
+                url,
+                "is not a path, and every thread would have its own; write sqlite:PATH",
+            ));
         }
-        client.close().await.map_err(|e| self.failed(e))
+        let synchronous = [
+            ("full", SqliteSynchronous::Full),
+            ("normal", SqliteSynchronous::Normal),
+            ("off", SqliteSynchronous::Off),
+        ];
+        Ok(SqliteFile {
+            path: PathBuf::from(path),
+            journal: url
+                .choice("journal", &[("wal", SqliteJournalMode::Wal), ("delete", SqliteJournalMode::Delete)])?,
+            synchronous: url.choice("synchronous", &synchronous)?,
+            busy: Duration::from_millis(url.number("busy_ms", 10_000)?),
+        })
     }
 
-    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        let mut client = self.client().await?;
-        let mut settings = self.design.settings();
+    async fn connect(&self) -> Result<SqliteConnection, Error> {
+        self.options().connect().await
+    }
+
+    /// SQLite bounds its own waits (`busy_ms`).
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    fn fate(error: &Error) -> Fate {
+        let code = error.as_database_error().and_then(|e| e.code()).and_then(|code| code.parse::<i64>().ok());
+        match (error, code.map(|code| code & 0xff)) {
+            // The low byte is the primary code. A locked store has done nothing.
+            (_, Some(BUSY | LOCKED)) => Fate::RolledBack,
+            // The disk itself is the trouble: the commit may have reached it.
+            (_, Some(IO_ERROR | CORRUPT)) => Fate::Lost,
+            // SQLite takes any other statement back that ends in an error.
+            (Error::Database(_), _) => Fate::Refused,
+            // Anything else is trouble on the way to or from it.
+            _ => Fate::Lost,
+        }
+    }
+
+    fn advice(&self, _error: &Error) -> Option<String> {
+        None
+    }
+
+    async fn held(store: &Sqlite) -> Result<Option<HeldState>, StoreError> {
+        held_in(store, &store.engine().path).await
+    }
+
+    async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(store, source, progress).await
+    }
+
+    async fn settings(client: &mut SqliteConnection) -> Result<BTreeMap<String, String>, Error> {
+        let mut settings = BTreeMap::new();
         for (name, sql) in [
             ("version", "SELECT sqlite_version()"),
             ("journal_mode", "PRAGMA journal_mode"),
@@ -195,10 +167,10 @@ impl Store for Sqlite {
             ("cache_size", "PRAGMA cache_size"),
             ("read_uncommitted", "PRAGMA read_uncommitted"),
         ] {
-            let row = sqlx::query(sql).fetch_one(&mut client).await.map_err(|e| self.failed(e))?;
+            let row = sqlx::query(sql).fetch_one(&mut *client).await?;
             let value = match row.try_get::<String, _>(0) {
                 Ok(text) => text,
-                Err(_) => row.try_get::<i64, _>(0).map_err(|e| self.failed(e))?.to_string(),
+                Err(_) => row.try_get::<i64, _>(0)?.to_string(),
             };
             settings.insert(name.to_string(), value);
         }
@@ -208,26 +180,24 @@ impl Store for Sqlite {
             Some("2") => "full",
             _ => "extra",
         };
+        let is_wal = settings.get("journal_mode").is_some_and(|mode| mode == "wal");
+        let durability = match synchronous {
+            "off" => promise::NONE,
+            "normal" if is_wal => promise::AT_CHECKPOINTS,
+            _ => promise::EVERY_COMMIT,
+        };
         settings.insert("synchronous".into(), synchronous.into());
-        settings.insert("isolation".into(), "serializable".into());
-        client.close().await.map_err(|e| self.failed(e))?;
+        settings.insert("durability".into(), durability.into());
+        settings.insert("isolation".into(), promise::SERIALIZABLE.into());
         Ok(settings)
     }
-
-    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
-        let mut client = self.client().await?;
-        digest::digest(self, source, &mut client).await
-    }
-
-    async fn connect(&self, source: &Source, _thread: u32) -> Result<SqliteActions, StoreError> {
-        let statements = Statements::new(&self.design, &DIALECT);
-        Ok(SqliteActions::new(self.client().await?, statements, source))
-    }
 }
-
 #[cfg(test)]
 mod tests {
-    use super::super::relational::design::Indexes;
+    use sqlx::AssertSqlSafe;
+
+    use super::super::relational::design::{Design, Indexes};
+    use super::super::relational::statements::Statements;
     use super::super::relational::tables;
     use super::*;
 
@@ -235,13 +205,13 @@ mod tests {
     async fn plans(design: &Design) -> Vec<String> {
         let mut client = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
         for table in tables::tables(design) {
-            sqlx::raw_sql(AssertSqlSafe(table.creation(&DIALECT))).execute(&mut client).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(table.creation(&SqliteFile::DIALECT))).execute(&mut client).await.unwrap();
         }
         for index in tables::indexes(design) {
             sqlx::raw_sql(AssertSqlSafe(index.creation())).execute(&mut client).await.unwrap();
         }
         let mut plans = Vec::new();
-        for statement in Statements::new(design, &DIALECT).each() {
+        for statement in Statements::new(design, &SqliteFile::DIALECT).each() {
             let sql = statement.sql();
             let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.as_str()));
             for row in sqlx::query(explain).fetch_all(&mut client).await.unwrap() {

@@ -1,0 +1,229 @@
+//! Loads a data set into a database, and brings it back to it.
+//!
+//! The first load fills `DATABASE_encore_loaded` and copies its tables; every
+//! later one of the same workload and design takes back, in one transaction,
+//! what actions have changed since (`reset=copy`). With `reset=reload` there is
+//! no second database, and every load inserts all rows.
+
+use sqlx::mysql::MySqlConnection;
+use sqlx::{Connection, Error, QueryBuilder};
+
+use super::{MySql, MySqlServer, Reset, code, number_of};
+use crate::source::Source;
+use crate::stores::relational::engine::{Client, Engine};
+use crate::stores::relational::rows::{self, Batch, Value};
+use crate::stores::relational::state::{Found, find, insert_state, sql, state_creation};
+use crate::stores::relational::tables;
+use crate::stores::{HeldState, LoadProgress, StoreError};
+
+/// Bytes of payload in one statement at the most, a single row excepted:
+/// servers refuse packets larger than `max_allowed_packet`, 16 MiB by default.
+const STATEMENT_BYTES_MAX: usize = 1 << 20;
+
+/// Rows of the data set between two commits of a load: the log of a transaction is bounded.
+const COMMIT_ROWS: u64 = 20_000;
+
+/// Identifiers of MySQL are at most this long.
+const NAME_CHARS_MAX: usize = 64;
+
+const LOADED: &str = "_encore_loaded";
+
+/// A database that is always there and never Encore's.
+const NEUTRAL: &str = "information_schema";
+
+/// What the database holds; none when there is no such database, or nothing in it.
+pub async fn held(store: &MySql) -> Result<Option<HeldState>, StoreError> {
+    match look_into(store, &store.engine().database).await? {
+        Found::Held(held) => Ok(Some(held)),
+        Found::Empty | Found::Unfinished => Ok(None),
+        Found::Foreign => Err(foreign(store)),
+    }
+}
+
+fn foreign(store: &MySql) -> StoreError {
+    store.misused("is a database with tables that Encore has not made; name another database")
+}
+
+/// Looks into a database; one that is not there is empty.
+async fn look_into(store: &MySql, database: &str) -> Result<Found, StoreError> {
+    let looked = store.in_time(async {
+        let mut client = match store.engine().connect_to(database).await {
+            Ok(client) => client,
+            Err(error) if number_of(&error) == Some(code::UNKNOWN_DATABASE) => return Ok(Found::Empty),
+            Err(error) => return Err(error),
+        };
+        let found = find::<MySqlServer>(&mut client).await?;
+        client.close().await?;
+        Ok(found)
+    });
+    looked.await
+}
+
+/// See the module.
+pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+    let server = store.engine();
+    let found = look_into(store, &server.database).await?;
+    if found == Found::Foreign {
+        return Err(foreign(store));
+    }
+    let mut client = store.in_time(server.connect_to(NEUTRAL)).await?;
+    let done = match server.reset {
+        Reset::Reload => fill(store, source, &mut client, &server.database, progress).await,
+        Reset::Copy => {
+            let loaded = format!("{}{LOADED}", server.database);
+            if loaded.chars().count() > NAME_CHARS_MAX {
+                let most = NAME_CHARS_MAX - LOADED.len();
+                return Err(store.misused(format!(
+                    "the database's name is longer than {most} characters; choose a shorter one"
+                )));
+            }
+            let fresh = store.design().loaded(source);
+            let filled = match look_into(store, &loaded).await? {
+                Found::Held(held) if held == fresh => Ok(()),
+                Found::Foreign => {
+                    return Err(store.misused(format!("the database {loaded} is in the way; Encore has not made it")));
+                }
+                _ => fill(store, source, &mut client, &loaded, progress).await,
+            };
+            match (filled, found) {
+                (Err(error), _) => Err(error),
+                (Ok(()), Found::Held(held)) if is_like(&held, &fresh) => {
+                    restore(store, &mut client, &loaded, &fresh).await
+                }
+                (Ok(()), _) => copy(store, &mut client, &loaded, &fresh).await,
+            }
+        }
+    };
+    done.map_err(|error| store.driver_failed(error))?;
+    progress(source.rows_total(), source.rows_total());
+    store.in_time(client.close()).await
+}
+
+/// Whether a store holds the tables and the workload of a freshly loaded one,
+/// wherever a replay has left them.
+fn is_like(held: &HeldState, fresh: &HeldState) -> bool {
+    (held.layout, &held.design, &held.workload_id) == (fresh.layout, &fresh.design, &fresh.workload_id)
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Makes a database that has none of Encore's tables, and uses it.
+async fn make_empty(client: &mut MySqlConnection, database: &str) -> Result<(), Error> {
+    let name = quoted(database);
+    client.run(sql(format!("CREATE DATABASE IF NOT EXISTS {name}"))).await?;
+    client.run(sql(format!("USE {name}"))).await?;
+    // The marker goes last: a database with some of the tables stays Encore's.
+    if let Ok(()) = client.run(sql("SELECT 1 FROM encore_state")).await {
+        client.run(sql("DELETE FROM encore_state")).await?;
+    }
+    for table in tables::every_name() {
+        client.run(sql(format!("DROP TABLE IF EXISTS {table}"))).await?;
+    }
+    client.run(state_creation(&MySqlServer::DIALECT)).await
+}
+
+/// Copies all tables of the loaded database.
+async fn copy(store: &MySql, client: &mut MySqlConnection, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
+    let from = quoted(loaded);
+    make_empty(client, &store.engine().database).await?;
+    for table in tables::tables(store.design()) {
+        let name = table.name;
+        client.run(sql(format!("CREATE TABLE {name} LIKE {from}.{name}"))).await?;
+        client.run(sql(format!("INSERT INTO {name} SELECT * FROM {from}.{name}"))).await?;
+        // Its answer is a row, which is of no interest.
+        client.run(sql(format!("ANALYZE TABLE {name}"))).await?;
+    }
+    insert_state::<MySqlServer>(client, fresh).await
+}
+
+/// Takes back what actions have changed, all at once or not at all.
+async fn restore(store: &MySql, client: &mut MySqlConnection, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
+    let (to, from) = (quoted(&store.engine().database), quoted(loaded));
+    client.run(sql(format!("USE {to}"))).await?;
+    // Nobody else writes there: locks of ranges would only cost.
+    client.run(sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")).await?;
+    client.run(sql("START TRANSACTION")).await?;
+    for table in tables::tables(store.design()) {
+        for statement in table.restoration(&to, &from) {
+            client.run(sql(statement)).await?;
+        }
+    }
+    client.run(sql("DELETE FROM encore_state")).await?;
+    insert_state::<MySqlServer>(client, fresh).await?;
+    client.run(sql("COMMIT")).await
+}
+
+/// Fills a database with all tables, rows and indexes; the marker's row comes last.
+async fn fill(
+    store: &MySql,
+    source: &Source,
+    client: &mut MySqlConnection,
+    database: &str,
+    progress: LoadProgress<'_>,
+) -> Result<(), Error> {
+    let (design, dialect) = (store.design(), &MySqlServer::DIALECT);
+    make_empty(client, database).await?;
+    for table in tables::tables(design) {
+        client.run(sql(table.creation(dialect))).await?;
+    }
+    let total = source.rows_total();
+    let (mut done, mut committed) = (0, 0);
+    client.run(sql("START TRANSACTION")).await?;
+    for fragment in source.fragments() {
+        for batch in rows::of_fragment(source, fragment, design).map_err(|e| Error::Encode(Box::new(e)))? {
+            let batch = batch.map_err(|e| Error::Encode(Box::new(e)))?;
+            insert(client, &batch).await?;
+            done += batch.rows_of_data_set;
+            if done - committed >= COMMIT_ROWS {
+                client.run(sql("COMMIT")).await?;
+                client.run(sql("START TRANSACTION")).await?;
+                committed = done;
+                progress(done.min(total), total);
+            }
+        }
+    }
+    client.run(sql("COMMIT")).await?;
+    for index in tables::indexes(design) {
+        client.run(sql(index.creation())).await?;
+    }
+    for table in tables::tables(design) {
+        client.run(sql(format!("ANALYZE TABLE {}", table.name))).await?;
+    }
+    insert_state::<MySqlServer>(client, &design.loaded(source)).await
+}
+
+/// Inserts a batch in statements that are not too large.
+async fn insert(client: &mut MySqlConnection, batch: &Batch) -> Result<(), Error> {
+    let mut rows = batch.rows.as_slice();
+    while !rows.is_empty() {
+        let mut bytes = 0;
+        let fits = rows.iter().take_while(|row| {
+            bytes += row.iter().map(size).sum::<usize>();
+            bytes <= STATEMENT_BYTES_MAX
+        });
+        let (some, rest) = rows.split_at(fits.count().max(1));
+        let mut query = QueryBuilder::<sqlx::MySql>::new(format!("INSERT INTO {} ", batch.table));
+        query.push_values(some, |mut row, values| {
+            for value in values {
+                match value {
+                    Value::Integer(number) => row.push_bind(*number),
+                    Value::Text(text) => row.push_bind(text.as_str()),
+                    Value::Bytes(bytes) => row.push_bind(bytes.as_slice()),
+                };
+            }
+        });
+        query.build().execute(&mut *client).await?;
+        rows = rest;
+    }
+    Ok(())
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Integer(_) => 8,
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+    }
+}

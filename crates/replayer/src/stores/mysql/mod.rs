@@ -1,0 +1,207 @@
+//! `mysql://USER:PASSWORD@HOST:PORT/DATABASE` MariaDB or MySQL: one connection
+//! a thread, prepared statements, tables in InnoDB.
+//!
+//! | parameter | values |
+//! |---|---|
+//! | `isolation` | `repeatable-read` (default), `read-committed`, `serializable`, `read-uncommitted` |
+//! | `reset` | `copy` (default): what actions have changed is taken back from a loaded copy; `reload`: every load inserts all rows |
+//! | `timeout_ms` | how long an operation may take before it is given up (10,000) |
+//! | `connections` | cap for all threads together; without it each has its own |
+//! | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | as in MySQL's own client |
+//!
+//! Tables and statements are those of [`relational`](super::relational), whose
+//! parameters choose the physical design.
+
+mod load;
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
+use sqlx::{ConnectOptions, Error, Row};
+
+use super::postgres::TIMEOUT_MS;
+use super::relational::design::Design;
+use super::relational::engine::{Client, Engine, Fate};
+use super::relational::state::sql;
+use super::relational::{Dialect, Relational};
+use super::url::StoreUrl;
+use super::{HeldState, LoadProgress, StoreError, promise};
+use crate::source::Source;
+
+/// The store in a database of a MariaDB or MySQL server.
+pub type MySql = Relational<MySqlServer>;
+
+/// The server, and how a load is done again.
+pub struct MySqlServer {
+    options: MySqlConnectOptions,
+    /// The database that the URL names.
+    database: String,
+    isolation: &'static str,
+    reset: Reset,
+    timeout: Duration,
+}
+
+/// How a store is brought back to its data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reset {
+    /// What differs from a loaded copy is taken back.
+    Copy,
+    /// All rows are inserted again.
+    Reload,
+}
+
+impl MySqlServer {
+    /// A connection to a database of the server's.
+    async fn connect_to(&self, database: &str) -> Result<MySqlConnection, Error> {
+        let mut client = self.options.clone().database(database).connect().await?;
+        let isolation = self.isolation;
+        client.run(sql(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"))).await?;
+        Ok(client)
+    }
+}
+
+/// The number of an error of the server's.
+fn number_of(error: &Error) -> Option<u16> {
+    let error = error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?;
+    Some(error.number())
+}
+
+/// Error numbers (MariaDB's manual, "MariaDB Error Code Reference").
+mod code {
+    pub const ACCESS_DENIED_TO_DATABASE: u16 = 1044;
+    pub const ACCESS_DENIED: u16 = 1045;
+    pub const UNKNOWN_DATABASE: u16 = 1049;
+    pub const TOO_MANY_CONNECTIONS: u16 = 1040;
+    pub const RECORD_CHANGED: u16 = 1020;
+    pub const SHUTDOWN: u16 = 1053;
+    pub const ERROR_DURING_COMMIT: u16 = 1180;
+    pub const LOCK_WAIT_TIMEOUT: u16 = 1205;
+    pub const DEADLOCK: u16 = 1213;
+    pub const INTERRUPTED: u16 = 1317;
+    pub const CONNECTION_KILLED: u16 = 1927;
+}
+
+impl Engine for MySqlServer {
+    type Client = MySqlConnection;
+
+    const DIALECT: Dialect = Dialect {
+        integer: "BIGINT",
+        text: "MEDIUMTEXT",
+        bytes: "MEDIUMBLOB",
+        narrow_table: "",
+        parameter: |_| "?".to_string(),
+        begin: "START TRANSACTION",
+        tables: "SELECT count(*), CAST(coalesce(sum(table_name = 'encore_state'), 0) AS SIGNED) \
+                 FROM information_schema.tables WHERE table_schema = database()",
+    };
+
+    const PARAMETERS: &'static [&'static str] =
+        &["isolation", "reset", "timeout_ms", "ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket"];
+
+    fn open(url: &StoreUrl) -> Result<MySqlServer, StoreError> {
+        let own: Vec<&str> =
+            ["isolation", "reset", "timeout_ms", "connections"].into_iter().chain(Design::PARAMETERS).collect();
+        let options = MySqlConnectOptions::from_str(&url.without(&own)).map_err(|e| StoreError::usage(url, e))?;
+        let database = options.get_database().unwrap_or_default().to_string();
+        if database.is_empty() {
+            return Err(StoreError::usage(url, "names no database; write mysql://USER:PASSWORD@HOST:PORT/DATABASE"));
+        }
+        let isolation = url.choice(
+            "isolation",
+            &[
+                ("repeatable-read", "REPEATABLE READ"),
+                ("read-committed", "READ COMMITTED"),
+                ("serializable", "SERIALIZABLE"),
+                ("read-uncommitted", "READ UNCOMMITTED"),
+            ],
+        )?;
+        Ok(MySqlServer {
+            options,
+            database,
+            isolation,
+            reset: url.choice("reset", &[("copy", Reset::Copy), ("reload", Reset::Reload)])?,
+            timeout: Duration::from_millis(url.number("timeout_ms", TIMEOUT_MS)?),
+        })
+    }
+
+    async fn connect(&self) -> Result<MySqlConnection, Error> {
+        self.connect_to(&self.database).await
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        Some(self.timeout)
+    }
+
+    fn fate(error: &Error) -> Fate {
+        match (error, number_of(error)) {
+            (_, Some(code::DEADLOCK | code::LOCK_WAIT_TIMEOUT | code::RECORD_CHANGED)) => Fate::RolledBack,
+            // The server or this connection is going away; a commit may have been under way.
+            (_, Some(code::SHUTDOWN | code::ERROR_DURING_COMMIT | code::INTERRUPTED | code::CONNECTION_KILLED)) => {
+                Fate::Lost
+            }
+            // The server takes any other statement back that ends in an error.
+            (Error::Database(_), _) => Fate::Refused,
+            _ => Fate::Lost,
+        }
+    }
+
+    fn advice(&self, error: &Error) -> Option<String> {
+        let advice = match number_of(error) {
+            Some(code::ACCESS_DENIED) => "check the user and the password of the URL".to_string(),
+            Some(code::ACCESS_DENIED_TO_DATABASE) => format!(
+                "grant the user all privileges on {0:?} and on {0}_encore_loaded, or add reset=reload to the URL",
+                self.database
+            ),
+            Some(code::UNKNOWN_DATABASE) => {
+                format!("there is no database {:?}; `replayer load` makes it", self.database)
+            }
+            Some(code::TOO_MANY_CONNECTIONS) => {
+                "the server takes no more connections; give it a higher max_connections, or cap them with connections=N"
+                    .into()
+            }
+            None if matches!(error, Error::Io(_)) => "is the server running, and is the address right?".into(),
+            _ => return None,
+        };
+        Some(advice)
+    }
+
+    async fn held(store: &MySql) -> Result<Option<HeldState>, StoreError> {
+        load::held(store).await
+    }
+
+    async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(store, source, progress).await
+    }
+
+    async fn settings(client: &mut MySqlConnection) -> Result<BTreeMap<String, String>, Error> {
+        let rows = sqlx::query(
+            "SHOW VARIABLES WHERE Variable_name IN ('version', 'innodb_flush_log_at_trx_commit', 'sync_binlog', \
+             'log_bin', 'innodb_doublewrite', 'innodb_flush_method', 'tx_isolation', 'transaction_isolation', \
+             'innodb_snapshot_isolation', 'innodb_buffer_pool_size', 'max_connections')",
+        )
+        .fetch_all(client)
+        .await?;
+        let mut settings = BTreeMap::new();
+        for row in rows {
+            settings.insert(row.try_get::<String, _>(0)?, row.try_get::<String, _>(1)?);
+        }
+        let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found.eq_ignore_ascii_case(value));
+        let durability = match () {
+            _ if is("innodb_flush_method", "nosync") => promise::NONE,
+            _ if is("innodb_flush_log_at_trx_commit", "1") => promise::EVERY_COMMIT,
+            _ => promise::WITHIN_A_SECOND,
+        };
+        // MariaDB before 11.1 has the older name.
+        let isolation = settings.get("transaction_isolation").or(settings.get("tx_isolation"));
+        let isolation = isolation.map(|level| level.replace('-', " ").to_lowercase()).unwrap_or_default();
+        if let Some(version) = settings.get_mut("version") {
+            let server = if version.contains("MariaDB") { "" } else { "MySQL " };
+            *version = format!("{server}{version}");
+        }
+        settings.insert("durability".into(), durability.into());
+        settings.insert("isolation".into(), isolation);
+        Ok(settings)
+    }
+}

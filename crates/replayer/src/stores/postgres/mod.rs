@@ -1,0 +1,209 @@
+//! `postgres://USER:PASSWORD@HOST:PORT/DATABASE` PostgreSQL, 13 or later: one
+//! connection a thread, prepared statements.
+//!
+//! | parameter | values |
+//! |---|---|
+//! | `synchronous_commit` | `on`, `off`, `local`, `remote_write`, `remote_apply`; without it what the server does |
+//! | `isolation` | `read-committed` (default), `repeatable-read`, `serializable` |
+//! | `reset` | `template` (default): a loaded database is copied; `reload`: every load inserts all rows |
+//! | `timeout_ms` | how long an operation may take before it is given up (10,000) |
+//! | `connections` | cap for all threads together; without it each has its own |
+//! | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `application_name`, `options` | as in libpq |
+//!
+//! Tables and statements are those of [`relational`](super::relational), whose
+//! parameters choose the physical design.
+
+mod copy;
+mod load;
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Error, Row};
+
+use super::relational::design::Design;
+use super::relational::engine::{Engine, Fate};
+use super::relational::{Dialect, Relational};
+use super::url::StoreUrl;
+use super::{HeldState, LoadProgress, StoreError, promise};
+use crate::source::Source;
+
+/// The store in a database of a PostgreSQL server.
+pub type Postgres = Relational<PostgresServer>;
+
+/// The server, and how a load is done again.
+pub struct PostgresServer {
+    options: PgConnectOptions,
+    /// The database that the URL names.
+    database: String,
+    reset: Reset,
+    timeout: Duration,
+}
+
+/// How a store is brought back to its data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reset {
+    /// A loaded copy beside it is copied again.
+    Copy,
+    /// All rows are inserted again.
+    Reload,
+}
+
+/// Parameters that the driver understands.
+const DRIVER: [&str; 6] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "options"];
+
+/// Parameters that are Encore's.
+const OWN: [&str; 4] = ["synchronous_commit", "isolation", "reset", "timeout_ms"];
+
+/// How long an operation may take unless the URL says otherwise.
+pub const TIMEOUT_MS: u64 = 10_000;
+
+impl Engine for PostgresServer {
+    type Client = PgConnection;
+
+    const DIALECT: Dialect = Dialect {
+        integer: "BIGINT",
+        text: "TEXT",
+        bytes: "BYTEA",
+        narrow_table: "",
+        parameter: |n| format!("${n}"),
+        begin: "BEGIN",
+        tables: "SELECT count(*), count(*) FILTER (WHERE table_name = 'encore_state') \
+                 FROM information_schema.tables WHERE table_schema = current_schema()",
+    };
+
+    const PARAMETERS: &'static [&'static str] = &[
+        "synchronous_commit",
+        "isolation",
+        "reset",
+        "timeout_ms",
+        "sslmode",
+        "sslrootcert",
+        "sslcert",
+        "sslkey",
+        "application_name",
+        "options",
+    ];
+
+    fn open(url: &StoreUrl) -> Result<PostgresServer, StoreError> {
+        let own: Vec<&str> = OWN.into_iter().chain(Design::PARAMETERS).chain(["connections"]).collect();
+        debug_assert!(PostgresServer::PARAMETERS.iter().all(|name| OWN.contains(name) || DRIVER.contains(name)));
+        let mut options = PgConnectOptions::from_str(&url.without(&own)).map_err(|e| StoreError::usage(url, e))?;
+        let database = options.get_database().unwrap_or_default().to_string();
+        if database.is_empty() {
+            return Err(StoreError::usage(url, "names no database; write postgres://USER:PASSWORD@HOST:PORT/DATABASE"));
+        }
+        let commit = ["on", "off", "local", "remote_write", "remote_apply"].map(|word| (word, Some(word)));
+        if let Some(word) = url.choice("synchronous_commit", &[[("", None)].as_slice(), &commit].concat())? {
+            options = options.options([("synchronous_commit", word)]);
+        }
+        let isolation = url.choice(
+            "isolation",
+            &[
+                ("read-committed", "read committed"),
+                ("repeatable-read", "repeatable read"),
+                ("serializable", "serializable"),
+            ],
+        )?;
+        // A space in an option's value is escaped there.
+        options = options.options([("default_transaction_isolation", isolation.replace(' ', "\\ "))]);
+        Ok(PostgresServer {
+            options,
+            database,
+            reset: url.choice("reset", &[("template", Reset::Copy), ("reload", Reset::Reload)])?,
+            timeout: Duration::from_millis(url.number("timeout_ms", TIMEOUT_MS)?),
+        })
+    }
+
+    async fn connect(&self) -> Result<PgConnection, Error> {
+        self.options.connect().await
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        Some(self.timeout)
+    }
+
+    fn fate(error: &Error) -> Fate {
+        let code = error.as_database_error().and_then(|e| e.code());
+        match code.as_deref() {
+            // Serialization failure, deadlock.
+            Some("40001" | "40P01") => Fate::RolledBack,
+            // The server shuts down or crashed: a commit may have been under way.
+            Some(code) if code.starts_with("57P") || code.starts_with("08") => Fate::Lost,
+            // The disk or the server itself is the trouble.
+            Some(code) if code.starts_with("58") || code.starts_with("XX") => Fate::Lost,
+            // PostgreSQL takes any other statement back that ends in an error.
+            Some(_) => Fate::Refused,
+            None => Fate::Lost,
+        }
+    }
+
+    fn advice(&self, error: &Error) -> Option<String> {
+        advice(error, &self.database)
+    }
+
+    async fn held(store: &Postgres) -> Result<Option<HeldState>, StoreError> {
+        load::held(store).await
+    }
+
+    async fn load(store: &Postgres, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(store, source, progress).await
+    }
+
+    async fn settings(client: &mut PgConnection) -> Result<BTreeMap<String, String>, Error> {
+        let names = [
+            "server_version",
+            "fsync",
+            "synchronous_commit",
+            "full_page_writes",
+            "wal_sync_method",
+            "wal_level",
+            "commit_delay",
+            "synchronous_standby_names",
+            "default_transaction_isolation",
+            "shared_buffers",
+            "max_connections",
+        ];
+        let rows = sqlx::query("SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)")
+            .bind(names.map(String::from).to_vec())
+            .fetch_all(client)
+            .await?;
+        let mut settings = BTreeMap::new();
+        for row in rows {
+            settings.insert(row.try_get::<String, _>(0)?, row.try_get::<String, _>(1)?);
+        }
+        let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
+        let durability = match () {
+            _ if is("fsync", "off") => promise::NONE,
+            _ if is("synchronous_commit", "off") => promise::WITHIN_A_SECOND,
+            _ => promise::EVERY_COMMIT,
+        };
+        if let Some(version) = settings.remove("server_version") {
+            settings.insert("version".into(), format!("PostgreSQL {version}"));
+        }
+        let isolation = settings.get("default_transaction_isolation").cloned().unwrap_or_default();
+        settings.insert("durability".into(), durability.into());
+        settings.insert("isolation".into(), isolation);
+        Ok(settings)
+    }
+}
+
+/// What to do about an error on the way into a database.
+fn advice(error: &Error, database: &str) -> Option<String> {
+    let code = error.as_database_error().and_then(|e| e.code());
+    let advice = match code.as_deref() {
+        Some("28P01" | "28000") => "check the user and the password of the URL, and the server's pg_hba.conf".to_string(),
+        Some("3D000") => format!("there is no database {database:?}; `replayer load` makes it"),
+        Some("53300") => {
+            "the server takes no more connections; give it a higher max_connections, or cap them with connections=N".into()
+        }
+        Some("42501") => {
+            "grant the user CREATEDB for resets by a template database, or add reset=reload to the URL".into()
+        }
+        None if matches!(error, Error::Io(_)) => "is the server running, and is the address right?".into(),
+        _ => return None,
+    };
+    Some(advice)
+}
