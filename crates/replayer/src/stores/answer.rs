@@ -37,12 +37,12 @@ impl Answer {
 
     /// From now on the rows of the operation are kept as bytes too.
     pub fn keep_rows(&mut self) {
-        self.kept = Some(Rows::default());
+        self.kept.get_or_insert_default();
     }
 
     /// The kept rows; none where nobody asked for them.
-    pub fn take_rows(&mut self) -> Option<Rows> {
-        self.kept.take()
+    pub fn rows(&self) -> Option<&Rows> {
+        self.kept.as_ref()
     }
 
     /// Takes in a row: the values observed in it, its text, its image (empty
@@ -156,7 +156,7 @@ mod tests {
         answer.keep_rows();
         answer.take_in(&[7, -1, i64::MAX], "text", &[1, 2, 3]);
         answer.take_in(&[], "", &[]);
-        let rows = answer.take_rows().unwrap();
+        let rows = answer.rows().unwrap();
         let mut again = Answer::default();
         rows.replay(&mut again).unwrap();
         assert_eq!((&again.values, again.payload_bytes), (&answer.values, answer.payload_bytes));
@@ -171,7 +171,7 @@ mod tests {
         let mut answer = Answer::default();
         answer.keep_rows();
         answer.take_in(&[1], "ab", &[9]);
-        let bytes = answer.take_rows().unwrap().0;
+        let bytes = answer.rows().unwrap().0.clone();
         for end in 1..bytes.len() {
             assert_eq!(Rows::from_bytes(bytes[..end].to_vec()).replay(&mut answer), Err(NotRows), "{end}");
         }

@@ -5,6 +5,7 @@
 //! guide.
 
 pub mod answer;
+pub mod casql;
 pub mod memory;
 pub mod mysql;
 mod null;
@@ -31,13 +32,24 @@ use url::StoreUrl;
 pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
     let url = StoreUrl::parse(url)?;
     match url.scheme() {
-        "sqlite" => Ok(Box::new(sqlite::Sqlite::open(url)?)),
-        "postgres" | "postgresql" => Ok(Box::new(postgres::Postgres::open(url)?)),
-        "mysql" | "mariadb" => Ok(Box::new(mysql::MySql::open(url)?)),
-        "memory" => Ok(Box::new(memory::Memory::open(url)?)),
-        "null" => Ok(Box::new(null::Null::open(url)?)),
-        other => Err(StoreError::usage(&url, format!("no store {other:?}; there are sqlite:PATH, memory: and null:"))),
+        "sqlite" => boxed(sqlite::Sqlite::open(url)),
+        "postgres" | "postgresql" => boxed(postgres::Postgres::open(url)),
+        "mysql" | "mariadb" => boxed(mysql::MySql::open(url)),
+        "casql+sqlite" => boxed(casql::Casql::<sqlite::SqliteFile>::open(url)),
+        "casql+postgres" | "casql+postgresql" => boxed(casql::Casql::<postgres::PostgresServer>::open(url)),
+        "casql+mysql" | "casql+mariadb" => boxed(casql::Casql::<mysql::MySqlServer>::open(url)),
+        "memory" => boxed(memory::Memory::open(url)),
+        "null" => boxed(null::Null::open(url)),
+        other => Err(StoreError::usage(&url, format!("no store {other:?}; there are {STORES}"))),
     }
+}
+
+/// The stores as people write them.
+const STORES: &str =
+    "sqlite:PATH, postgres://…, mysql://…, casql+ before one of these with ?memcached=HOST:PORT, memory: and null:";
+
+fn boxed<S: Store>(opened: Result<S, StoreError>) -> Result<Box<dyn AnyStore>, StoreError> {
+    opened.map(|store| Box::new(store) as Box<dyn AnyStore>)
 }
 
 /// A store that cannot do what is asked of it. The URL in it carries no secrets.

@@ -1,6 +1,8 @@
 //! Every read returns what the reference store returns.
 
 use replayer::source::Source;
+use replayer::stores::Answer;
+use replayer::stores::answer::Rows;
 use schemas::dataset::Table;
 use schemas::social::{Action, Operation};
 
@@ -8,32 +10,45 @@ use crate::place::{BUSY, Place, operation};
 use crate::subjects::{self, Client, ImagesSent};
 
 /// What an operation saw, in the order of the values where that is free.
-fn observed(client: &mut dyn Client, operation: &Operation, url: &str) -> (Vec<i64>, u64) {
-    let answer = client.execute(operation).unwrap_or_else(|error| panic!("{url}: {operation:?}: {error:?}"));
-    let mut values = answer.values;
+fn observed(client: &mut dyn Client, operation: &Operation, url: &str) -> Vec<i64> {
+    in_order(operation, execute(client, operation, url).values)
+}
+
+fn execute(client: &mut dyn Client, operation: &Operation, url: &str) -> Answer {
+    client.execute(operation).unwrap_or_else(|error| panic!("{url}: {operation:?}: {error:?}"))
+}
+
+fn in_order(operation: &Operation, mut values: Vec<i64>) -> Vec<i64> {
     if !matches!(operation.action, Action::ViewProfile | Action::ViewTopKResources) {
         values.sort_unstable();
     }
-    (values, answer.payload_bytes)
+    values
 }
 
-/// How many bytes of text and images come with an answer.
-fn payload_bytes(source: &Source, operation: &Operation, values: usize, images: ImagesSent) -> u64 {
-    let data = source.data();
-    let lengths =
-        [data.attribute_bytes, data.image_bytes, data.thumbnail_bytes, data.resource_bytes, data.comment_bytes];
-    let [attributes, image, thumbnail, resource, comment] = lengths.map(u64::from);
-    let (image, thumbnail) = match images {
-        ImagesSent::Yes => (image, thumbnail),
-        ImagesSent::No => (0, 0),
-    };
-    let rows = values as u64;
-    match operation.action {
-        Action::ViewProfile => attributes + image,
-        Action::ListFriends | Action::ViewFriendRequests => rows * (attributes + thumbnail),
-        Action::ViewTopKResources => rows * resource,
-        Action::ViewComments => rows * comment,
-        _ => 0,
+/// Every byte of text and image that came with an answer must be the one that
+/// the payload function gives.
+fn check_payload(source: &Source, operation: &Operation, answer: &Answer, images: ImagesSent) -> Result<(), String> {
+    let payload = source.payload();
+    let image = |bytes: Vec<u8>| if images == ImagesSent::Yes { bytes } else { vec![] };
+    let mut bytes = 0;
+    for row in answer.rows().into_iter().flat_map(Rows::iter) {
+        let row = row.map_err(|error| error.to_string())?;
+        let id = row.values.first().copied().unwrap_or_default() as u64;
+        let (text, expected_image) = match operation.action {
+            Action::ViewProfile => (payload.attributes(operation.target), image(payload.image(operation.target))),
+            Action::ListFriends | Action::ViewFriendRequests => (payload.attributes(id), image(payload.thumbnail(id))),
+            Action::ViewTopKResources => (payload.resource(id), vec![]),
+            Action::ViewComments => (payload.comment(id), vec![]),
+            _ => return Err("a write has rows".to_string()),
+        };
+        if (row.text, row.image) != (text.as_str(), expected_image.as_slice()) {
+            return Err(format!("the payload of {id} is not its own"));
+        }
+        bytes += (row.text.len() + row.image.len()) as u64;
+    }
+    match bytes == answer.payload_bytes {
+        true => Ok(()),
+        false => Err(format!("{} bytes of payload are counted, {bytes} were seen", answer.payload_bytes)),
     }
 }
 
@@ -54,7 +69,7 @@ impl Expected {
         }
         let reference = subjects::reference().loaded(&place.source);
         let mut client = reference.connect(&place.source);
-        let observed = operations.iter().map(|operation| observed(client.as_mut(), operation, "memory:").0).collect();
+        let observed = operations.iter().map(|operation| observed(client.as_mut(), operation, "memory:")).collect();
         Expected { digest: place.digest(None), place, operations, observed }
     }
 }
@@ -71,10 +86,17 @@ fn every_operation_sees_what_the_reference_store_shows() {
         let subject = subject.loaded(source);
         let mut client = subject.connect(source);
         for (number, (operation, seen)) in expected.operations.iter().zip(&expected.observed).enumerate() {
-            let (found, bytes) = observed(client.as_mut(), operation, &url);
-            assert_eq!(&found, seen, "{url}: operation {number}, {operation:?}");
-            let wanted = payload_bytes(source, operation, found.len(), images);
-            assert_eq!(bytes, wanted, "{url}: payload of operation {number}, {operation:?}");
+            let answer = execute(client.as_mut(), operation, &url);
+            let rows = answer.rows().into_iter().flat_map(Rows::iter).count();
+            let expected_rows = match operation.action {
+                _ if operation.action.is_write() => 0,
+                Action::ViewProfile => 1,
+                _ => answer.values.len(),
+            };
+            assert_eq!(rows, expected_rows, "{url}: rows of operation {number}, {operation:?}");
+            let checked = check_payload(source, operation, &answer, images);
+            checked.unwrap_or_else(|error| panic!("{url}: operation {number}, {operation:?}: {error}"));
+            assert_eq!(&in_order(operation, answer.values), seen, "{url}: operation {number}, {operation:?}");
         }
         assert_eq!(subject.store().digest(source).expect(&url).to_string(), expected.digest, "{url}");
     }
@@ -105,7 +127,7 @@ fn what_is_empty_is_seen_empty() {
         let subject = subject.loaded(source);
         let mut client = subject.connect(source);
         let mut check = |action, target, expected: &[i64]| {
-            let found = observed(client.as_mut(), &operation(action, bare, target), &url).0;
+            let found = observed(client.as_mut(), &operation(action, bare, target), &url);
             assert_eq!(found, expected, "{url}: {action:?}");
         };
         check(Action::ViewProfile, bare, &[0, 0, 0]);
@@ -127,7 +149,7 @@ fn a_thousand_friends_are_listed() {
         let subject = subject.loaded(source);
         let mut client = subject.connect(source);
         let mut see =
-            |action, socialite, target| observed(client.as_mut(), &operation(action, socialite, target), &url).0;
+            |action, socialite, target| observed(client.as_mut(), &operation(action, socialite, target), &url);
         let resources = see(Action::ViewProfile, star, star)[1];
         for inviter in inviters.clone() {
             see(Action::InviteFriend, inviter, star);

@@ -1,29 +1,73 @@
 //! The stores under test.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use replayer::source::Source;
+use replayer::stores::casql::Casql;
 use replayer::stores::memory::Memory;
+use replayer::stores::mysql::{MySql, MySqlServer};
+use replayer::stores::postgres::{Postgres, PostgresServer};
 use replayer::stores::relational::design::{Design, Images};
-use replayer::stores::sqlite::Sqlite;
+use replayer::stores::sqlite::{Sqlite, SqliteFile};
 use replayer::stores::url::StoreUrl;
 use replayer::stores::{Answer, AnyStore, Connection, OperationError, Store, StoreError};
 use schemas::social::Operation;
 
-/// Every store under test, in files of `folder`: one line each.
+/// Every store under test, one after the other: one line each. Files are in
+/// `folder`; subjects on one server share a database there, and so each of them
+/// has to replace whatever the last one has left.
 pub fn all(folder: &Path) -> Vec<Subject> {
-    let sqlite = |name: &str, parameters: &str, images| {
-        let path = folder.join(format!("{name}.db"));
-        Subject::new(&format!("sqlite:{}?synchronous=off{parameters}", path.display()), Sqlite::open, images)
-    };
-    let designs = Design::all().enumerate().map(|(number, design)| {
-        let parameters = design.to_string().replace(", ", "&");
-        let images = if design.images == Images::None { ImagesSent::No } else { ImagesSent::Yes };
-        sqlite(&format!("design-{number}"), &format!("&{parameters}"), images)
-    });
-    let mut subjects: Vec<Subject> = designs.collect();
-    subjects.push(sqlite("journal", "&journal=delete", ImagesSent::Yes));
+    let name = format!("encore_{}_{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
+    let file = |name: &str| format!("sqlite:{}?synchronous=off", folder.join(format!("{name}.db")).display());
+    let mut subjects = Vec::new();
+    for (number, design) in Design::all().enumerate() {
+        subjects.push(designed(&file(&format!("design-{number}")), &design, Sqlite::open));
+    }
+    subjects.push(Subject::new(&format!("{}&journal=delete", file("journal")), Sqlite::open, ImagesSent::Yes));
+    let postgres = servers::postgres().map(|server| server.url(&name));
+    let mysql = servers::mysql().map(|server| server.url(&name));
+    let memcached = servers::memcached().map(|server| server.address());
+    for design in Design::all() {
+        subjects.extend(postgres.iter().map(|url| designed(url, &design, Postgres::open)));
+        subjects.extend(mysql.iter().map(|url| designed(url, &design, MySql::open)));
+    }
+    let with = |url: &String, parameters: &str| url_with(url, parameters);
+    if let Some(url) = &postgres {
+        let strict = with(url, "isolation=serializable&synchronous_commit=off&reset=reload");
+        subjects.push(Subject::new(&strict, Postgres::open, ImagesSent::Yes));
+    }
+    if let Some(url) = &mysql {
+        let strict = with(url, "isolation=serializable&reset=reload");
+        subjects.push(Subject::new(&strict, MySql::open, ImagesSent::Yes));
+    }
+    let Some(cache) = memcached else { return subjects };
+    for parameters in ["consistency=invalidate", "consistency=lease&compress=on", "consistency=lease&counts=stored"] {
+        let cached = |url: &String| with(&format!("casql+{url}"), &format!("memcached={cache}&{parameters}"));
+        subjects.push(Subject::new(&cached(&file("cached")), Casql::<SqliteFile>::open, ImagesSent::Yes));
+        subjects.extend(postgres.iter().map(|url| {
+            let url = with(&cached(url), "friendship=one-row");
+            Subject::new(&url, Casql::<PostgresServer>::open, ImagesSent::Yes)
+        }));
+        subjects.extend(
+            mysql.iter().map(|url| Subject::new(&cached(url), Casql::<MySqlServer>::open, ImagesSent::Yes)),
+        );
+    }
     subjects
+}
+
+/// How often [`all`] was called: each call has databases of its own.
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// A URL with more parameters.
+pub fn url_with(url: &str, parameters: &str) -> String {
+    format!("{url}{}{parameters}", if url.contains('?') { '&' } else { '?' })
+}
+
+/// A relational store in one of its designs.
+fn designed<S: Store>(url: &str, design: &Design, open: impl Fn(StoreUrl) -> Result<S, StoreError>) -> Subject {
+    let images = if design.images == Images::None { ImagesSent::No } else { ImagesSent::Yes };
+    Subject::new(&url_with(url, &design.to_string().replace(", ", "&")), open, images)
 }
 
 /// The store that the others have to agree with.
@@ -106,6 +150,7 @@ impl<C: Connection> Client for Driven<C> {
     fn execute(&mut self, operation: &Operation) -> Result<Answer, OperationError> {
         let mut answer = Answer::default();
         answer.clear();
+        answer.keep_rows();
         self.runtime.block_on(self.connection.execute(operation, &mut answer))?;
         Ok(answer)
     }

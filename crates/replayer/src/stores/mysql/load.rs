@@ -66,9 +66,8 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
     if found == Found::Foreign {
         return Err(foreign(store));
     }
-    let mut client = store.in_time(server.connect_to(NEUTRAL)).await?;
     let done = match server.reset {
-        Reset::Reload => fill(store, source, &mut client, &server.database, progress).await,
+        Reset::Reload => fill(store, source, &server.database, progress).await,
         Reset::Copy => {
             let loaded = format!("{}{LOADED}", server.database);
             if loaded.chars().count() > NAME_CHARS_MAX {
@@ -83,20 +82,20 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
                 Found::Foreign => {
                     return Err(store.misused(format!("the database {loaded} is in the way; Encore has not made it")));
                 }
-                _ => fill(store, source, &mut client, &loaded, progress).await,
+                _ => fill(store, source, &loaded, progress).await,
             };
             match (filled, found) {
                 (Err(error), _) => Err(error),
                 (Ok(()), Found::Held(held)) if is_like(&held, &fresh) => {
-                    restore(store, &mut client, &loaded, &fresh).await
+                    restore(store, &loaded, &fresh).await
                 }
-                (Ok(()), _) => copy(store, &mut client, &loaded, &fresh).await,
+                (Ok(()), _) => copy(store, &loaded, &fresh).await,
             }
         }
     };
     done.map_err(|error| store.driver_failed(error))?;
     progress(source.rows_total(), source.rows_total());
-    store.in_time(client.close()).await
+    Ok(())
 }
 
 /// Whether a store holds the tables and the workload of a freshly loaded one,
@@ -109,11 +108,14 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Makes a database that has none of Encore's tables, and uses it.
-async fn make_empty(client: &mut MySqlConnection, database: &str) -> Result<(), Error> {
-    let name = quoted(database);
-    client.run(sql(format!("CREATE DATABASE IF NOT EXISTS {name}"))).await?;
-    client.run(sql(format!("USE {name}"))).await?;
+/// A connection to a database that has none of Encore's tables but an empty
+/// marker. (A prepared statement stays with the database in which it was
+/// prepared, so each database gets a connection of its own.)
+async fn empty_database(server: &MySqlServer, database: &str) -> Result<MySqlConnection, Error> {
+    let mut client = server.connect_to(NEUTRAL).await?;
+    client.run(sql(format!("CREATE DATABASE IF NOT EXISTS {}", quoted(database)))).await?;
+    client.close().await?;
+    let mut client = server.connect_to(database).await?;
     // The marker goes last: a database with some of the tables stays Encore's.
     if let Ok(()) = client.run(sql("SELECT 1 FROM encore_state")).await {
         client.run(sql("DELETE FROM encore_state")).await?;
@@ -121,13 +123,14 @@ async fn make_empty(client: &mut MySqlConnection, database: &str) -> Result<(), 
     for table in tables::every_name() {
         client.run(sql(format!("DROP TABLE IF EXISTS {table}"))).await?;
     }
-    client.run(state_creation(&MySqlServer::DIALECT)).await
+    client.run(state_creation(&MySqlServer::DIALECT)).await?;
+    Ok(client)
 }
 
 /// Copies all tables of the loaded database.
-async fn copy(store: &MySql, client: &mut MySqlConnection, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
+async fn copy(store: &MySql, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
     let from = quoted(loaded);
-    make_empty(client, &store.engine().database).await?;
+    let mut client = empty_database(store.engine(), &store.engine().database).await?;
     for table in tables::tables(store.design()) {
         let name = table.name;
         client.run(sql(format!("CREATE TABLE {name} LIKE {from}.{name}"))).await?;
@@ -135,13 +138,14 @@ async fn copy(store: &MySql, client: &mut MySqlConnection, loaded: &str, fresh: 
         // Its answer is a row, which is of no interest.
         client.run(sql(format!("ANALYZE TABLE {name}"))).await?;
     }
-    insert_state::<MySqlServer>(client, fresh).await
+    insert_state::<MySqlServer>(&mut client, fresh).await?;
+    client.close().await
 }
 
 /// Takes back what actions have changed, all at once or not at all.
-async fn restore(store: &MySql, client: &mut MySqlConnection, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
+async fn restore(store: &MySql, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
     let (to, from) = (quoted(&store.engine().database), quoted(loaded));
-    client.run(sql(format!("USE {to}"))).await?;
+    let mut client = store.engine().connect().await?;
     // Nobody else writes there: locks of ranges would only cost.
     client.run(sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")).await?;
     client.run(sql("START TRANSACTION")).await?;
@@ -151,20 +155,20 @@ async fn restore(store: &MySql, client: &mut MySqlConnection, loaded: &str, fres
         }
     }
     client.run(sql("DELETE FROM encore_state")).await?;
-    insert_state::<MySqlServer>(client, fresh).await?;
-    client.run(sql("COMMIT")).await
+    insert_state::<MySqlServer>(&mut client, fresh).await?;
+    client.run(sql("COMMIT")).await?;
+    client.close().await
 }
 
 /// Fills a database with all tables, rows and indexes; the marker's row comes last.
 async fn fill(
     store: &MySql,
     source: &Source,
-    client: &mut MySqlConnection,
     database: &str,
     progress: LoadProgress<'_>,
 ) -> Result<(), Error> {
     let (design, dialect) = (store.design(), &MySqlServer::DIALECT);
-    make_empty(client, database).await?;
+    let mut client = empty_database(store.engine(), database).await?;
     for table in tables::tables(design) {
         client.run(sql(table.creation(dialect))).await?;
     }
@@ -174,7 +178,7 @@ async fn fill(
     for fragment in source.fragments() {
         for batch in rows::of_fragment(source, fragment, design).map_err(|e| Error::Encode(Box::new(e)))? {
             let batch = batch.map_err(|e| Error::Encode(Box::new(e)))?;
-            insert(client, &batch).await?;
+            insert(&mut client, &batch).await?;
             done += batch.rows_of_data_set;
             if done - committed >= COMMIT_ROWS {
                 client.run(sql("COMMIT")).await?;
@@ -191,7 +195,8 @@ async fn fill(
     for table in tables::tables(design) {
         client.run(sql(format!("ANALYZE TABLE {}", table.name))).await?;
     }
-    insert_state::<MySqlServer>(client, &design.loaded(source)).await
+    insert_state::<MySqlServer>(&mut client, &design.loaded(source)).await?;
+    client.close().await
 }
 
 /// Inserts a batch in statements that are not too large.

@@ -107,8 +107,7 @@ impl Engine for PostgresServer {
                 ("serializable", "serializable"),
             ],
         )?;
-        // A space in an option's value is escaped there.
-        options = options.options([("default_transaction_isolation", isolation.replace(' ', "\\ "))]);
+        options = options.options([("default_transaction_isolation", isolation)]);
         Ok(PostgresServer {
             options,
             database,

@@ -1,0 +1,354 @@
+//! The way to memcached: one connection a thread, in the meta protocol, whose
+//! leases close the race between a fill and an invalidation.
+//!
+//! A cache that is away makes a store slower, never wrong. A write that could
+//! not tell the cache owes it to everybody: until somebody has emptied the
+//! cache, all threads of this process pass it by. (Whoever reads an item is in
+//! the process that writes it: fragments share nothing.)
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use memcache::exp::{
+    AsyncMetaConnection, DeleteOptions, Error, GetOptions, MetaCommand, MetaResponse, ReturnCode, SetOptions,
+    build_delete, build_get, build_set, parse_meta_result,
+};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use super::keys::Item;
+use crate::clock::Clock;
+
+/// How long a cache that failed is left alone.
+const PAUSE_NS: i64 = 200_000_000;
+
+/// How long a lease is good for, in seconds: longer than any fill takes, short
+/// enough that a reader that never comes back costs little.
+const LEASE_S: u32 = 10;
+
+/// How much of a database's name is a part of each key.
+const NAME_BYTES_MAX: usize = 150;
+
+/// What the process knows of the cache.
+pub struct Cache {
+    address: String,
+    /// What all keys begin with: two databases may share a cache.
+    prefix: String,
+    timeout: Duration,
+    clock: Clock,
+    /// Until then nobody tries to connect.
+    away_until_ns: AtomicI64,
+    /// Writes that could not tell the cache, and how many of them it has been
+    /// emptied for.
+    owed: AtomicU64,
+    paid: AtomicU64,
+    /// The smallest value that the cache has refused as too large.
+    too_large_bytes: AtomicUsize,
+    counts: Counts,
+}
+
+/// What happened, over all threads.
+#[derive(Default)]
+struct Counts {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    fills: AtomicU64,
+    fills_refused: AtomicU64,
+    too_large: AtomicU64,
+    invalidations: AtomicU64,
+    passed_by: AtomicU64,
+    emptied: AtomicU64,
+}
+
+fn add(count: &AtomicU64, n: u64) {
+    count.fetch_add(n, Ordering::Relaxed);
+}
+
+impl Cache {
+    /// The cache at an address, not reached yet, for a database of this name.
+    pub fn new(address: String, database: &str, timeout: Duration) -> Cache {
+        // A key has 250 characters at the most, none of them a space.
+        let name: String = database.chars().filter(char::is_ascii_graphic).collect();
+        let prefix = format!("encore:{}", &name[name.len().saturating_sub(NAME_BYTES_MAX)..]);
+        Cache {
+            address,
+            prefix,
+            timeout,
+            clock: Clock::starting_in(0),
+            away_until_ns: AtomicI64::new(i64::MIN),
+            owed: AtomicU64::new(0),
+            paid: AtomicU64::new(0),
+            too_large_bytes: AtomicUsize::new(usize::MAX),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The counts by their names in a run's report.
+    pub fn counters(&self) -> BTreeMap<String, u64> {
+        let counts = &self.counts;
+        let named = [
+            ("cache_hits", &counts.hits),
+            ("cache_misses", &counts.misses),
+            ("cache_fills", &counts.fills),
+            ("cache_fills_refused", &counts.fills_refused),
+            ("cache_too_large", &counts.too_large),
+            ("cache_invalidations", &counts.invalidations),
+            ("cache_passed_by", &counts.passed_by),
+            ("cache_emptied", &counts.emptied),
+        ];
+        named.map(|(name, count)| (name.to_string(), count.load(Ordering::Relaxed))).into()
+    }
+
+    /// Whether it may hold what a write has made stale.
+    pub fn is_suspect(&self) -> bool {
+        self.paid.load(Ordering::SeqCst) < self.owed.load(Ordering::SeqCst)
+    }
+
+    /// Removes everything from it.
+    pub async fn empty(&self) -> io::Result<()> {
+        let owed = self.owed.load(Ordering::SeqCst);
+        match self.ask("flush_all").await?.as_slice() {
+            [answer] if answer == "OK" => {
+                self.paid.fetch_max(owed, Ordering::SeqCst);
+                add(&self.counts.emptied, 1);
+                Ok(())
+            }
+            other => Err(io::Error::other(format!("memcached answered {other:?} to flush_all"))),
+        }
+    }
+
+    /// The settings in effect: version, memory, the largest item.
+    pub async fn settings(&self) -> io::Result<BTreeMap<String, String>> {
+        let mut settings = BTreeMap::new();
+        for (command, wanted) in
+            [("stats", &["version"][..]), ("stats settings", &["maxbytes", "item_size_max", "evictions", "cas_enabled"])]
+        {
+            for line in self.ask(command).await? {
+                if let ["STAT", name, value] = line.splitn(3, ' ').collect::<Vec<_>>()[..]
+                    && wanted.contains(&name)
+                {
+                    settings.insert(format!("memcached_{name}"), value.to_string());
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    /// A command of the classic protocol that the meta protocol lacks, on a
+    /// connection of its own; gives the lines before the last word.
+    async fn ask(&self, command: &str) -> io::Result<Vec<String>> {
+        let asked = async {
+            let stream = TcpStream::connect(&self.address).await?;
+            let mut stream = BufReader::new(stream);
+            stream.write_all(format!("{command}\r\n").as_bytes()).await?;
+            let mut lines = Vec::new();
+            loop {
+                let mut line = String::new();
+                if stream.read_line(&mut line).await? == 0 {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+                }
+                match line.trim_end() {
+                    "END" => return Ok(lines),
+                    line if line.starts_with("STAT ") => lines.push(line.to_string()),
+                    line => return Ok(vec![line.to_string()]),
+                }
+            }
+        };
+        match tokio::time::timeout(self.timeout, asked).await {
+            Ok(answer) => answer,
+            Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
+        }
+    }
+
+    fn key(&self, item: &Item) -> String {
+        format!("{}:{item}", self.prefix)
+    }
+
+    fn is_away(&self) -> bool {
+        self.clock.now_ns() < self.away_until_ns.load(Ordering::Relaxed)
+    }
+
+    fn leave_alone(&self) {
+        self.away_until_ns.store(self.clock.now_ns() + PAUSE_NS, Ordering::Relaxed);
+    }
+
+    async fn in_time<X>(&self, work: impl Future<Output = Result<X, Error>>) -> Result<X, Error> {
+        match tokio::time::timeout(self.timeout, work).await {
+            Ok(done) => done,
+            Err(_) => Err(Error::Io(io::ErrorKind::TimedOut.into())),
+        }
+    }
+}
+
+/// What a look into the cache shows.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The value.
+    Hit(Vec<u8>),
+    /// Nothing, and whether the reader may put something there.
+    Miss(Fill),
+}
+
+/// Whether a reader may put the value there that it gets from the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    /// It may.
+    Free,
+    /// It may unless the item has been invalidated meanwhile: a lease with its token.
+    Leased(u64),
+    /// It may not: another reader has the lease, or the cache is away.
+    No,
+}
+
+/// A thread's connection to the cache.
+pub struct CacheConnection {
+    cache: Arc<Cache>,
+    /// None when it broke: leases and answers under way are gone with it.
+    connection: Option<AsyncMetaConnection>,
+}
+
+impl CacheConnection {
+    /// Connects.
+    pub async fn open(cache: Arc<Cache>) -> Result<CacheConnection, Error> {
+        let connection = Some(cache.in_time(AsyncMetaConnection::connect(cache.address.as_str())).await?);
+        Ok(CacheConnection { cache, connection })
+    }
+
+    /// Looks an item up; with `lease`, a miss asks for the right to fill it.
+    pub async fn look(&mut self, item: &Item, lease: bool) -> Look {
+        let options = {
+            let mut options = GetOptions::default();
+            options.return_cas = lease;
+            options.vivify_ttl = lease.then_some(LEASE_S);
+            options
+        };
+        let looked = match build_get(self.cache.key(item), &options) {
+            Ok(command) => self.one(&command).await.and_then(parse_meta_result),
+            Err(error) => Err(error),
+        };
+        let counts = &self.cache.counts;
+        match looked {
+            // An empty value is a lease that some reader has.
+            Ok(found) if found.value.as_ref().is_some_and(|value| !value.is_empty()) => {
+                add(&counts.hits, 1);
+                Look::Hit(found.value.unwrap_or_default())
+            }
+            Ok(found) => {
+                add(&counts.misses, 1);
+                Look::Miss(match (lease, found.won, found.cas) {
+                    (false, ..) => Fill::Free,
+                    (true, true, Some(token)) => Fill::Leased(token),
+                    (true, ..) => Fill::No,
+                })
+            }
+            Err(_) => {
+                add(&counts.passed_by, 1);
+                Look::Miss(Fill::No)
+            }
+        }
+    }
+
+    /// Puts a value there, for `ttl_s` seconds where that is not 0.
+    pub async fn fill(&mut self, item: &Item, value: Vec<u8>, fill: Fill, ttl_s: u32) {
+        let cache = self.cache.clone();
+        // A connection that is gone took the lease with it.
+        if fill == Fill::No || self.connection.is_none() {
+            return;
+        }
+        let bytes = value.len();
+        if bytes >= cache.too_large_bytes.load(Ordering::Relaxed) {
+            return add(&cache.counts.too_large, 1);
+        }
+        let mut options = SetOptions::default();
+        options.ttl = (ttl_s > 0).then_some(ttl_s);
+        options.compare_cas = match fill {
+            Fill::Leased(token) => Some(token),
+            Fill::Free | Fill::No => None,
+        };
+        let stored = match build_set(cache.key(item), value, &options) {
+            Ok(command) => self.one(&command).await,
+            Err(error) => Err(error),
+        };
+        match stored {
+            Ok(answer) if answer.rc() == ReturnCode::Hd => add(&cache.counts.fills, 1),
+            Ok(_) => add(&cache.counts.fills_refused, 1),
+            Err(Error::Server(message)) if message.contains("too large") => {
+                cache.too_large_bytes.fetch_min(bytes, Ordering::Relaxed);
+                add(&cache.counts.too_large, 1);
+            }
+            Err(_) => add(&cache.counts.fills_refused, 1),
+        }
+    }
+
+    /// Removes items, and with them the leases on them. Where that cannot be
+    /// done, the cache is passed by until it has been emptied.
+    pub async fn invalidate(&mut self, items: &[Item]) {
+        let options = DeleteOptions::default();
+        let commands: Result<Vec<MetaCommand>, Error> =
+            items.iter().map(|item| build_delete(self.cache.key(item), &options)).collect();
+        let done = match commands {
+            Ok(commands) => self.several(&commands).await,
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(_) => add(&self.cache.counts.invalidations, items.len() as u64),
+            Err(_) => {
+                self.cache.owed.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    async fn one(&mut self, command: &MetaCommand) -> Result<MetaResponse, Error> {
+        let mut answers = self.several(std::slice::from_ref(command)).await?;
+        answers.pop().ok_or_else(|| Error::Protocol("memcached gave no answer".into()))
+    }
+
+    /// Sends commands together and waits for their answers. What breaks a
+    /// connection that was open before is tried once on a new one: an idle
+    /// connection may have been closed long ago.
+    async fn several(&mut self, commands: &[MetaCommand]) -> Result<Vec<MetaResponse>, Error> {
+        let cache = self.cache.clone();
+        if cache.is_suspect() && !cache.is_away() && cache.empty().await.is_err() {
+            cache.leave_alone();
+        }
+        if cache.is_suspect() || (cache.is_away() && self.connection.is_none()) {
+            return Err(Error::Io(io::ErrorKind::NotConnected.into()));
+        }
+        if let Some(connection) = self.connection.take() {
+            match self.on(connection, commands).await {
+                // Too slow is not closed; and a lease belongs to its connection.
+                Err(Error::Io(error)) if error.kind() != io::ErrorKind::TimedOut => {}
+                done => return done,
+            }
+        }
+        let connecting = AsyncMetaConnection::connect(cache.address.as_str());
+        match cache.in_time(connecting).await {
+            Ok(connection) => self.on(connection, commands).await,
+            Err(error) => {
+                cache.leave_alone();
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends commands on a connection, and keeps it unless it broke.
+    async fn on(
+        &mut self,
+        mut connection: AsyncMetaConnection,
+        commands: &[MetaCommand],
+    ) -> Result<Vec<MetaResponse>, Error> {
+        let done = self.cache.in_time(connection.execute_batch(commands)).await;
+        match &done {
+            // The server has answered, and read all that was sent. (An error that
+            // stands for a command of several would leave answers unread.)
+            Ok(_) => self.connection = Some(connection),
+            Err(Error::Server(_) | Error::Rejected(_)) if commands.len() == 1 => self.connection = Some(connection),
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => self.cache.leave_alone(),
+            Err(_) => {}
+        }
+        done
+    }
+}
