@@ -1,0 +1,162 @@
+//! What differs between the kinds of servers: one file a kind.
+
+mod memcached;
+mod mongodb;
+mod mysql;
+mod op_msg;
+mod postgres;
+
+use std::io::{Read, Result, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::machine::{self, Account};
+
+/// The user's name in servers that are started here.
+const USER: &str = "encore";
+/// That user's password.
+const PASSWORD: &str = "hush";
+
+/// A kind of database server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB; a user's own server may be MySQL too.
+    Mysql,
+    /// MongoDB, as a set of one replica.
+    Mongodb,
+    /// memcached.
+    Memcached,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 4] = [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached];
+
+    /// The name that people know.
+    pub fn name(self) -> &'static str {
+        self.engine().name
+    }
+
+    /// The programs that a server of this kind needs, with commas between them.
+    pub fn programs(self) -> &'static str {
+        self.engine().programs
+    }
+
+    /// The environment variable that names a server of the user's own.
+    pub fn variable(self) -> &'static str {
+        self.engine().variable
+    }
+
+    pub(crate) fn engine(self) -> &'static Engine {
+        match self {
+            Kind::Postgres => &postgres::ENGINE,
+            Kind::Mysql => &mysql::ENGINE,
+            Kind::Mongodb => &mongodb::ENGINE,
+            Kind::Memcached => &memcached::ENGINE,
+        }
+    }
+}
+
+/// How servers of a kind are found, prepared, started, asked and ended.
+pub struct Engine {
+    /// The name that people know.
+    pub name: &'static str,
+    /// Its programs, for people.
+    pub programs: &'static str,
+    /// The environment variable that names a server of the user's own.
+    pub variable: &'static str,
+    /// The scheme of its URLs.
+    pub scheme: &'static str,
+    /// What stands before the host in URLs of servers that are started here.
+    pub credentials: &'static str,
+    /// The parameters of such URLs.
+    pub parameters: &'static str,
+    /// The port that a URL without one means.
+    pub default_port: u16,
+    /// Who runs the server in place of root: the first of these that there is.
+    pub accounts: &'static [&'static str],
+    /// The signal that ends a server as its operator would.
+    pub stop_signal: i32,
+    /// The signal, by name, that ends a server whose data nobody wants any more.
+    pub discard_signal: &'static str,
+    /// Its programs on this machine.
+    pub find: fn() -> Option<Vec<PathBuf>>,
+    /// Makes what the server needs in its folder; gives the commands that do the rest.
+    pub prepare: fn(&Site) -> Result<Vec<Vec<String>>>,
+    /// The server's command line, with a port, durable or fast.
+    pub command: fn(&Site, u16, Durability) -> Vec<String>,
+    /// Whether the server on a port does its work; an error says why it does not yet.
+    pub is_ready: fn(u16) -> Result<bool>,
+    /// The command that removes what a killed server leaves behind outside its folder.
+    pub clean_up: fn(&Site) -> Option<Vec<String>>,
+}
+
+/// What a commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the server's processes: for tests.
+    Process,
+    /// The end of the machine: a server's settings in production.
+    Machine,
+}
+
+/// Where a server is made.
+pub struct Site {
+    /// Its programs, in the order in which its engine finds them.
+    pub programs: Vec<PathBuf>,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Who runs it, if not who runs this program.
+    pub account: Option<Account>,
+}
+
+impl Site {
+    /// A program, as a word of a command line.
+    fn program(&self, index: usize) -> String {
+        self.programs[index].to_string_lossy().into_owned()
+    }
+
+    /// Writes a file into the server's folder.
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        machine::write(&self.folder.join(name), text, self.account)
+    }
+
+    /// Makes a folder in the server's folder.
+    fn create_folder(&self, name: &str) -> Result<()> {
+        let folder = self.folder.join(name);
+        std::fs::create_dir(&folder)?;
+        machine::give(&folder, self.account)
+    }
+
+    /// A path in the server's folder, as a word of a command line.
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).to_string_lossy().into_owned()
+    }
+}
+
+/// A command line of these words.
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(String::from).to_vec()
+}
+
+/// A connection whose server has answered within a second, or does not.
+fn connect(port: u16) -> Result<TcpStream> {
+    let limit = Duration::from_secs(1);
+    let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    stream.set_write_timeout(Some(limit))?;
+    Ok(stream)
+}
+
+/// Sends a request, and reads the first piece of the answer.
+fn ask(port: u16, request: &[u8]) -> Result<Vec<u8>> {
+    let mut stream = connect(port)?;
+    stream.write_all(request)?;
+    let mut answer = vec![0; 4096];
+    let length = stream.read(&mut answer)?;
+    answer.truncate(length);
+    Ok(answer)
+}

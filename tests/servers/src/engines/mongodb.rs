@@ -1,0 +1,88 @@
+//! MongoDB, as a set of one replica: transactions need a set.
+
+use std::io::{Error, Result};
+use std::path::PathBuf;
+
+use super::op_msg::{Reply, Value, send};
+use super::{Durability, Engine, Site, connect, words};
+use crate::machine;
+
+/// Where `tests/run` puts the program, below the cache folder.
+const CACHED: &str = "mongod-6.0.5/mongod";
+
+pub static ENGINE: Engine = Engine {
+    name: "MongoDB",
+    programs: "mongod",
+    variable: "ENCORE_TEST_MONGODB_URL",
+    scheme: "mongodb",
+    credentials: "",
+    parameters: "replicaSet=rs0",
+    default_port: 27017,
+    accounts: &[],
+    stop_signal: libc::SIGTERM,
+    discard_signal: "KILL",
+    find,
+    prepare,
+    command,
+    is_ready,
+    clean_up: |_| None,
+};
+
+fn find() -> Option<Vec<PathBuf>> {
+    let cached = || machine::executable(&cache_folder()?.join(CACHED));
+    Some(vec![machine::program("mongod").or_else(cached)?])
+}
+
+/// Where Encore keeps what it has downloaded.
+fn cache_folder() -> Option<PathBuf> {
+    let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("ENCORE_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("encore")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/encore")))
+}
+
+fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
+    site.create_folder("data")?;
+    Ok(Vec::new())
+}
+
+fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
+    let mut command = vec![site.program(0), "--dbpath".to_string(), site.path("data")];
+    command.extend(["--port".to_string(), port.to_string()]);
+    command.extend(words(["--replSet", "rs0", "--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet"]));
+    if durability == Durability::Process {
+        // Its journal stays as it is: without it, a killed server loses writes.
+        command.extend(words(["--wiredTigerCacheSizeGB", "0.5", "--oplogSize", "128"]));
+        command.extend(words(["--setParameter", "diagnosticDataCollectionEnabled=false"]));
+    }
+    command
+}
+
+/// Whether the server is the primary of its set, which is made if there is none.
+fn is_ready(port: u16) -> Result<bool> {
+    let mut stream = connect(port)?;
+    let hello = send(&mut stream, vec![("hello", Value::Int32(1))])?;
+    if hello.flag("isWritablePrimary") == Some(true) {
+        return Ok(true);
+    }
+    // Said by a member of a set that nobody has initiated, or not loaded yet.
+    if hello.flag("isreplicaset") == Some(true) {
+        let reply = send(&mut stream, vec![("replSetInitiate", members(port))])?;
+        refused(&reply)?;
+    }
+    Ok(false)
+}
+
+fn members(port: u16) -> Value<'static> {
+    let member = vec![("_id", Value::Int32(0)), ("host", Value::Text(format!("127.0.0.1:{port}")))];
+    let set = vec![("_id", Value::Text("rs0".to_string())), ("members", Value::Array(vec![Value::Document(member)]))];
+    Value::Document(set)
+}
+
+fn refused(reply: &Reply) -> Result<()> {
+    if reply.number("ok") == Some(1.0) {
+        return Ok(());
+    }
+    let why = reply.text("errmsg").unwrap_or("no reason given");
+    Err(Error::other(format!("the set of replicas was not initiated: {why}")))
+}

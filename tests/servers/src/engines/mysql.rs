@@ -1,0 +1,81 @@
+//! MariaDB, which speaks MySQL's protocol.
+
+use std::io::{Read, Result};
+use std::path::PathBuf;
+
+use super::{Durability, Engine, PASSWORD, Site, USER, connect, words};
+use crate::machine;
+
+pub static ENGINE: Engine = Engine {
+    name: "MariaDB",
+    programs: "mariadbd, mariadb-install-db",
+    variable: "ENCORE_TEST_MYSQL_URL",
+    scheme: "mysql",
+    credentials: "encore:hush@",
+    parameters: "",
+    default_port: 3306,
+    // It refuses to run as root.
+    accounts: &["mysql", "nobody"],
+    stop_signal: libc::SIGTERM,
+    discard_signal: "KILL",
+    find,
+    prepare,
+    command,
+    is_ready,
+    clean_up: |_| None,
+};
+
+fn find() -> Option<Vec<PathBuf>> {
+    Some(vec![machine::program("mariadbd")?, machine::program("mariadb-install-db")?])
+}
+
+fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
+    // Run at every start, before the first connection is taken.
+    let setup = format!(
+        "CREATE DATABASE IF NOT EXISTS encore;\n\
+         CREATE USER IF NOT EXISTS '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
+         GRANT ALL ON *.* TO '{USER}'@'127.0.0.1' WITH GRANT OPTION;\n"
+    );
+    site.write("setup.sql", &setup)?;
+    // At its start, a server removes temporary tables, also those of others.
+    site.create_folder("tmp")?;
+    let mut install = vec![site.program(1), "--no-defaults".to_string(), format!("--datadir={}", site.path("data"))];
+    install.extend(words(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]));
+    install.push(format!("--tmpdir={}", site.path("tmp")));
+    // Syncing its hundreds of small tables takes most of the time.
+    install.extend(words(["--loose-debug-no-sync", "--innodb-flush-method=nosync"]));
+    Ok(vec![install])
+}
+
+fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
+    let mut command = vec![
+        site.program(0),
+        "--no-defaults".to_string(),
+        format!("--datadir={}", site.path("data")),
+        format!("--init-file={}", site.path("setup.sql")),
+        format!("--tmpdir={}", site.path("tmp")),
+        format!("--port={port}"),
+    ];
+    // The socket is relative to the data folder: a socket's path must be short.
+    command.extend(words(["--bind-address=127.0.0.1", "--socket=socket", "--skip-name-resolve"]));
+    command.extend(words(["--pid-file=pid", "--max-connections=500"]));
+    command.extend(words(["--character-set-server=utf8mb4", "--skip-log-bin"]));
+    command.extend(match durability {
+        Durability::Machine => words(["--innodb-flush-log-at-trx-commit=1"]).to_vec(),
+        Durability::Process => words([
+            "--innodb-flush-log-at-trx-commit=2",
+            "--innodb-buffer-pool-size=256M",
+            "--skip-innodb-doublewrite",
+            "--loose-debug-no-sync",
+        ])
+        .to_vec(),
+    });
+    command
+}
+
+/// Waits for the server's greeting: its protocol's version 10, or an error.
+fn is_ready(port: u16) -> Result<bool> {
+    let mut greeting = [0; 5];
+    connect(port)?.read_exact(&mut greeting)?;
+    Ok(matches!(greeting[4], 10 | 0xff))
+}

@@ -1,0 +1,84 @@
+//! PostgreSQL.
+
+use std::io::Result;
+use std::path::{Path, PathBuf};
+
+use super::{Durability, Engine, PASSWORD, Site, USER, ask, words};
+use crate::machine;
+
+/// Where Debian puts each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+pub static ENGINE: Engine = Engine {
+    name: "PostgreSQL",
+    programs: "postgres, initdb",
+    variable: "ENCORE_TEST_POSTGRES_URL",
+    scheme: "postgres",
+    credentials: "encore:hush@",
+    parameters: "",
+    default_port: 5432,
+    // It refuses to run as root.
+    accounts: &["postgres", "nobody"],
+    stop_signal: libc::SIGINT,
+    // Unlike a kill, this lets it give back its shared memory.
+    discard_signal: "QUIT",
+    find,
+    prepare,
+    command,
+    is_ready,
+    clean_up: |site| Some(single(site)),
+};
+
+fn find() -> Option<Vec<PathBuf>> {
+    let both = |folder: &Path| {
+        Some(vec![machine::executable(&folder.join("postgres"))?, machine::executable(&folder.join("initdb"))?])
+    };
+    let on_path = machine::program("initdb").and_then(|initdb| both(initdb.parent()?));
+    on_path.or_else(|| {
+        let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)
+            .ok()?
+            .filter_map(|entry| Some((entry.as_ref().ok()?.file_name().to_str()?.parse().ok()?, entry.ok()?.path())))
+            .collect();
+        versions.sort();
+        versions.iter().rev().find_map(|(_, folder)| both(&folder.join("bin")))
+    })
+}
+
+fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
+    site.write("password", PASSWORD)?;
+    let mut initdb = vec![site.program(1), "-D".to_string(), site.path("data")];
+    initdb.extend(words(["-U", USER, "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--no-locale"]));
+    initdb.push(format!("--pwfile={}", site.path("password")));
+    let mut create = words(["sh", "-c", "echo 'create database encore' | \"$0\" \"$@\""]);
+    create.extend(single(site));
+    Ok(vec![initdb, create])
+}
+
+/// A server without connections, which does what its input says and ends. It gives
+/// back the shared memory of one that was killed.
+fn single(site: &Site) -> Vec<String> {
+    let mut command = vec![site.program(0), "--single".to_string(), "-D".to_string(), site.path("data")];
+    command.extend(words(["-c", "fsync=off", "postgres"]));
+    command
+}
+
+fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
+    let mut command = vec![site.program(0), "-D".to_string(), site.path("data"), "-p".to_string(), port.to_string()];
+    command.extend(words(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]));
+    command.extend(words(["-c", "max_connections=500"]));
+    if durability == Durability::Process {
+        command.extend(words(["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=on"]));
+    }
+    command
+}
+
+/// Sends a startup packet. A server that asks for a password is ready, and so is
+/// one that has an error to report, unless it says that it is starting up.
+fn is_ready(port: u16) -> Result<bool> {
+    let mut packet = vec![0, 0, 0, 0, 0, 3, 0, 0];
+    packet.extend_from_slice(b"user\0encore\0database\0postgres\0\0");
+    packet[3] = packet.len() as u8;
+    let answer = ask(port, &packet)?;
+    let is_starting = answer.windows(5).any(|code| code == b"57P03");
+    Ok(matches!(answer.first(), Some(b'R' | b'E')) && !is_starting)
+}

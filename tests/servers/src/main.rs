@@ -1,0 +1,95 @@
+//! Runs all four servers until it is interrupted, for people who have none at hand.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use servers::{Kind, Options, Server, StartError};
+
+/// Ports next to the usual ones, where nobody is expected; and what a server gets
+/// beyond its own defaults.
+const SERVERS: [(Kind, u16, &[&str]); 4] = [
+    (Kind::Postgres, 54320, &[]),
+    (Kind::Mysql, 33070, &[]),
+    (Kind::Mongodb, 27027, &[]),
+    (Kind::Memcached, 11221, &["-m", "1024"]),
+];
+
+/// Runs PostgreSQL, MariaDB, MongoDB and memcached on loopback until Ctrl-C
+///
+/// Each is started with empty data and the durability it has in production: a
+/// commit is on disk before it is acknowledged. Sizes of caches are the servers'
+/// own defaults, except 1 GiB for memcached. Once all run, their URLs are printed,
+/// one a line; what is missing on this machine is said and left out. At the end
+/// the servers are stopped and their data removed.
+#[derive(Parser)]
+#[command(name = "servers", after_help = EXAMPLES)]
+struct Arguments {
+    /// Folder for the data, on the disk to be measured [default: that for temporary files]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+
+    /// Port of the first server; the others get the next ones [default: 54320, 33070, 27027, 11221]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..=65532))]
+    first_port: Option<u16>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo run --release -p servers
+  cargo run --release -p servers -- --folder /mnt/fast
+  cargo run --release -p servers -- --first-port 9000
+
+Then, in another terminal:
+  ./encore rate --store postgres://encore:hush@127.0.0.1:54320/encore";
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let (interrupted, interruption) = mpsc::channel();
+    ctrlc::set_handler(move || {
+        // Nobody listens once the servers are being stopped.
+        let _ = interrupted.send(());
+    })
+    .context("no handler for Ctrl-C")?;
+
+    let servers = start(arguments)?;
+    let mut output = std::io::stdout().lock();
+    for server in &servers {
+        writeln!(output, "{}", server.url("encore"))?;
+    }
+    output.flush()?;
+    eprintln!("servers: running; Ctrl-C stops them and removes their data");
+    interruption.recv().context("the handler for Ctrl-C is gone")?;
+    drop(servers);
+    Ok(())
+}
+
+fn start(arguments: &Arguments) -> anyhow::Result<Vec<Server>> {
+    let mut servers = Vec::new();
+    for (index, (kind, usual_port, extra)) in (0..).zip(SERVERS) {
+        let port = arguments.first_port.map_or(usual_port, |first| first + index);
+        let options =
+            Options { arguments: extra, durable: true, port: Some(port), folder: arguments.folder.as_deref() };
+        match Server::try_start(kind, options) {
+            Ok(server) => servers.push(server),
+            Err(missing @ StartError::Missing(_)) => eprintln!("servers: {missing}; tests/run installs it"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if servers.is_empty() {
+        bail!("no server could be started");
+    }
+    Ok(servers)
+}

@@ -1,0 +1,59 @@
+//! One server of each kind for the whole process.
+
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{Kind, Options, Server, StartError};
+
+/// The shared PostgreSQL server, started at first use; see [`Server::start`].
+pub fn postgres() -> Option<&'static Server> {
+    shared(Kind::Postgres)
+}
+
+/// The shared MariaDB server, or the user's MySQL; see [`Server::start`].
+pub fn mysql() -> Option<&'static Server> {
+    shared(Kind::Mysql)
+}
+
+/// The shared MongoDB server, a set of one replica; see [`Server::start`].
+pub fn mongodb() -> Option<&'static Server> {
+    shared(Kind::Mongodb)
+}
+
+/// The shared memcached server; see [`Server::start`].
+pub fn memcached() -> Option<&'static Server> {
+    shared(Kind::Memcached)
+}
+
+fn shared(kind: Kind) -> Option<&'static Server> {
+    // A failed start is kept too, so that each test fails at once.
+    static SERVERS: [OnceLock<Result<Option<Server>, String>>; Kind::ALL.len()] =
+        [const { OnceLock::new() }; Kind::ALL.len()];
+    let server = SERVERS[kind as usize].get_or_init(|| match Server::of_user(kind) {
+        Some(server) => Ok(Some(server)),
+        None => or_skip(kind, Server::try_start(kind, Options::default())),
+    });
+    server.as_ref().unwrap_or_else(|message| panic!("{message}")).as_ref()
+}
+
+/// A server that was started, nothing where its programs are missing and need not
+/// be there, or what is wrong.
+pub fn or_skip(kind: Kind, started: Result<Server, StartError>) -> Result<Option<Server>, String> {
+    static SAID: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
+    match started {
+        Ok(server) => Ok(Some(server)),
+        Err(missing @ StartError::Missing(_)) => {
+            if std::env::var_os("ENCORE_TEST_SERVERS").is_some_and(|value| value == "required") {
+                return Err(format!("{missing}, and ENCORE_TEST_SERVERS=required is set"));
+            }
+            if !SAID[kind as usize].swap(true, Ordering::Relaxed) {
+                let line = format!("skipped: {missing}; set {} or install it\n", kind.variable());
+                // Not eprint, which the test harness keeps to itself when a test passes.
+                let _ = std::io::stderr().write_all(line.as_bytes());
+            }
+            Ok(None)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

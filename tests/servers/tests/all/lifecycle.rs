@@ -1,0 +1,135 @@
+//! Each kind of server starts, answers, and survives what tests do to it.
+
+use crate::support::{self, Client};
+use servers::{Kind, Options, Server, StartError};
+
+fn with_each(test: impl Fn(&Server, &Client) + Sync) {
+    std::thread::scope(|scope| {
+        for kind in Kind::ALL {
+            let test = &test;
+            scope.spawn(move || {
+                let Some(server) = Server::start(kind, Options::default()) else { return };
+                test(&server, &Client::of(&server));
+            });
+        }
+    });
+}
+
+#[test]
+fn the_shared_server_is_one_and_answers() {
+    for find in [servers::postgres, servers::mysql, servers::mongodb, servers::memcached] {
+        let Some(server) = find() else { continue };
+        assert_eq!(server.address(), find().expect("the same again").address());
+        Client::of(server).write("shared");
+        assert_eq!(Client::of(server).read(), "shared");
+    }
+}
+
+#[test]
+fn a_killed_server_is_gone_and_comes_back_with_its_data() {
+    with_each(|server, client| {
+        client.write("before");
+        let (address, processes) = (server.address(), server.processes());
+        assert!(!processes.is_empty());
+        server.kill();
+        assert!(server.processes().is_empty());
+        assert!(!processes.iter().any(|&id| support::is_alive(id)), "{:?}", server.kind());
+        assert!(!client.answers(), "{:?}", server.kind());
+        server.restart();
+        assert_eq!(server.address(), address);
+        let expected = if server.kind() == Kind::Memcached { "" } else { "before" };
+        assert_eq!(client.read(), expected, "{:?}", server.kind());
+        client.write("after");
+        assert_eq!(client.read(), "after");
+    });
+}
+
+#[test]
+fn a_stopped_server_comes_back_with_its_data() {
+    with_each(|server, client| {
+        client.write("before");
+        server.stop();
+        assert!(!client.answers(), "{:?}", server.kind());
+        server.restart();
+        let expected = if server.kind() == Kind::Memcached { "" } else { "before" };
+        assert_eq!(client.read(), expected, "{:?}", server.kind());
+    });
+}
+
+#[test]
+fn a_paused_server_is_silent_and_goes_on() {
+    with_each(|server, client| {
+        assert!(client.answers());
+        server.pause();
+        assert!(!client.answers(), "{:?}", server.kind());
+        assert!(!server.processes().is_empty());
+        server.resume();
+        assert!(client.answers(), "{:?}", server.kind());
+        // One that is dropped while it is paused must end too.
+        server.pause();
+    });
+}
+
+#[test]
+fn a_dropped_server_leaves_nothing() {
+    with_each(|server, _| {
+        let Some(second) = Server::start(server.kind(), Options::default()) else { return };
+        let (processes, folder) = (second.processes(), second.folder().to_path_buf());
+        drop(second);
+        assert!(!processes.iter().any(|&id| support::is_alive(id)), "{:?}", server.kind());
+        assert!(!folder.exists());
+        assert!(server.processes().iter().all(|&id| support::is_alive(id)));
+    });
+}
+
+#[test]
+fn options_reach_the_server() {
+    let start =
+        |kind, arguments: &[&str]| Server::start(kind, Options { arguments, durable: true, ..Options::default() });
+    if let Some(server) = start(Kind::Postgres, &["-c", "max_connections=12"]) {
+        let asked = "select current_setting('max_connections') || current_setting('fsync')";
+        assert_eq!(support::psql(&server, asked), "12on");
+    }
+    if let Some(server) = start(Kind::Mysql, &["--max-connections=12"]) {
+        let asked = "select concat(@@max_connections, @@innodb_flush_log_at_trx_commit)";
+        assert_eq!(support::mariadb(&server, asked), "121");
+    }
+    if let Some(server) = start(Kind::Memcached, &["-I", "4m", "-m", "256"]) {
+        let settings = support::memcached(&server, "stats settings\r\n", "END\r\n");
+        assert!(settings.contains("STAT item_size_max 4194304\r\n"), "{settings}");
+        assert!(settings.contains("STAT maxbytes 268435456\r\n"), "{settings}");
+    }
+    if let Some(server) = start(Kind::Mongodb, &["--slowms", "12"]) {
+        let id = server.processes()[0];
+        let words = std::fs::read_to_string(format!("/proc/{id}/cmdline")).expect("the server's command line");
+        assert!(words.contains("--slowms\x0012\0") && !words.contains("oplogSize"), "{words}");
+    }
+}
+
+#[test]
+fn a_taken_port_is_an_error() {
+    let Some(server) = Server::start(Kind::Memcached, Options::default()) else { return };
+    let port = server.address().rsplit(':').next().and_then(|port| port.parse().ok());
+    let error = Server::try_start(Kind::Memcached, Options { port, ..Options::default() }).expect_err("taken");
+    assert!(matches!(error, StartError::PortTaken { .. }), "{error}");
+}
+
+#[test]
+fn a_server_that_does_not_start_shows_its_log() {
+    for (kind, arguments) in [
+        (Kind::Postgres, ["-c", "no_such=1"]),
+        (Kind::Mysql, ["--no-such", "--nor-this"]),
+        (Kind::Mongodb, ["--no-such", "1"]),
+        (Kind::Memcached, ["--no-such", "1"]),
+    ] {
+        let options = Options { arguments: &arguments, ..Options::default() };
+        match Server::try_start(kind, options) {
+            Err(error @ StartError::Failed { .. }) => {
+                let error = error.to_string();
+                assert!(error.contains("no_such") || error.contains("no-such"), "{error}");
+            }
+            Err(StartError::Missing(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests with real servers, and with real connections.
+
+mod environment;
+mod lifecycle;
+mod program;
+mod proxy;
+mod support;

@@ -1,0 +1,53 @@
+//! The program that runs all servers for people.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::support::{Program, exchange};
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_servers"));
+    command.env_remove("ENCORE_TEST_SERVERS");
+    command
+}
+
+#[test]
+fn it_prints_urls_and_removes_all_at_an_interrupt() {
+    // Four in a row that a run beside this one does not take, below those of connections.
+    let first = 10_000 + (std::process::id() % 1_500) as u16 * 4;
+    let memcached = format!("127.0.0.1:{}", first + 3);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // Started by root, some servers run as other users.
+    let everybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), everybody).expect("the folder is ours");
+    let mut running =
+        Program::start(program().args(["--first-port", &first.to_string(), "--folder"]).arg(folder.path()));
+    let urls = running.lines_until(&format!("memcache://{memcached}"));
+    for url in &urls {
+        let known = [
+            format!("postgres://encore:hush@127.0.0.1:{first}/encore"),
+            format!("mysql://encore:hush@127.0.0.1:{}/encore", first + 1),
+            format!("mongodb://127.0.0.1:{}/encore?replicaSet=rs0", first + 2),
+        ];
+        assert!(known.contains(url), "{url}");
+    }
+    assert!(exchange(&memcached, b"version\r\n", 7).is_ok());
+
+    // Another one finds its first port taken.
+    let output = program().args(["--first-port", &first.to_string()]).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("is taken") && error.contains("port "), "{error}");
+
+    running.interrupt();
+    assert_eq!(running.exit_code(), Some(0));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder stays").count(), 0);
+    assert!(exchange(&memcached, b"version\r\n", 7).is_err());
+}
+
+#[test]
+fn help_has_examples() {
+    let output = program().arg("--help").output().expect("the program runs");
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && help.contains("cargo run --release -p servers"), "{help}");
+}
