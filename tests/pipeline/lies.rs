@@ -6,15 +6,9 @@
 
 use std::path::Path;
 
-use replayer::experiment::{Control, Experiment};
-use replayer::stores;
-use schemas::plan::{FragmentPlan, Limit, Plan};
-use schemas::run::RunFolder;
-use schemas::sla::Sla;
-use schemas::spec::Spec;
 use schemas::verdict::Verdict;
 
-use crate::support::BUSY_SPEC;
+use crate::replays::Replay;
 
 const SEEDS: u64 = 200;
 
@@ -22,43 +16,15 @@ const SEEDS: u64 = 200;
 /// store says it has told.
 fn replay(folder: &Path, seed: u64, store: &str, threads: u32) -> (Verdict, u64) {
     let settings = [
-        format!("seed={seed}"),
-        "sessions=400".into(),
-        "data.members=40".into(),
-        "data.friends_per_member=4".into(),
-        "data.pending_per_member=3".into(),
+        &format!("seed={seed}"),
+        "sessions=400",
+        "data.members=40",
+        "data.friends_per_member=4",
+        "data.pending_per_member=3",
     ];
-    let spec = Spec::parse_with(BUSY_SPEC, "busy.toml", &settings).expect("a good spec");
-    let trace = folder.join(format!("{seed}.trace"));
-    if !trace.exists() {
-        tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default()).expect("a trace");
-    }
-    let store_name: String = store.chars().filter(char::is_ascii_alphanumeric).collect();
-    let run = RunFolder::new(folder.join(format!("{seed}-{threads}-{store_name}")));
-    let manifest = schemas::manifest::Manifest::read(&trace).expect("a manifest");
-    let plan = Plan {
-        format_version: schemas::RUN_FORMAT_VERSION,
-        experiment: 1,
-        trace,
-        trace_id: manifest.trace_id.clone(),
-        store: store.to_string(),
-        threads,
-        workers: 1,
-        limit: Limit::WholeTrace,
-        fragments: manifest
-            .fragments
-            .iter()
-            .map(|f| FragmentPlan { fragment: f.fragment, first_session: 0, warmup_sessions: 0 })
-            .collect(),
-        unique_socialites: true,
-    };
-    let experiment = Experiment::prepare(plan, run.experiment(1, threads).root().to_path_buf()).expect("a plan");
-    let store = stores::open(store).expect("a store");
-    store.load(experiment.source(), &|_, _| {}).expect("a load");
-    let report = store.run(&experiment, &Control::default(), &mut |_| {}).expect("a replay");
-    let verdict = analyzer::analyze(&run, 1, Some(&Sla::default())).expect("an analysis");
-    let lies = report.store_counters["lies_told"];
-    (verdict, lies)
+    let replay = Replay { settings: &settings, threads, ..Replay::new(folder) };
+    let replayed = replay.on(store);
+    (replayed.verdict, replayed.report.store_counters["lies_told"])
 }
 
 #[test]

@@ -4,10 +4,14 @@
 //! needed, the tools are called as libraries.
 
 mod bad_input;
+mod caches;
 mod digests;
+mod faults;
 mod interrupted;
 mod lies;
 mod rating;
+mod replays;
+mod servers_as_typed;
 mod sessions;
 mod stall;
 mod support;

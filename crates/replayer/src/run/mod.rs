@@ -15,7 +15,7 @@ use std::time::Duration;
 use schemas::files;
 use schemas::oplog::LogHeader;
 use schemas::plan::Limit;
-use schemas::run::ReplayReport;
+use schemas::run::{FragmentPosition, ReplayReport};
 
 use crate::clock::{Clock, unix_ns};
 use crate::dispatch::{Dispatcher, Stretch, aside_max};
@@ -24,7 +24,7 @@ use crate::feed::Feed;
 use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
 use crate::source::Source;
 use crate::stores::pool::{Pool, Route};
-use crate::stores::{HeldState, Store, StoreError, block_on};
+use crate::stores::{Blame, HeldState, RUNNING, Store, StoreError, block_on};
 use crate::worker::gate::{self, Pass};
 use crate::worker::{self, WorkerPlan, WorkerReport};
 use report::summarize;
@@ -63,14 +63,36 @@ pub fn run<S: Store>(
     }
     // Whatever becomes of the store now, this is how the experiment went.
     files::write_json(&experiment.folder.join("replay.json"), &report)?;
-    block_on(url, async {
-        if let Some(held) = store.held().await? {
-            let positions = advanced(&held.positions, &report.positions);
-            store.set_held(&HeldState { positions, diverged, ..held }).await?;
-        }
-        Ok(())
-    })?;
+    block_on(url, settle(store, &report.positions, diverged))?;
     Ok(report)
+}
+
+/// How often the store is told where it stands, and how long to wait in between:
+/// a server that is being restarted is back within seconds.
+const SETTLE_ATTEMPTS: u32 = 10;
+const SETTLE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Tells the store where it stands after an experiment.
+async fn settle<S: Store>(
+    store: &S,
+    positions: &[FragmentPosition],
+    diverged: Option<String>,
+) -> Result<(), StoreError> {
+    let mut attempt = 1;
+    loop {
+        let told = async {
+            let Some(held) = store.held().await? else { return Ok(()) };
+            let positions = advanced(&held.positions, positions);
+            store.set_held(&HeldState { positions, diverged: diverged.clone(), ..held }).await
+        };
+        match told.await {
+            Err(error) if error.blame == Blame::Store && attempt < SETTLE_ATTEMPTS => {
+                attempt += 1;
+                tokio::time::sleep(SETTLE_PAUSE).await;
+            }
+            told => return told,
+        }
+    }
 }
 
 /// What a worker needs to begin, once all are connected.
@@ -121,8 +143,7 @@ fn run_workers<S: Store>(
             true => {
                 // From here on the store changes. Saying so takes it a moment, which is
                 // not part of the experiment.
-                let running = "an experiment is running, or was killed";
-                block_on(store.url(), set_diverged(store, running))?;
+                block_on(store.url(), set_diverged(store, RUNNING))?;
                 let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
                 let clock = Clock::starting_in(delay_ns);
                 let logs = OperationLogs::create(log_files(experiment, shares, &threads, unix_ns() + delay_ns))?;

@@ -127,7 +127,9 @@ impl Rows {
 impl<'a> Row<'a> {
     fn split_off(rest: &mut &'a [u8]) -> Result<Row<'a>, NotRows> {
         let count = take(rest, 1)?[0] as usize;
-        let values = take(rest, 8 * count)?.chunks_exact(8).map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+        let values = take(rest, 8 * count)?
+            .chunks_exact(8)
+            .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()));
         let values = values.collect();
         let text = std::str::from_utf8(part(rest)?).map_err(|_| NotRows)?;
         Ok(Row { values, text, image: part(rest)? })

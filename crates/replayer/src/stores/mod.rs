@@ -115,6 +115,9 @@ pub enum OperationError {
 /// Reports (rows done, rows in all) of a load.
 pub type LoadProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
+/// Why a state is unknown while an experiment runs, and after its replayer was killed.
+pub const RUNNING: &str = "an experiment is running, or was killed";
+
 /// What a store says of the state that it holds.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HeldState {

@@ -49,9 +49,8 @@ pub fn all(folder: &Path) -> Vec<Subject> {
             let url = with(&cached(url), "friendship=one-row");
             Subject::new(&url, Casql::<PostgresServer>::open, ImagesSent::Yes)
         }));
-        subjects.extend(
-            mysql.iter().map(|url| Subject::new(&cached(url), Casql::<MySqlServer>::open, ImagesSent::Yes)),
-        );
+        subjects
+            .extend(mysql.iter().map(|url| Subject::new(&cached(url), Casql::<MySqlServer>::open, ImagesSent::Yes)));
     }
     subjects
 }

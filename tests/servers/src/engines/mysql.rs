@@ -60,16 +60,15 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
     command.extend(words(["--bind-address=127.0.0.1", "--socket=socket", "--skip-name-resolve"]));
     command.extend(words(["--pid-file=pid", "--max-connections=500"]));
     command.extend(words(["--character-set-server=utf8mb4", "--skip-log-bin"]));
-    command.extend(match durability {
-        Durability::Machine => words(["--innodb-flush-log-at-trx-commit=1"]).to_vec(),
-        Durability::Process => words([
+    match durability {
+        Durability::Machine => command.extend(words(["--innodb-flush-log-at-trx-commit=1"])),
+        Durability::Process => command.extend(words([
             "--innodb-flush-log-at-trx-commit=2",
             "--innodb-buffer-pool-size=256M",
             "--skip-innodb-doublewrite",
             "--loose-debug-no-sync",
-        ])
-        .to_vec(),
-    });
+        ])),
+    }
     command
 }
 

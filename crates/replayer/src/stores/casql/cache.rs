@@ -123,9 +123,10 @@ impl Cache {
     /// The settings in effect: version, memory, the largest item.
     pub async fn settings(&self) -> io::Result<BTreeMap<String, String>> {
         let mut settings = BTreeMap::new();
-        for (command, wanted) in
-            [("stats", &["version"][..]), ("stats settings", &["maxbytes", "item_size_max", "evictions", "cas_enabled"])]
-        {
+        for (command, wanted) in [
+            ("stats", &["version"][..]),
+            ("stats settings", &["maxbytes", "item_size_max", "evictions", "cas_enabled"]),
+        ] {
             for line in self.ask(command).await? {
                 if let ["STAT", name, value] = line.splitn(3, ' ').collect::<Vec<_>>()[..]
                     && wanted.contains(&name)

@@ -95,15 +95,7 @@ mod tests {
         check(Action::InviteFriend, &[SelfProfile(2), Pending(2)]);
         check(
             Action::AcceptFriendRequest,
-            &[
-                SelfProfile(1),
-                SelfProfile(2),
-                BrowseProfile(1),
-                BrowseProfile(2),
-                Friends(1),
-                Friends(2),
-                Pending(1),
-            ],
+            &[SelfProfile(1), SelfProfile(2), BrowseProfile(1), BrowseProfile(2), Friends(1), Friends(2), Pending(1)],
         );
         check(Action::RejectFriendRequest, &[SelfProfile(1), Pending(1)]);
         check(

@@ -168,8 +168,7 @@ impl<E: Engine> Store for Casql<E> {
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<CasqlConnection<E>>, StoreError> {
         let mut connections = Vec::with_capacity(threads.len());
         for database in self.database.connect(source, threads).await? {
-            let cache =
-                CacheConnection::open(self.cache.clone()).await.map_err(|error| self.cache_failed(error))?;
+            let cache = CacheConnection::open(self.cache.clone()).await.map_err(|error| self.cache_failed(error))?;
             connections.push(CasqlConnection::new(database, cache, self.protocol));
         }
         Ok(connections)

@@ -1,9 +1,12 @@
 //! Loads a data set into a database, and brings it back to it.
 //!
-//! The first load fills `DATABASE_encore_loaded` and copies its tables; every
-//! later one of the same workload and design takes back, in one transaction,
-//! what actions have changed since (`reset=copy`). With `reset=reload` there is
-//! no second database, and every load inserts all rows.
+//! The first load fills `DATABASE_encore_loaded` and copies its tables. Every
+//! later one of the same workload and design takes back, in one transaction, the
+//! rows that the replayed part of the trace has touched (`reset=copy`), which
+//! takes as long as what was written, not as what is there. Only when nobody
+//! knows how far the trace got (a replayer was killed) are all rows copied again.
+//! With `reset=reload` there is no second database, and every load inserts all
+//! rows.
 
 use sqlx::mysql::MySqlConnection;
 use sqlx::{Connection, Error, QueryBuilder};
@@ -14,7 +17,8 @@ use crate::stores::relational::engine::{Client, Engine};
 use crate::stores::relational::rows::{self, Batch, Value};
 use crate::stores::relational::state::{Found, find, insert_state, sql, state_creation};
 use crate::stores::relational::tables;
-use crate::stores::{HeldState, LoadProgress, StoreError};
+use crate::stores::relational::touched::Touched;
+use crate::stores::{HeldState, LoadProgress, RUNNING, StoreError};
 
 /// Bytes of payload in one statement at the most, a single row excepted:
 /// servers refuse packets larger than `max_allowed_packet`, 16 MiB by default.
@@ -25,6 +29,9 @@ const COMMIT_ROWS: u64 = 20_000;
 
 /// Identifiers of MySQL are at most this long.
 const NAME_CHARS_MAX: usize = 64;
+
+/// Rows of one statement that notes what is touched: it has a parameter for each value.
+const TOUCHED_ROWS_MAX: usize = 2_000;
 
 const LOADED: &str = "_encore_loaded";
 
@@ -72,9 +79,8 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
             let loaded = format!("{}{LOADED}", server.database);
             if loaded.chars().count() > NAME_CHARS_MAX {
                 let most = NAME_CHARS_MAX - LOADED.len();
-                return Err(store.misused(format!(
-                    "the database's name is longer than {most} characters; choose a shorter one"
-                )));
+                return Err(store
+                    .misused(format!("the database's name is longer than {most} characters; choose a shorter one")));
             }
             let fresh = store.design().loaded(source);
             let filled = match look_into(store, &loaded).await? {
@@ -86,8 +92,9 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
             };
             match (filled, found) {
                 (Err(error), _) => Err(error),
-                (Ok(()), Found::Held(held)) if is_like(&held, &fresh) => {
-                    restore(store, &loaded, &fresh).await
+                (Ok(()), Found::Held(held)) if is_known(&held, &fresh) => {
+                    let touched = Touched::before(source, &held.positions).map_err(|e| store.failed(e))?;
+                    restore(store, &loaded, &fresh, &touched).await
                 }
                 (Ok(()), _) => copy(store, &loaded, &fresh).await,
             }
@@ -98,10 +105,11 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
     Ok(())
 }
 
-/// Whether a store holds the tables and the workload of a freshly loaded one,
-/// wherever a replay has left them.
-fn is_like(held: &HeldState, fresh: &HeldState) -> bool {
-    (held.layout, &held.design, &held.workload_id) == (fresh.layout, &fresh.design, &fresh.workload_id)
+/// Whether a store holds the tables and the workload of a freshly loaded one, and
+/// nothing was done to it that its positions do not tell.
+fn is_known(held: &HeldState, fresh: &HeldState) -> bool {
+    let is_like = (held.layout, &held.design, &held.workload_id) == (fresh.layout, &fresh.design, &fresh.workload_id);
+    is_like && held.diverged.as_deref() != Some(RUNNING)
 }
 
 fn quoted(name: &str) -> String {
@@ -142,10 +150,23 @@ async fn copy(store: &MySql, loaded: &str, fresh: &HeldState) -> Result<(), Erro
     client.close().await
 }
 
-/// Takes back what actions have changed, all at once or not at all.
-async fn restore(store: &MySql, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
+/// Takes back what a replay has touched, all at once or not at all.
+async fn restore(store: &MySql, loaded: &str, fresh: &HeldState, touched: &Touched) -> Result<(), Error> {
     let (to, from) = (quoted(&store.engine().database), quoted(loaded));
     let mut client = store.engine().connect().await?;
+    let pairs = touched.pairs.iter().map(|(a, b)| vec![*a as i64, *b as i64]).collect();
+    let [members, comments] =
+        [&touched.members, &touched.comments].map(|ids| ids.iter().map(|id| vec![*id as i64]).collect());
+    for ((table, columns), rows) in tables::TOUCHED.into_iter().zip([pairs, members, comments]) {
+        let (key, rows): (String, Vec<Vec<i64>>) = (columns.join(", "), rows);
+        let typed: Vec<String> = columns.iter().map(|column| format!("{column} BIGINT")).collect();
+        let typed = typed.join(", ");
+        client.run(sql(format!("CREATE TEMPORARY TABLE {table} ({typed}, PRIMARY KEY ({key}))"))).await?;
+        for some in rows.chunks(TOUCHED_ROWS_MAX) {
+            let rows = some.iter().map(|row| row.iter().copied().map(Value::Integer).collect()).collect();
+            insert(&mut client, &Batch { table, rows, rows_of_data_set: 0 }).await?;
+        }
+    }
     // Nobody else writes there: locks of ranges would only cost.
     client.run(sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")).await?;
     client.run(sql("START TRANSACTION")).await?;
@@ -161,12 +182,7 @@ async fn restore(store: &MySql, loaded: &str, fresh: &HeldState) -> Result<(), E
 }
 
 /// Fills a database with all tables, rows and indexes; the marker's row comes last.
-async fn fill(
-    store: &MySql,
-    source: &Source,
-    database: &str,
-    progress: LoadProgress<'_>,
-) -> Result<(), Error> {
+async fn fill(store: &MySql, source: &Source, database: &str, progress: LoadProgress<'_>) -> Result<(), Error> {
     let (design, dialect) = (store.design(), &MySqlServer::DIALECT);
     let mut client = empty_database(store.engine(), database).await?;
     for table in tables::tables(design) {

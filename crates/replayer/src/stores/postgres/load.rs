@@ -87,7 +87,9 @@ async fn load_by_copy(store: &Postgres, source: &Source, progress: LoadProgress<
     let in_place = match look_into(store, &loaded).await? {
         Found::Held(held) => held == store.design().loaded(source),
         Found::Empty | Found::Unfinished => false,
-        Found::Foreign => return Err(store.misused(format!("the database {loaded} is in the way; Encore has not made it"))),
+        Found::Foreign => {
+            return Err(store.misused(format!("the database {loaded} is in the way; Encore has not made it")));
+        }
     };
     let done = async {
         if !in_place {
@@ -102,9 +104,7 @@ async fn load_by_copy(store: &Postgres, source: &Source, progress: LoadProgress<
         // The old state goes when the new one is complete.
         let settings = settings_of_database(&mut keeper, database).await?;
         drop_database(&mut keeper, &copying).await?;
-        keeper
-            .run(sql(format!("CREATE DATABASE {} TEMPLATE {}", quoted(&copying), quoted(&loaded))))
-            .await?;
+        keeper.run(sql(format!("CREATE DATABASE {} TEMPLATE {}", quoted(&copying), quoted(&loaded)))).await?;
         drop_database(&mut keeper, database).await?;
         rename(&mut keeper, &copying, database).await?;
         for setting in settings {

@@ -193,10 +193,13 @@ impl Engine for PostgresServer {
 fn advice(error: &Error, database: &str) -> Option<String> {
     let code = error.as_database_error().and_then(|e| e.code());
     let advice = match code.as_deref() {
-        Some("28P01" | "28000") => "check the user and the password of the URL, and the server's pg_hba.conf".to_string(),
+        Some("28P01" | "28000") => {
+            "check the user and the password of the URL, and the server's pg_hba.conf".to_string()
+        }
         Some("3D000") => format!("there is no database {database:?}; `replayer load` makes it"),
         Some("53300") => {
-            "the server takes no more connections; give it a higher max_connections, or cap them with connections=N".into()
+            "the server takes no more connections; give it a higher max_connections, or cap them with connections=N"
+                .into()
         }
         Some("42501") => {
             "grant the user CREATEDB for resets by a template database, or add reset=reload to the URL".into()

@@ -104,12 +104,7 @@ impl<E: Engine> Actions<E> {
         }
     }
 
-    async fn attempt(
-        &self,
-        client: &mut E::Client,
-        operation: &Operation,
-        answer: &mut Answer,
-    ) -> Result<(), Refusal> {
+    async fn attempt(&self, client: &mut E::Client, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
         let comment = operation.comment.unwrap_or_default();
         let mut arguments = Arguments {
             me: operation.socialite as i64,
@@ -151,11 +146,7 @@ async fn perform_read<E: Engine>(
 }
 
 /// All steps or none.
-async fn transact<E: Engine>(
-    client: &mut E::Client,
-    steps: &[Step],
-    arguments: &mut Arguments,
-) -> Result<(), Refusal> {
+async fn transact<E: Engine>(client: &mut E::Client, steps: &[Step], arguments: &mut Arguments) -> Result<(), Refusal> {
     let refusal = match perform_steps::<E>(client, steps, arguments).await {
         Ok(()) => match client.run("COMMIT".into_sql_str()).await {
             Ok(()) => return Ok(()),

@@ -20,6 +20,7 @@ pub mod rows;
 pub(crate) mod state;
 pub mod statements;
 pub mod tables;
+pub mod touched;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -55,9 +55,9 @@ pub(crate) async fn find<E: Engine>(client: &mut E::Client) -> Result<Found, Err
     client.visit(sql("SELECT state FROM encore_state"), &mut take).await?;
     match text {
         None => Ok(Found::Unfinished),
-        Some(text) => serde_json::from_str(&text)
-            .map(Found::Held)
-            .map_err(|e| Error::Decode(format!("encore_state: {e}").into())),
+        Some(text) => {
+            serde_json::from_str(&text).map(Found::Held).map_err(|e| Error::Decode(format!("encore_state: {e}").into()))
+        }
     }
 }
 
@@ -127,7 +127,9 @@ impl<E: Engine> Relational<E> {
                 match images {
                     // They are where a file server would have them, which is what
                     // the payload function gives.
-                    Images::None => digest.member(member, attributes, &payload.image(member), &payload.thumbnail(member)),
+                    Images::None => {
+                        digest.member(member, attributes, &payload.image(member), &payload.thumbnail(member))
+                    }
                     Images::Inline | Images::Table => digest.member(member, attributes, row.bytes(3)?, row.bytes(2)?),
                 }
                 Ok(())

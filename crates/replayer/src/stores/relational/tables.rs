@@ -28,6 +28,11 @@ pub struct TableLayout {
     changes: Changes,
 }
 
+/// Temporary tables of what a replay has touched, and their columns, all of
+/// them ids and all of the key: pairs of members, members, comments.
+pub const TOUCHED: [(&str, &[&str]); 3] =
+    [("touched_pairs", &["a", "b"]), ("touched_members", &["a"]), ("touched_comments", &["a"])];
+
 /// What the actions do to the rows of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Changes {
@@ -58,34 +63,30 @@ impl TableLayout {
     }
 
     /// Statements that make the rows of the table in one database those of another
-    /// as far as actions change any, in MySQL's words; the databases' names are
-    /// quoted already.
+    /// again as far as they are touched, in MySQL's words. The databases' names are
+    /// quoted already; what is touched is in the tables of [`TOUCHED`].
     pub fn restoration(&self, to: &str, from: &str) -> Vec<String> {
         let name = self.name;
-        let same_key: Vec<String> = self.key.iter().map(|key| format!("s.{key} = t.{key}")).collect();
-        let (same_key, key) = (same_key.join(" AND "), self.key[0]);
-        let update = |columns: &[&str]| {
-            let set: Vec<String> = columns.iter().map(|column| format!("t.{column} = s.{column}")).collect();
-            let (set, same) = (set.join(", "), set.join(" AND "));
-            format!("UPDATE {to}.{name} t JOIN {from}.{name} s ON {same_key} SET {set} WHERE NOT ({same})")
-        };
         match self.changes {
             Changes::Nothing => vec![],
-            Changes::Columns(columns) => vec![update(columns)],
+            Changes::Columns(columns) => {
+                let set: Vec<String> = columns.iter().map(|column| format!("t.{column} = s.{column}")).collect();
+                let (set, key) = (set.join(", "), self.key[0]);
+                vec![format!(
+                    "UPDATE touched_members x JOIN {from}.{name} s ON s.{key} = x.a JOIN {to}.{name} t \
+                     ON t.{key} = x.a SET {set}"
+                )]
+            }
             Changes::Rows => {
-                let mut statements = vec![
-                    format!("DELETE t FROM {to}.{name} t LEFT JOIN {from}.{name} s ON {same_key} WHERE s.{key} IS NULL"),
-                    format!(
-                        "INSERT INTO {to}.{name} SELECT s.* FROM {from}.{name} s LEFT JOIN {to}.{name} t ON {same_key} \
-                         WHERE t.{key} IS NULL"
-                    ),
-                ];
-                let others = self.columns.iter().map(|(column, _)| *column).filter(|column| !self.key.contains(column));
-                let others: Vec<&str> = others.collect();
-                if !others.is_empty() {
-                    statements.push(update(&others));
-                }
-                statements
+                let touched = if self.key.len() == 2 { "touched_pairs" } else { "touched_comments" };
+                let on = |row: &str| {
+                    let same = self.key.iter().zip(["a", "b"]).map(|(key, column)| format!("{row}.{key} = x.{column}"));
+                    same.collect::<Vec<_>>().join(" AND ")
+                };
+                vec![
+                    format!("DELETE t FROM {touched} x JOIN {to}.{name} t ON {}", on("t")),
+                    format!("INSERT INTO {to}.{name} SELECT s.* FROM {touched} x JOIN {from}.{name} s ON {}", on("s")),
+                ]
             }
         }
     }
@@ -137,7 +138,12 @@ pub fn tables(design: &Design) -> Vec<TableLayout> {
     };
     let mut tables = vec![TableLayout::new("members", &members, &["member"], of_members)];
     if design.images == Images::Table {
-        tables.push(TableLayout::new("images", &[("member", Integer), ("image", Bytes)], &["member"], Changes::Nothing));
+        tables.push(TableLayout::new(
+            "images",
+            &[("member", Integer), ("image", Bytes)],
+            &["member"],
+            Changes::Nothing,
+        ));
     }
     match design.friendship {
         Friendship::TwoRow => tables.extend([

@@ -61,9 +61,7 @@ async fn held_in(store: &Sqlite, path: &Path) -> Result<Option<HeldState>, Store
     // even by a change of its journal mode.
     let options = SqliteConnectOptions::new().filename(path).busy_timeout(store.engine().busy);
     let mut client = options.connect().await.map_err(|e| store.failed(e))?;
-    let found = find::<SqliteFile>(&mut client)
-        .await
-        .map_err(|e| store.misused(format!("{}: {e}", path.display())))?;
+    let found = find::<SqliteFile>(&mut client).await.map_err(|e| store.misused(format!("{}: {e}", path.display())))?;
     client.farewell().await.map_err(|e| store.failed(e))?;
     match found {
         Found::Held(held) => Ok(Some(held)),
@@ -108,11 +106,8 @@ impl Engine for SqliteFile {
                 "is not a path, and every thread would have its own; write sqlite:PATH",
             ));
         }
-        let synchronous = [
-            ("full", SqliteSynchronous::Full),
-            ("normal", SqliteSynchronous::Normal),
-            ("off", SqliteSynchronous::Off),
-        ];
+        let synchronous =
+            [("full", SqliteSynchronous::Full), ("normal", SqliteSynchronous::Normal), ("off", SqliteSynchronous::Off)];
         Ok(SqliteFile {
             path: PathBuf::from(path),
             journal: url

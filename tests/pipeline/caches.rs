@@ -1,0 +1,121 @@
+//! A cache that answers what is no longer true is convicted; one that keeps its
+//! leases is not, whatever happens to it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use schemas::plan::Limit;
+use servers::{Kind, Options, Proxy, Server};
+
+use crate::faults::with;
+use crate::replays::{Replay, Replayed};
+
+/// Writes often enough that a race has its chance, members few enough too.
+const RACY: &[&str] = &["sessions=6000", "data.members=40", "data.friends_per_member=4", "fragments=1"];
+
+/// The databases of this machine with a cache in front.
+fn cached(folder: &std::path::Path, memcached: &str) -> Vec<String> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let number = CALLS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("encore_caches_{}_{number}", std::process::id());
+    let mut urls = vec![format!("sqlite:{}?synchronous=off", folder.join(format!("cached-{number}.db")).display())];
+    urls.extend([servers::postgres(), servers::mysql()].into_iter().flatten().map(|server| server.url(&name)));
+    urls.into_iter().map(|url| with(&format!("casql+{url}"), &format!("memcached={memcached}"))).collect()
+}
+
+fn counted(replayed: &Replayed, name: &str) -> u64 {
+    replayed.report.store_counters[name]
+}
+
+#[test]
+fn values_that_only_time_removes_are_found_stale() {
+    let Some(memcached) = servers::memcached() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    for store in cached(folder.path(), &memcached.address()) {
+        let replay = Replay { settings: RACY, ..Replay::new(folder.path()) };
+        let replayed = replay.on(&with(&store, "consistency=ttl&ttl_s=60"));
+        let figures = &replayed.verdict.figures;
+        assert!(figures.unpredictable_percent > 5.0, "{store}: {} of {}", figures.unpredictable_reads, figures.reads);
+        assert!(counted(&replayed, "cache_hits") > 1000, "{store}: {:?}", replayed.report.store_counters);
+        assert_eq!(counted(&replayed, "cache_invalidations"), 0, "{store}");
+    }
+}
+
+/// A reader that fills the cache late puts back what a write has removed, unless
+/// it needs a lease for that. The race is provoked by a pause before each fill.
+#[test]
+fn leases_close_the_race_that_invalidations_leave_open() {
+    let Some(memcached) = servers::memcached() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    for store in cached(folder.path(), &memcached.address()) {
+        let replay = Replay { settings: RACY, threads: 16, ..Replay::new(folder.path()) };
+        let provoked = with(&store, "fill_delay_us=5000&compress=on");
+        let invalidated = replay.on(&with(&provoked, "consistency=invalidate"));
+        let leased = replay.on(&with(&provoked, "consistency=lease"));
+        for (name, replayed) in [("invalidate", &invalidated), ("lease", &leased)] {
+            let counters = &replayed.report.store_counters;
+            assert!(counters["cache_hits"] > 500, "{store} {name}: {counters:?}");
+            assert!(counters["cache_invalidations"] > 500, "{store} {name}: {counters:?}");
+            assert_eq!(replayed.report.ok, 6000, "{store} {name}");
+        }
+        assert!(invalidated.verdict.figures.unpredictable_reads > 0, "{store}: the race did not show");
+        assert!(counted(&leased, "cache_fills_refused") > 0, "{store}: there was no race to close");
+        assert_eq!(leased.verdict.figures.unpredictable_reads, 0, "{store}");
+    }
+}
+
+/// bg-2013, section C.2: what is larger than an item may be comes from the
+/// database each time.
+#[test]
+fn values_too_large_for_the_cache_come_from_the_database() {
+    let Some(memcached) = servers::memcached() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    for store in cached(folder.path(), &memcached.address()) {
+        // Items have 1 MiB at the most.
+        let settings = &["sessions=1500", "data.members=30", "fragments=1", "data.image_bytes=1100000"];
+        let replay = Replay { settings, ..Replay::new(folder.path()) };
+        let replayed = replay.on(&with(&store, "consistency=lease"));
+        assert_eq!(replayed.report.ok, 1500, "{store}");
+        assert!(counted(&replayed, "cache_too_large") > 100, "{store}: {:?}", replayed.report.store_counters);
+        // Everything but profiles fits.
+        assert!(counted(&replayed, "cache_hits") > 50, "{store}: {:?}", replayed.report.store_counters);
+        assert_eq!(replayed.verdict.figures.unpredictable_reads, 0, "{store}");
+    }
+}
+
+/// Slower, never wrong: not when the cache dies and comes back empty, and not
+/// when it cannot be reached for a while and comes back as it was.
+#[test]
+fn a_cache_that_is_away_makes_nothing_wrong() {
+    let Some(memcached) = Server::start(Kind::Memcached, Options::default()) else { return };
+    let proxy = Proxy::start(&memcached.address());
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = &["sessions=200000", "data.members=60", "fragments=1"];
+    for store in cached(folder.path(), &proxy.address()) {
+        for dies in [true, false] {
+            let store = with(&store, "consistency=lease&cache_timeout_ms=300");
+            let replay = Replay { settings, limit: Limit::DurationS(5.0), ..Replay::new(folder.path()) };
+            replay.load(&store).unwrap_or_else(|error| panic!("{error}"));
+            let mut looks = 0;
+            let replayed = replay.on_loaded(&store, &mut |snapshot| {
+                looks += u32::from(snapshot.outcomes[0] > 200);
+                match (looks, dies) {
+                    (5, true) => memcached.kill(),
+                    (15, true) => memcached.restart(),
+                    (5, false) => {
+                        proxy.refuse(true);
+                        proxy.cut();
+                    }
+                    (15, false) => proxy.refuse(false),
+                    _ => {}
+                }
+            });
+            assert!(looks > 20, "{store}: only {looks} looks");
+            let report = &replayed.report;
+            assert_eq!((report.failed, report.unknown, report.skipped), (0, 0, 0), "{store}: {report:?}");
+            assert!(counted(&replayed, "cache_passed_by") > 0, "{store}: nobody noticed, {report:?}");
+            assert!(counted(&replayed, "cache_emptied") > 0, "{store}: {report:?}");
+            assert!(counted(&replayed, "cache_hits") > 100, "{store}: {report:?}");
+            assert_eq!(replayed.verdict.figures.unpredictable_reads, 0, "{store}, dies: {dies}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Replays and analyses in the test's own process, where a test can watch the
+//! replay and do something to the store meanwhile.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use replayer::experiment::{Control, Experiment, Snapshot};
+use replayer::stores::{self, AnyStore, StoreError};
+use schemas::plan::{FragmentPlan, Limit, Plan};
+use schemas::run::{ReplayReport, RunFolder};
+use schemas::sla::Sla;
+use schemas::spec::Spec;
+use schemas::verdict::Verdict;
+
+use crate::support::BUSY_SPEC;
+
+/// A replay to be done.
+pub struct Replay<'a> {
+    /// Where trace sets and runs go.
+    pub folder: &'a Path,
+    /// What is different from the busy workload, as `key=value`.
+    pub settings: &'a [&'a str],
+    /// T.
+    pub threads: u32,
+    /// When it ends.
+    pub limit: Limit,
+}
+
+/// What a replay and its analysis gave.
+pub struct Replayed {
+    /// What the replayer says.
+    pub report: ReplayReport,
+    /// What the analyzer says.
+    pub verdict: Verdict,
+    /// The run's folder, with every operation.
+    pub run: RunFolder,
+}
+
+impl<'a> Replay<'a> {
+    /// The whole busy trace with eight threads.
+    pub fn new(folder: &'a Path) -> Replay<'a> {
+        Replay { folder, settings: &[], threads: 8, limit: Limit::WholeTrace }
+    }
+
+    /// The trace set, generated if it is not there yet.
+    fn trace(&self) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        self.settings.hash(&mut hasher);
+        let trace = self.folder.join(format!("{:016x}.trace", hasher.finish()));
+        if !trace.exists() {
+            let settings: Vec<String> = self.settings.iter().map(|setting| setting.to_string()).collect();
+            let spec = Spec::parse_with(BUSY_SPEC, "busy.toml", &settings).expect("a good spec");
+            tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default()).expect("a trace");
+        }
+        trace
+    }
+
+    fn experiment(&self, store: &str) -> (Experiment, RunFolder) {
+        let trace = self.trace();
+        let manifest = schemas::manifest::Manifest::read(&trace).expect("a manifest");
+        let fragments = manifest.fragments.iter().map(|f| FragmentPlan {
+            fragment: f.fragment,
+            first_session: 0,
+            warmup_sessions: 0,
+        });
+        let plan = Plan {
+            format_version: schemas::RUN_FORMAT_VERSION,
+            experiment: 1,
+            trace,
+            trace_id: manifest.trace_id.clone(),
+            store: store.to_string(),
+            threads: self.threads,
+            workers: 1,
+            limit: self.limit,
+            fragments: fragments.collect(),
+            unique_socialites: true,
+        };
+        let free = |number: &u32| !self.folder.join(format!("run-{number}")).exists();
+        let number = (0..).find(free).expect("a free name");
+        let run = RunFolder::new(self.folder.join(format!("run-{number}")));
+        let experiment = Experiment::prepare(plan, run.experiment(1, self.threads).root().to_path_buf());
+        (experiment.expect("a plan"), run)
+    }
+
+    /// Loads a store with the trace set's data.
+    pub fn load(&self, store: &str) -> Result<(), StoreError> {
+        let (experiment, _) = self.experiment(store);
+        stores::open(store)?.load(experiment.source(), &|_, _| {})
+    }
+
+    /// Loads a store and replays on it.
+    pub fn on(&self, store: &str) -> Replayed {
+        self.load(store).unwrap_or_else(|error| panic!("{error}"));
+        self.on_loaded(store, &mut |_| {})
+    }
+
+    /// Replays on a store that is loaded (perhaps by another way to it);
+    /// `watch` is called several times a second.
+    pub fn on_loaded(&self, store: &str, watch: &mut dyn FnMut(Snapshot)) -> Replayed {
+        let opened = stores::open(store).unwrap_or_else(|error| panic!("{error}"));
+        self.on_opened(opened.as_ref(), store, watch)
+    }
+
+    fn on_opened(&self, opened: &dyn AnyStore, store: &str, watch: &mut dyn FnMut(Snapshot)) -> Replayed {
+        let (experiment, run) = self.experiment(store);
+        if opened.in_process() {
+            opened.load(experiment.source(), &|_, _| {}).expect("a load");
+        }
+        let report = opened.run(&experiment, &Control::default(), watch).unwrap_or_else(|error| panic!("{error}"));
+        let verdict = analyzer::analyze(&run, 1, Some(&Sla::default())).expect("an analysis");
+        Replayed { report, verdict, run }
+    }
+}

@@ -1,0 +1,110 @@
+//! Stores on servers, as a user types them: rated, compared, mistyped.
+
+use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use servers::Server;
+
+use crate::faults::with;
+use crate::support::Workplace;
+
+fn database() -> String {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    format!("encore_typed_{}_{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+fn shared() -> impl Iterator<Item = &'static Server> {
+    [servers::postgres(), servers::mysql(), servers::mongodb()].into_iter().flatten()
+}
+
+fn json(place: &Workplace, file: &str) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(place.path(file)).expect(file)).expect("JSON")
+}
+
+/// The ratings are not the point here: that every step of one works is.
+#[test]
+fn every_store_can_be_rated() {
+    let place = Workplace::with_trace();
+    let mut stores: Vec<String> = shared().map(|server| server.url(&database())).collect();
+    if let (Some(postgres), Some(memcached)) = (servers::postgres(), servers::memcached()) {
+        let url = format!("casql+{}", postgres.url(&database()));
+        stores.push(with(&url, &format!("memcached={}&consistency=lease", memcached.address())));
+    }
+    for (number, store) in stores.iter().enumerate() {
+        let name = format!("rated-{number}");
+        let rated = place.command(&[
+            "rate",
+            "busy.toml",
+            "--store",
+            store,
+            "--sla",
+            "95% < 100ms, 0.1% unpredictable, 1s",
+            "--search-s",
+            "0.3",
+            "--max-threads",
+            "2",
+            "--rating",
+            "soar",
+            "--sessions",
+            "30000",
+            "--name",
+            &name,
+        ]);
+        let output = run(rated);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{store}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("SoAR"), "{store}\n{said}");
+        assert!(!said.contains("hush"), "{store}: the password was shown\n{said}");
+        let run = json(&place, &format!("runs/{name}/run.json"));
+        for setting in ["durability", "isolation", "version"] {
+            let value = run["store_settings"][setting].as_str().unwrap_or_default();
+            assert!(!value.is_empty(), "{store}: no {setting} in {run}");
+        }
+        assert!(!run.to_string().contains("hush"), "{store}: {run}");
+    }
+}
+
+fn run(mut command: std::process::Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+#[test]
+fn wrong_credentials_and_databases_are_clear_errors() {
+    let place = Workplace::with_trace();
+    for server in shared() {
+        let url = server.url(&database());
+        let scheme = url.split(':').next().expect("a scheme");
+        // Nothing is loaded: a replay says so, and makes nothing.
+        let replay = ["replay", "run", "--trace", "busy.trace", "--store", &url, "-T", "2", "-o", "runs/a"];
+        place.run(&replay).fails(2, &[scheme, "is not loaded", "replayer load"]);
+        if url.contains("hush") {
+            let wrong = url.replace("hush", "guess");
+            let load = ["replay", "load", "--trace", "busy.trace", "--store", &wrong];
+            let refused = place.run(&load);
+            refused.fails(3, &[scheme, "check the user and the password"]);
+            assert!(!refused.stderr().contains("guess"), "{}", refused.stderr());
+        }
+        let nobody = url.replace(&server.address(), "127.0.0.1:9");
+        let load = ["replay", "load", "--trace", "busy.trace", "--store", &with(&nobody, "timeout_ms=2000")];
+        place.run(&load).fails(3, &[scheme, "127.0.0.1:9"]);
+    }
+}
+
+#[test]
+fn unequal_promises_are_marked_in_a_comparison() {
+    let Some(postgres) = servers::postgres() else { return };
+    let place = Workplace::with_trace();
+    let url = postgres.url(&database());
+    let plan = format!(
+        "name = \"promises\"\ntitle = \"Promises\"\nspec = \"busy.toml\"\nsla = \"95% < 100ms, 0.3s\"\n\
+         search_s = 0.2\nmax_threads = 1\nrating = \"soar\"\n\
+         [[stores]]\nlabel = \"every commit\"\nurl = \"sqlite:?synchronous=full\"\n\
+         [[stores]]\nlabel = \"sometimes\"\nurl = \"{url}?synchronous_commit=off\"\n"
+    );
+    std::fs::write(place.path("promises.toml"), plan).expect("the plan is written");
+    let said = place.run(&["compare", "promises.toml", "--set", "sessions=30000"]).succeeds();
+    for words in ["sometimes !", "durability", "synchronous_commit"] {
+        assert!(said.contains(words), "{said} lacks {words:?}");
+    }
+    assert!(!said.contains("hush"), "{said}");
+}
