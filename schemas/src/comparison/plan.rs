@@ -1,0 +1,433 @@
+//! The plan of a comparison, as people write it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::files::{FileError, at};
+use crate::plan::redact;
+use crate::sla::Sla;
+use crate::verdict::Between;
+
+/// A plan that is wrong: the file, the key, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ComparisonPlanError {
+    /// Not TOML, an unknown key or a value of the wrong type.
+    #[error("{file}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// Line, column and reason.
+        message: String,
+    },
+    /// A value that cannot be.
+    #[error("{file}: {key}: {message}")]
+    Value {
+        /// The file.
+        file: String,
+        /// The dotted key; entries of a list are counted from 0.
+        key: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// `coord compare`'s plan: several stores, or designs of one, each rated or
+/// measured with the same trace set at every point of an axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComparisonPlan {
+    /// The name of the comparison's folder.
+    pub name: String,
+    /// The heading of its table and chart.
+    pub title: String,
+    /// The workload specification, relative to the plan's own file.
+    pub spec: PathBuf,
+    /// Values of the specification that are replaced at every point, as
+    /// `key=value`; those of a point come after these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// The service level agreement, as text.
+    #[serde(default, with = "sla_text")]
+    pub sla: Sla,
+    /// δ: how long an experiment of the search runs, in seconds: a number or a
+    /// list. Empty: what `coord rate` takes.
+    #[serde(default, deserialize_with = "one_or_more", skip_serializing_if = "Vec::is_empty")]
+    pub search_s: Vec<f64>,
+    /// The highest T to try; what `coord rate` takes where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_threads: Option<u32>,
+    /// The T to begin with; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_threads: Option<u32>,
+    /// Warm-up of each experiment, as `coord rate --warmup` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<String>,
+    /// What happens to the store between two experiments.
+    #[serde(default)]
+    pub between: Between,
+    /// Which ratings are searched; none where `measure` is given. A plan that
+    /// gives neither reads as one that asks for both ratings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating: Option<Wanted>,
+    /// The figure that is measured instead: no T is searched, each cell is one
+    /// experiment with the T of its point, for the time of the SLA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
+    /// What is varied; without it, each store is rated once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axis: Option<Axis>,
+    /// What is compared, at least one.
+    pub stores: Vec<ComparedStore>,
+}
+
+/// Which ratings are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// SoAR and Socialites.
+    #[default]
+    Both,
+    /// SoAR alone.
+    Soar,
+    /// Socialites alone.
+    Socialites,
+}
+
+/// A figure of an experiment. All of them are measured; the one that is asked for
+/// has the first table and the chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The share of unpredictable reads among those that were answered.
+    Unpredictable,
+    /// The share of operations that succeeded within β.
+    WithinBeta,
+    /// Successful actions a second.
+    Throughput,
+}
+
+/// What a comparison asks of each cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// These ratings, which are searched.
+    Rate(Wanted),
+    /// The figures of one experiment, this one first.
+    Measure(Measure),
+}
+
+/// What a comparison varies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// What it is, for table and chart.
+    pub label: String,
+    /// Its points, in order, at least one.
+    pub points: Vec<Point>,
+}
+
+/// A point of the axis: a workload of its own, or a number of threads.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// Its name, for table and chart.
+    pub label: String,
+    /// Values of the specification that are replaced, as `key=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// Another specification than the plan's, relative to the plan's own file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<PathBuf>,
+    /// T of the experiments at this point, when the comparison measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+}
+
+/// One of the stores, or one design of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedStore {
+    /// Its name, for table and chart.
+    pub label: String,
+    /// Its URL. An embedded store without a path (`sqlite:?images=table`) gets
+    /// a file in the run folder of each cell. In a plan's file, `${NAME}` and
+    /// `${NAME:-default}` stand for variables of the environment.
+    pub url: String,
+}
+
+impl ComparisonPlan {
+    /// Reads and checks a file.
+    pub fn read(path: &Path) -> Result<ComparisonPlan, ComparisonPlanError> {
+        let text = std::fs::read_to_string(path).map_err(at(path))?;
+        ComparisonPlan::parse(&text, &path.display().to_string())
+    }
+
+    /// Reads and checks a text; `file` is for the errors.
+    pub fn parse(text: &str, file: &str) -> Result<ComparisonPlan, ComparisonPlanError> {
+        let mut plan: ComparisonPlan = toml::from_str(text)
+            .map_err(|e| ComparisonPlanError::Syntax { file: file.into(), message: e.to_string().trim_end().into() })?;
+        plan.check(file)?;
+        if let Question::Rate(wanted) = plan.question() {
+            plan.rating = Some(wanted);
+        }
+        Ok(plan)
+    }
+
+    /// The points of the axis; without one, a single point without a label.
+    pub fn points(&self) -> Vec<Point> {
+        self.axis.as_ref().map_or_else(|| vec![Point::default()], |axis| axis.points.clone())
+    }
+
+    /// What it asks of each cell.
+    pub fn question(&self) -> Question {
+        match self.measure {
+            Some(measure) => Question::Measure(measure),
+            None => Question::Rate(self.rating.unwrap_or_default()),
+        }
+    }
+
+    /// The plan as it may be written to a file.
+    pub fn redacted(&self) -> ComparisonPlan {
+        let mut plan = self.clone();
+        plan.stores.iter_mut().for_each(|store| store.url = redact(&store.url));
+        plan
+    }
+
+    fn check(&self, file: &str) -> Result<(), ComparisonPlanError> {
+        let wrong = |key: String, message: String| Err(ComparisonPlanError::Value { file: file.into(), key, message });
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(is_plain) {
+            return wrong("name".into(), format!("{:?} is not a name of letters, digits, '-', '_' and '.'", self.name));
+        }
+        let mut labels = vec![("title".to_string(), &self.title)];
+        let mut settings = vec![("set".to_string(), &self.set)];
+        if let Some(axis) = &self.axis {
+            labels.push(("axis.label".into(), &axis.label));
+            if axis.points.is_empty() {
+                return wrong("axis.points".into(), "is empty; give at least one, or leave the axis away".into());
+            }
+            for (i, point) in axis.points.iter().enumerate() {
+                labels.push((format!("axis.points.{i}.label"), &point.label));
+                settings.push((format!("axis.points.{i}.set"), &point.set));
+            }
+            if let Some((i, label)) = repeated(axis.points.iter().map(|p| p.label.as_str())) {
+                return wrong(format!("axis.points.{i}.label"), format!("{label:?} is the label of another point"));
+            }
+        }
+        if self.stores.is_empty() {
+            return wrong("stores".into(), "is empty; give at least one".into());
+        }
+        for (i, store) in self.stores.iter().enumerate() {
+            labels.push((format!("stores.{i}.label"), &store.label));
+            // What a variable holds is not known here.
+            if !store.url.contains(':') && !store.url.contains("${") {
+                let message = "is not the URL of a store; write it like sqlite:?images=table or memory:";
+                return wrong(format!("stores.{i}.url"), format!("{:?} {message}", store.url));
+            }
+        }
+        if let Some((i, label)) = repeated(self.stores.iter().map(|s| s.label.as_str())) {
+            return wrong(format!("stores.{i}.label"), format!("{label:?} is the label of another store"));
+        }
+        if let Some((key, label)) =
+            labels.into_iter().find(|(_, l)| l.trim().is_empty() || l.contains(char::is_control))
+        {
+            return wrong(key, format!("{label:?} is empty or has control characters; write a short text"));
+        }
+        for (key, list) in settings {
+            if let Some(setting) = list.iter().find(|setting| !setting.contains('=')) {
+                return wrong(key, format!("{setting:?} is not key=value"));
+            }
+        }
+        if let Some(seconds) = self.search_s.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
+            return wrong("search_s".into(), format!("{seconds} is not a number of seconds above 0"));
+        }
+        let mut threads = vec![("max_threads".to_string(), self.max_threads)];
+        threads.push(("first_threads".into(), self.first_threads));
+        threads.extend(self.points().iter().enumerate().map(|(i, p)| (format!("axis.points.{i}.threads"), p.threads)));
+        for (key, threads) in threads {
+            if threads.is_some_and(|t| !(1..=1_000_000).contains(&t)) {
+                return wrong(key, "is not between 1 and 1,000,000".into());
+            }
+        }
+        match self.question_mismatch() {
+            Some((key, message)) => wrong(key, message.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// A key that belongs to the other kind of comparison, or lacks in this one,
+    /// and what to do.
+    fn question_mismatch(&self) -> Option<(String, &'static str)> {
+        let points = self.points();
+        let threads = |is_given| {
+            let found = points.iter().position(|point| point.threads.is_some() == is_given)?;
+            Some(format!("axis.points.{found}.threads"))
+        };
+        if self.measure.is_none() {
+            let needless = "is for comparisons that measure; a rating searches T: leave it away, or give `measure`";
+            return Some((threads(true)?, needless));
+        }
+        if self.rating.is_some() {
+            return Some(("measure".into(), "stands beside `rating`; give one of the two"));
+        }
+        if self.axis.is_none() {
+            let message = "is missing; a comparison that measures needs points, each with its `threads`";
+            return Some(("axis.points".into(), message));
+        }
+        if let Some(key) = threads(false) {
+            return Some((key, "is missing; a comparison that measures needs it at every point"));
+        }
+        let of_ratings = [
+            ("search_s", !self.search_s.is_empty()),
+            ("max_threads", self.max_threads.is_some()),
+            ("first_threads", self.first_threads.is_some()),
+            ("between", self.between == Between::Continue),
+        ];
+        let (key, _) = of_ratings.into_iter().find(|(_, is_given)| *is_given)?;
+        Some((
+            key.into(),
+            "is for ratings; a comparison that measures has one experiment a cell, for the time of `sla`, \
+             from a loaded store",
+        ))
+    }
+}
+
+/// The first label that an earlier one equals, with its place.
+fn repeated<'a>(labels: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
+    let mut seen = BTreeSet::new();
+    labels.enumerate().find(|(_, label)| !seen.insert(label.trim().to_lowercase()))
+}
+
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "search_s is a number of seconds, or a list of such numbers")]
+    enum Seconds {
+        One(f64),
+        More(Vec<f64>),
+    }
+    Ok(match Seconds::deserialize(deserializer)? {
+        Seconds::One(seconds) => vec![seconds],
+        Seconds::More(seconds) => seconds,
+    })
+}
+
+/// An SLA as the text that people write.
+mod sla_text {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(sla: &Sla, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(sla)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sla, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+name = "n"
+title = "a title"
+spec = "w.toml"
+sla = "95% < 100ms, 1s"
+search_s = 0.5
+[axis]
+label = "size"
+points = [{ label = "a", set = ["data.members=9"] }, { label = "b", spec = "v.toml" }]
+[[stores]]
+label = "one"
+url = "memory:"
+[[stores]]
+label = "two"
+url = "postgres://me:hush@db/x"
+"#;
+
+    fn check(change: &str, to: &str, expect: &str) {
+        let text = GOOD.replacen(change, to, 1);
+        assert_ne!(text, GOOD, "the case changes nothing");
+        let error = ComparisonPlan::parse(&text, "p.toml").unwrap_err().to_string();
+        assert!(error.starts_with("p.toml: ") && error.contains(expect), "{error:?} lacks {expect:?}");
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_named() {
+        check("title", "titel", "titel");
+        check("name = \"n\"", "name = \"../n\"", "name: \"../n\" is not a name");
+        check("title = \"a title\"", "title = \" \"", "title: \" \" is empty");
+        check("spec = \"w.toml\"", "", "missing field `spec`");
+        check("95% < 100ms", "95 < 100ms", "sla = \"95 < 100ms");
+        check("search_s = 0.5", "search_s = [0.5, -1]", "search_s: -1 is not");
+        check("search_s = 0.5", "search_s = \"long\"", "search_s is a number of seconds, or a list");
+        check("search_s = 0.5", "max_threads = 0", "max_threads: is not between");
+        check("search_s = 0.5", "between = \"reload\"", "between = \"reload\"");
+        check("search_s = 0.5", "rating = \"all\"", "unknown variant `all`");
+        check("label = \"size\"", "labl = \"size\"", "labl");
+        check("label = \"b\"", "label = \"A\"", "axis.points.1.label: \"A\" is the label of another point");
+        check("data.members=9", "data.members", "axis.points.0.set: \"data.members\" is not key=value");
+        check("label = \"two\"", "label = \"one\"", "stores.1.label: \"one\" is the label of another store");
+        check("label = \"two\"", "label = \"t\\nwo\"", "stores.1.label: \"t\\nwo\" is empty or has control");
+        check("\"memory:\"", "\"memory\"", "stores.0.url: \"memory\" is not the URL");
+        let none = GOOD.split("[[stores]]").next().unwrap().replace("[axis]", "stores = []\n[axis]");
+        let error = ComparisonPlan::parse(&none, "p.toml").unwrap_err().to_string();
+        assert_eq!(error, "p.toml: stores: is empty; give at least one");
+    }
+
+    /// [`GOOD`], measuring.
+    fn measuring() -> String {
+        let text = GOOD.replace("search_s = 0.5", "measure = \"unpredictable\"");
+        text.replace("set = [\"data.members=9\"]", "threads = 1").replace("spec = \"v.toml\"", "threads = 10")
+    }
+
+    #[test]
+    fn a_plan_rates_or_measures() {
+        let plan = ComparisonPlan::parse(&measuring(), "p.toml").unwrap();
+        assert_eq!((plan.rating, plan.question()), (None, Question::Measure(Measure::Unpredictable)));
+        assert_eq!(plan.points().iter().map(|point| point.threads).collect::<Vec<_>>(), [Some(1), Some(10)]);
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
+
+        check("spec = \"v.toml\"", "threads = 4", "axis.points.1.threads: is for comparisons that measure");
+        let check = |change: &str, to: &str, expect: &str| {
+            let text = measuring().replacen(change, to, 1);
+            let error = ComparisonPlan::parse(&text, "p.toml").unwrap_err().to_string();
+            assert!(error.starts_with("p.toml: ") && error.contains(expect), "{error:?} lacks {expect:?}");
+        };
+        check("\"unpredictable\"", "\"stale\"", "unknown variant `stale`");
+        check("[axis]", "rating = \"both\"\n[axis]", "measure: stands beside `rating`; give one of the two");
+        check(", threads = 10", "", "axis.points.1.threads: is missing");
+        check("threads = 10", "threads = 0", "axis.points.1.threads: is not between 1");
+        check("[axis]", "search_s = 1\n[axis]", "search_s: is for ratings");
+        check("[axis]", "between = \"continue\"\n[axis]", "between: is for ratings");
+        let (before, after) = GOOD.split_once("[axis]").unwrap();
+        let bare = format!("{before}measure = \"throughput\"\n{}", &after[after.find("[[stores]]").unwrap()..]);
+        let error = ComparisonPlan::parse(&bare, "p.toml").unwrap_err().to_string();
+        assert!(error.starts_with("p.toml: axis.points: is missing"), "{error}");
+    }
+
+    #[test]
+    fn a_written_plan_reads_the_same_and_has_no_secrets() {
+        let plan = ComparisonPlan::parse(GOOD, "p.toml").unwrap();
+        assert_eq!((plan.search_s.as_slice(), plan.sla.delta_s), ([0.5].as_slice(), 1.0));
+        assert_eq!((plan.rating, plan.question()), (Some(Wanted::Both), Question::Rate(Wanted::Both)));
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
+        let redacted = plan.redacted();
+        assert_eq!(redacted.stores[1].url, "postgres://me:***@db/x");
+        assert_eq!(redacted.redacted(), redacted);
+    }
+
+    #[test]
+    fn a_plan_without_an_axis_has_one_point() {
+        let text =
+            GOOD.split("[axis]").next().unwrap().to_string() + "[[stores]]\nlabel = \"one\"\nurl = \"memory:\"\n";
+        let plan = ComparisonPlan::parse(&text, "p.toml").unwrap();
+        assert_eq!(plan.points(), [Point::default()]);
+    }
+}
