@@ -39,7 +39,8 @@ fn the_ready_plans_are_whole() {
         match plan.question() {
             Question::Rate(wanted) => assert_eq!(wanted, Wanted::Soar, "the paper's figures are of SoAR"),
             Question::Measure(measure) => {
-                assert_eq!((plan.name.as_str(), measure),            }
+                assert_eq!((plan.name.as_str(), measure), ("figure-11", Measure::Unpredictable))
+            }
         }
         for store in &plan.stores {
             let url = environment::filled_in(&store.url, &BTreeMap::new()).unwrap();
@@ -49,8 +50,12 @@ fn the_ready_plans_are_whole() {
     }
     let expected = [
         ("figure-3", (4, 3)),
+        ("figure-3-stores", (4, 5)),
         ("figure-4", (3, 2)),
+        ("figure-4-stores", (3, 5)),
         ("figure-6", (3, 3)),
+        ("figure-6-stores", (3, 5)),
+        ("figure-11", (4, 5)),
     ];
     assert_eq!(found, expected.map(|(name, size)| (name.to_string(), size)).into());
 }
