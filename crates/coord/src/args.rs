@@ -43,7 +43,7 @@ pub enum Command {
     Run(RunArgs),
     /// Try the search of a rating on a formula instead of a store
     Simulate(SimulateArgs),
-    /// Rate several stores or designs with the same trace sets, side by side
+    /// Rate or measure several stores or designs with the same trace sets, side by side
     Compare(CompareArgs),
     /// Generate and inspect trace sets (the `tracegen` tool)
     #[command(disable_help_flag = true)]
@@ -291,18 +291,25 @@ Examples:
   coord compare traces/figure-4.toml                      designs of SQLite by friends per member
   coord compare traces/figure-3.toml --set data.members=1000 --name images-small
   coord compare traces/figure-6.toml --resume             what is missing or failed
+  ENCORE_POSTGRES=postgres://me:hush@db/x coord compare traces/figure-6-stores.toml
   coord compare my.toml --json > comparison.json
 
 A plan names stores and, along an axis, workloads; every store is rated at every
 point, and all stores of a point get the same trace set (schemas/README.md has the
 keys). RUNS/NAME/ then holds comparison.md, comparison.svg, comparison.json, and a
-run folder a rating, which `coord analyze` reads.
+run folder for each store at each point, which `coord analyze` reads.
+
+A plan with the key `measure` searches nothing: each store runs one experiment at
+each point, with the point's `threads`, for the time of the SLA, as `coord run` does
+(traces/figure-11.toml measures unpredictable reads). ${NAME} and ${NAME:-default} in
+the URLs of a plan stand for variables of the environment.
 
 Mind the disk: 10,000 members with images of 500 KB are 5 GB, and SQLite keeps them
 twice while it is rated. Take fewer: --set data.members=1000. The file of a store
-that the plan gives no path is removed when its rating is done.
+that the plan gives no path is removed when it is done.
 
-Exit code 1 when a store keeps the SLA at no point, 3 when a rating failed.")]
+Exit code 3 when a store failed at some point; when stores are rated, 1 when one keeps
+the SLA at no point.")]
 pub struct CompareArgs {
     /// The plan
     #[arg(value_name = "PLAN.toml")]
@@ -316,7 +323,7 @@ pub struct CompareArgs {
     /// Folder of all runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub runs: PathBuf,
-    /// Continue a comparison: rate what is missing or failed
+    /// Continue a comparison: do what is missing or failed
     #[arg(long)]
     pub resume: bool,
     /// Print one JSON object on stdout, and nothing else there

@@ -1,6 +1,7 @@
 //! From what was typed to what is meant: defaults filled in, files looked up,
 //! everything checked before anything runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -23,13 +24,18 @@ pub struct Surroundings {
     pub now: SystemTime,
     /// The command line, for `run.json`.
     pub command: Vec<String>,
+    /// The environment's variables, for the URLs of a comparison's plan; those
+    /// whose names and values are text.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl Surroundings {
     /// Those of this process.
     pub fn current(command: Vec<String>) -> Surroundings {
         let home = std::env::var_os("ENCORE_HOME").map(PathBuf::from);
-        Surroundings { home, now: SystemTime::now(), command }
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Surroundings { home, now: SystemTime::now(), command, variables: variables.collect() }
     }
 }
 
@@ -355,7 +361,7 @@ mod tests {
     fn around(home: &Path) -> Surroundings {
         let command = vec!["coord".into(), "rate".into(), "--store".into(), "postgres://me:hush@db/x".into()];
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        Surroundings { home: Some(home.into()), now, command }
+        Surroundings { home: Some(home.into()), now, command, variables: BTreeMap::new() }
     }
 
     fn home() -> tempfile::TempDir {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use schemas::comparison::{ComparisonDocument, Concern, Outcome};
+use schemas::comparison::{ComparisonDocument, Concern, Measurement, Outcome};
 use schemas::run::{RunFolder, RunState};
 
 const SPEC: &str = "name = \"t\"\nsessions = 4000\n[data]\nmembers = 60\nfriends_per_member = 4\n[mix]\n\
@@ -40,7 +40,8 @@ fn place(plan: &str) -> tempfile::TempDir {
 
 fn compare(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coord"));
-    command.arg("compare").args(args).current_dir(folder).env_remove("ENCORE_HOME").output().unwrap()
+    command.arg("compare").args(args).current_dir(folder);
+    command.env_remove("ENCORE_HOME").env_remove("ENCORE_TEST_STORE").output().unwrap()
 }
 
 fn said(output: &Output) -> (String, String) {
@@ -87,6 +88,80 @@ fn two_stores_at_two_points() {
     assert_eq!((again.status.code(), printed.cells), (Some(0), document.cells));
     let refused = compare(folder.path(), &["pair.toml"]);
     assert_eq!((refused.status.code(), said(&refused).1.contains("--resume")), (Some(2), true));
+}
+
+/// A tenth of the actions change what the others read.
+const WRITES: &str = "name = \"w\"\nsessions = 20000\n[data]\nmembers = 40\nfriends_per_member = 4\n\
+                      pending_per_member = 10\n[mix]\nview_profile = 5\nlist_friends = 4\ninvite_friend = 0.5\n\
+                      reject_friend_request = 0.5\n";
+
+const MEASURED: &str = r#"
+name = "lies"
+title = "Unpredictable reads by threads"
+spec = "w.toml"
+sla = "50% < 10s, 0.1% unpredictable, 0.5s"
+measure = "unpredictable"
+warmup = "200"
+
+[axis]
+label = "threads"
+points = [{ label = "1", threads = 1 }, { label = "4", threads = 4 }]
+
+[[stores]]
+label = "truthful"
+url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200"
+
+[[stores]]
+label = "stale"
+url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200&stale=0.03"
+
+[[stores]]
+label = "staler"
+url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200&stale=0.4"
+"#;
+
+#[test]
+fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
+    let folder = place(PLAN);
+    std::fs::write(folder.path().join("w.toml"), WRITES).unwrap();
+    std::fs::write(folder.path().join("lies.toml"), MEASURED).unwrap();
+    let output = compare(folder.path(), &["lies.toml"]);
+    let (text, error) = said(&output);
+    // Stores that lie miss the agreement, which is what was to be seen.
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    for expected in
+        ["[6/6] 4, staler: measuring", "Unpredictable reads (%)", "Throughput (actions/s)", "what the stores promise"]
+    {
+        assert!(text.contains(expected), "{expected:?} is not in {text}");
+    }
+    let home = folder.path().join("runs/lies");
+    let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
+    assert_eq!(document.plan.stores[1].url, "memory:?seed=1&latency_us=200&stale=0.03");
+    let measured: Vec<Measurement> = document
+        .cells
+        .iter()
+        .map(|cell| match &cell.outcome {
+            Outcome::Measured(measured) => measured.clone(),
+            other => panic!("{}: {other:?}", cell.run),
+        })
+        .collect();
+    for (point, threads) in measured.chunks(3).zip([1, 4]) {
+        assert!(point.iter().all(|measured| measured.threads == threads && measured.reads > 100), "{point:?}");
+        let shares: Vec<f64> = point.iter().map(|measured| measured.unpredictable_percent().unwrap()).collect();
+        assert!(shares[0] == 0.0 && shares[1] > 0.0 && shares[2] > 3.0 * shares[1], "T={threads}: {shares:?}");
+    }
+    // Four threads wait for their answers at the same time.
+    assert!(measured[3].throughput_per_s > 1.5 * measured[0].throughput_per_s, "{measured:?}");
+    // A cell is what `coord run` leaves.
+    let run = RunFolder::new(home.join("4-staler"));
+    assert_eq!(run.read_document().unwrap().state, RunState::Complete);
+    let experiments = run.experiments().unwrap();
+    let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiments[0].1.verdict()).unwrap();
+    assert_eq!(Measurement::from(&verdict), measured[5]);
+
+    let again = compare(folder.path(), &["lies.toml", "--resume", "--json"]);
+    let printed: ComparisonDocument = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((again.status.code(), printed.cells), (Some(0), document.cells));
 }
 
 #[test]

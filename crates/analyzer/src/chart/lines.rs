@@ -1,4 +1,5 @@
-//! Lines with a marker at each point, such as throughput against T.
+//! Lines with a marker at each point, such as throughput against T, over numbers
+//! or over named points.
 
 use plotters::element::{Circle, Polygon};
 use plotters::style::text_anchor::HPos;
@@ -19,12 +20,21 @@ pub struct LineChart {
     pub x_label: String,
     /// Beside the vertical axis, with the unit.
     pub y_label: String,
-    /// How x is spread.
-    pub x_scale: Scale,
+    /// What x is.
+    pub across: Across,
     /// How y is spread.
     pub y_scale: Scale,
     /// The lines.
     pub series: Vec<LineSeries>,
+}
+
+/// What stands along the horizontal axis.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Across {
+    /// Numbers, spread like this.
+    Numbers(Scale),
+    /// Points with these names, at equal distances: x counts them from 0.
+    Points(Vec<String>),
 }
 
 /// One line.
@@ -32,7 +42,7 @@ pub struct LineChart {
 pub struct LineSeries {
     /// Its name in the legend.
     pub label: String,
-    /// Its points, ascending by x.
+    /// Its points, ascending by x. One that is not finite interrupts the line.
     pub points: Vec<LinePoint>,
 }
 
@@ -56,14 +66,15 @@ pub enum Mark {
     Hollow,
 }
 
-/// Space above the highest point.
-const HEADROOM: f64 = 1.02;
+/// The most pixels between the markers of two series at the same named point:
+/// side by side, so that equal values do not hide each other.
+const ASIDE_PX: f64 = 13.0;
 
 /// Draws a chart of lines as SVG, 800 pixels wide.
 pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     let points = || chart.series.iter().flat_map(|s| &s.points);
-    let x = Axis::new(chart.x_scale, points().map(|p| p.x), 1.0);
-    let y = Axis::new(chart.y_scale, points().map(|p| p.y), HEADROOM);
+    // A marker may stand half above the frame: no headroom, so that 100% can be the upper end.
+    let y = Axis::new(chart.y_scale, points().map(|p| p.y), 1.0);
     let words = Words {
         title: &chart.title,
         description: &chart.description,
@@ -72,46 +83,76 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
         legend: chart.series.iter().map(|s| s.label.as_str()).collect(),
         sign: |surface, series, at| marker(surface, series, at, Mark::Filled),
     };
-    frame::chart(&words, y, |surface, frame| draw(chart, &x, surface, frame))
+    frame::chart(&words, y, |surface, frame| match &chart.across {
+        Across::Numbers(scale) => {
+            let x = Axis::new(*scale, points().map(|p| p.x), 1.0);
+            let at = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
+            for tick in &x.ticks {
+                below(surface, frame, at(*tick), &tick_label(*tick), 12)?;
+            }
+            draw(chart, surface, frame, |_, x| at(x))
+        }
+        Across::Points(names) => {
+            let slot_px = f64::from(frame.right - frame.left) / names.len().max(1) as f64;
+            let middle = |x: f64| f64::from(frame.left) + (x + 0.5) * slot_px;
+            for (place, name) in names.iter().enumerate() {
+                let name = frame::fitted(name, 14, slot_px as i32 - 4);
+                below(surface, frame, middle(place as f64).round() as i32, &name, 14)?;
+            }
+            let count = chart.series.len() as f64;
+            let aside_px = (slot_px / 2.0 / count.max(1.0)).min(ASIDE_PX);
+            let aside = |order: usize| (order as f64 - (count - 1.0) / 2.0) * aside_px;
+            draw(chart, surface, frame, |order, x| (middle(x) + aside(order)).round() as i32)
+        }
+    })
 }
 
-fn draw(chart: &LineChart, x: &Axis, surface: &Surface, frame: &Frame) -> Drawn {
-    let across = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
-    for tick in &x.ticks {
-        let at = across(*tick);
-        frame::line(surface, vec![(at, frame.bottom), (at, frame.bottom + 4)], RGBColor(34, 34, 34), 1)?;
-        frame::text(surface, &tick_label(*tick), (at, frame.bottom + 16), 12, HPos::Center)?;
+/// Writes a text below the horizontal axis, with a tick.
+fn below(surface: &Surface, frame: &Frame, at: i32, text: &str, size: i32) -> Drawn {
+    frame::line(surface, vec![(at, frame.bottom), (at, frame.bottom + 4)], RGBColor(34, 34, 34), 1)?;
+    frame::text(surface, text, (at, frame.bottom + 17), size, HPos::Center)
+}
+
+/// Draws the lines, all markers above them; `across` is where an x of a series stands.
+fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
+    let is_there = |point: &LinePoint| point.x.is_finite() && point.y.is_finite();
+    for (order, series) in chart.series.iter().enumerate() {
+        for run in series.points.split(|point| !is_there(point)).filter(|run| run.len() > 1) {
+            let places = run.iter().map(|p| (across(order, p.x), frame.y(p.y))).collect();
+            frame::line(surface, places, frame::colour(order), 2)?;
+        }
     }
     for (order, series) in chart.series.iter().enumerate() {
-        let points: Vec<(i32, i32, Mark)> = series
-            .points
-            .iter()
-            .filter(|p| p.x.is_finite() && p.y.is_finite())
-            .map(|p| (across(p.x), frame.y(p.y), p.mark))
-            .collect();
-        frame::line(surface, points.iter().map(|(x, y, _)| (*x, *y)).collect(), frame::colour(order), 2)?;
-        for (x, y, mark) in points {
-            marker(surface, order, (x, y), mark)?;
+        for point in series.points.iter().filter(|point| is_there(point)) {
+            marker(surface, order, (across(order, point.x), frame.y(point.y)), point.mark)?;
         }
     }
     Ok(())
 }
 
-/// A circle, square, triangle or diamond, by the order of the series.
+/// A circle, square, triangle, diamond, triangle on its tip or plus, by the order of
+/// the series.
 fn marker(surface: &Surface, order: usize, (x, y): (i32, i32), mark: Mark) -> Drawn {
     let colour = frame::colour(order);
     let inside = match mark {
         Mark::Filled => colour,
         Mark::Hollow => WHITE,
     };
-    let corners = match order % 4 {
+    let corners = match order % 6 {
         0 => {
             surface.draw(&Circle::new((x, y), 5, inside.filled()))?;
             return Ok(surface.draw(&Circle::new((x, y), 5, colour.stroke_width(2)))?);
         }
         1 => vec![(x - 5, y - 5), (x + 5, y - 5), (x + 5, y + 5), (x - 5, y + 5)],
         2 => vec![(x, y - 6), (x + 6, y + 5), (x - 6, y + 5)],
-        _ => vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)],
+        3 => vec![(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)],
+        4 => vec![(x - 6, y - 5), (x + 6, y - 5), (x, y + 6)],
+        _ => {
+            let quarter = [(2, -2), (6, -2), (6, 2)];
+            let turned = |turn: usize, (a, b): (i32, i32)| [(a, b), (-b, a), (-a, -b), (b, -a)][turn];
+            let corners = (0..4).flat_map(|turn| quarter.map(|corner| turned(turn, corner)));
+            corners.map(|(a, b)| (x + a, y + b)).collect()
+        }
     };
     surface.draw(&Polygon::new(corners.clone(), inside.filled()))?;
     let outline = corners.iter().copied().chain(corners.first().copied()).collect();

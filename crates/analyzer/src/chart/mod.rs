@@ -35,7 +35,7 @@ mod tests;
 
 pub use axis::Scale;
 pub use bars::{Bar, BarChart, BarSeries, bars};
-pub use lines::{LineChart, LinePoint, LineSeries, Mark, lines};
+pub use lines::{Across, LineChart, LinePoint, LineSeries, Mark, lines};
 
 /// A chart that cannot be drawn.
 #[derive(Debug, thiserror::Error)]

@@ -123,7 +123,7 @@ fn lines_have_markers_of_different_shape() {
         description: "two stores".into(),
         x_label: "T (threads)".into(),
         y_label: "actions/s".into(),
-        x_scale: Scale::Linear,
+        across: Across::Numbers(Scale::Linear),
         y_scale: Scale::Linear,
         series: vec![series("one", 100.0), series("two", 61.0)],
     })
@@ -134,4 +134,59 @@ fn lines_have_markers_of_different_shape() {
         "a circle is drawn twice, filled and around"
     );
     insta::assert_snapshot!(svg);
+}
+
+/// Figure 11 of bg-2013, about as it can be read off, with a store that has a gap
+/// and two that show the same.
+fn figure_11() -> LineChart {
+    let series = |label: &str, shares: [f64; 4]| LineSeries {
+        label: label.into(),
+        points: shares
+            .iter()
+            .enumerate()
+            .map(|(x, y)| LinePoint { x: x as f64, y: *y, mark: if *y == 12.5 { Mark::Hollow } else { Mark::Filled } })
+            .collect(),
+    };
+    LineChart {
+        title: "Unpredictable data by threads (bg-2013, Figure 11)".into(),
+        description: "three times to live".into(),
+        x_label: "threads T".into(),
+        y_label: "unpredictable reads (%)".into(),
+        across: Across::Points(["1", "10", "50", "100"].map(String::from).into()),
+        y_scale: Scale::Linear,
+        series: vec![
+            series("TTL 120 s", [2.0, 19.5, 30.0, 36.0]),
+            series("TTL 60 s", [1.0, 11.0, f64::NAN, 20.0]),
+            series("TTL 30 s", [0.5, 6.0, 8.0, 12.5]),
+            series("invalidation", [0.0; 4]),
+            series("leases", [0.0; 4]),
+        ],
+    }
+}
+
+/// The corners of the lines of data: those that do not end where they began, as the
+/// outlines of markers do, and are no ticks.
+fn data_lines(svg: &str) -> Vec<Vec<(i32, i32)>> {
+    let corner = |text: &str| text.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
+    let lines = svg.split("<polyline ").skip(1).filter(|line| line.contains("stroke-width=\"2\""));
+    let corners = lines.map(|line| line.split("points=\"").nth(1).unwrap().split('"').next().unwrap());
+    let corners = corners.map(|text| text.split_whitespace().filter_map(corner).collect::<Vec<_>>());
+    corners.filter(|line| line.first() != line.last()).collect()
+}
+
+#[test]
+fn named_points_stand_at_equal_distances_and_markers_side_by_side() {
+    let mut chart = figure_11();
+    let svg = lines(&chart).unwrap();
+    insta::assert_snapshot!(svg);
+    let drawn = data_lines(&svg);
+    // A point that is missing interrupts its line, and what is alone is none.
+    assert_eq!(drawn.iter().map(Vec::len).collect::<Vec<_>>(), [4, 2, 4, 4, 4]);
+    chart.series[1].points[2].y = 15.0;
+    assert_eq!(data_lines(&lines(&chart).unwrap())[1].len(), 4);
+    // From 1 to 10 is as far as from 50 to 100.
+    let across: Vec<i32> = drawn[0].iter().map(|(x, _)| *x).collect();
+    assert!(across.windows(3).all(|w| (w[2] - w[1] - (w[1] - w[0])).abs() <= 1), "{across:?}");
+    // The last two show the same, and do not hide each other.
+    assert!(drawn[3].iter().zip(&drawn[4]).all(|(a, b)| a.1 == b.1 && b.0 - a.0 > 10), "{drawn:?}");
 }

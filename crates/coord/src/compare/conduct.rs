@@ -1,38 +1,67 @@
 //! Goes from cell to cell, and writes down after each what there is.
 
-use schemas::comparison::{Cell, ComparisonDocument, Outcome};
+use schemas::comparison::{Cell, ComparisonDocument, Measurement, Outcome};
 use schemas::files;
 use schemas::run::{Host, RunFolder, RunState};
-use schemas::verdict::RatingDocument;
+use schemas::verdict::{RatingDocument, Verdict};
 
-use super::resolve::{Comparison, PlannedCell};
-use super::{settings, show};
+use super::resolve::{Comparison, Job, PlannedCell};
+use super::{chart, settings, show};
 use crate::failure::Failure;
 use crate::render;
-use crate::resolve::Rating;
 
-/// Rates one cell and leaves a run folder.
-pub type Rate<'a> = dyn FnMut(Rating) -> Result<RatingDocument, Failure> + 'a;
+/// What comes of a cell's job, which leaves a run folder.
+#[derive(Debug, Clone)]
+pub enum Finding {
+    /// Of a search.
+    Rated(RatingDocument),
+    /// Of one experiment.
+    Measured(Verdict),
+}
 
-/// Rates every cell that is not rated yet. An error is one of the comparison:
-/// what a single cell fails with is kept in the document.
-pub fn conduct(comparison: &Comparison, rate: &mut Rate, say: &dyn Fn(&str)) -> Result<ComparisonDocument, Failure> {
+impl Finding {
+    /// For people who watch the comparison.
+    fn in_words(&self) -> String {
+        match self {
+            Finding::Rated(rated) => render::ratings(rated),
+            Finding::Measured(verdict) => render::measured(verdict),
+        }
+    }
+
+    fn outcome(self) -> Outcome {
+        match self {
+            Finding::Rated(rated) => Outcome::Rated { soar: rated.soar, socialites: rated.socialites },
+            Finding::Measured(verdict) => Outcome::Measured(Measurement::from(&verdict)),
+        }
+    }
+}
+
+/// Does a cell's job.
+pub type Do<'a> = dyn FnMut(Job) -> Result<Finding, Failure> + 'a;
+
+/// Rates or measures every cell that is not done yet. An error is one of the
+/// comparison: what a single cell fails with is kept in the document.
+pub fn conduct(comparison: &Comparison, perform: &mut Do, say: &dyn Fn(&str)) -> Result<ComparisonDocument, Failure> {
     let mut document = begun(comparison)?;
     write(comparison, &document)?;
     let count = comparison.cells.len();
     for (place, cell) in comparison.cells.iter().enumerate() {
         let folder = comparison.folder.root().join(&cell.run);
         let heading = format!("[{}/{count}] {}", place + 1, show::cell_name(&document.cells[place]));
-        if matches!(document.cells[place].outcome, Outcome::Rated { .. }) {
-            say(&format!("{heading}: rated before"));
+        let (doing, done) = match cell.job {
+            Job::Rate(_) => ("rating", "rated"),
+            Job::Measure(_) => ("measuring", "measured"),
+        };
+        if matches!(document.cells[place].outcome, Outcome::Rated { .. } | Outcome::Measured(_)) {
+            say(&format!("{heading}: {done} before"));
             continue;
         }
-        say(&format!("{heading}: rating, in {}", folder.display()));
+        say(&format!("{heading}: {doing}, in {}", folder.display()));
         clear(&RunFolder::new(&folder))?;
-        match rate(cell.rating.clone()) {
-            Ok(rated) => {
-                say(&indented(&render::ratings(&rated)));
-                take(cell, rated, &mut document.cells[place]);
+        match perform(cell.job.clone()) {
+            Ok(finding) => {
+                say(&indented(&finding.in_words()));
+                take(cell, finding, &mut document.cells[place]);
                 remove_own_store(cell)?;
             }
             Err(Failure::Interrupted { .. }) => {
@@ -46,7 +75,7 @@ pub fn conduct(comparison: &Comparison, rate: &mut Rate, say: &dyn Fn(&str)) -> 
                 document.cells[place].outcome = Outcome::Failed(failure.to_string());
             }
         }
-        document.differences = settings::differences(&document.cells);
+        document.differences = settings::differences(&document.plan.stores, &document.cells);
         write(comparison, &document)?;
     }
     let failed = super::failures(&document).len();
@@ -60,7 +89,7 @@ pub fn conduct(comparison: &Comparison, rate: &mut Rate, say: &dyn Fn(&str)) -> 
 }
 
 /// The document of a comparison about to run, with the cells that an earlier
-/// one of the same plan has rated.
+/// one of the same plan has done.
 fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
     let plan = comparison.plan.redacted();
     let mut started_unix_s = comparison.started_unix_s;
@@ -70,7 +99,7 @@ fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
             .map_err(|e| Failure::usage(format!("{e}; --resume continues what `coord compare` has begun")))?;
         if earlier.plan != plan {
             return Err(Failure::usage(format!(
-                "{}: was begun with another plan or other --set; choose another --name",
+                "{}: was begun with another plan, other --set or other stores in the environment; choose another --name",
                 path.display()
             )));
         }
@@ -82,14 +111,14 @@ fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
             point: planned.point.clone(),
             store: planned.store.clone(),
             run: planned.run.clone(),
-            workload_id: planned.rating.setting.source.spec().workload_id(),
+            workload_id: planned.job.setting().source.spec().workload_id(),
             outcome: Outcome::Missing,
             store_settings: Default::default(),
         };
         let run = RunFolder::new(comparison.folder.root().join(&planned.run));
-        if run.rating().exists() {
+        if let Some(finding) = found(&planned.job, &run)? {
             check_workload(&run, &cell.workload_id)?;
-            take(planned, files::read_json(&run.rating())?, &mut cell);
+            take(planned, finding, &mut cell);
         }
         cells.push(cell);
     }
@@ -102,33 +131,52 @@ fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
         plan,
         host: Host::current(),
         command: comparison.command.clone(),
-        differences: settings::differences(&cells),
+        differences: settings::differences(&comparison.plan.stores, &cells),
         cells,
     })
 }
 
-/// A specification may have changed since a cell was rated.
+/// What an earlier comparison has found for a cell, when it came to its end.
+fn found(job: &Job, run: &RunFolder) -> Result<Option<Finding>, Failure> {
+    match job {
+        Job::Rate(_) if run.rating().exists() => Ok(Some(Finding::Rated(files::read_json(&run.rating())?))),
+        Job::Measure(_) if run.document().exists() => {
+            if run.read_document().map_err(Failure::usage)?.state != RunState::Complete {
+                return Ok(None);
+            }
+            // The last one: those before it were too short for their trace.
+            let last = run.experiments()?.pop();
+            Ok(match last {
+                Some((_, experiment)) => Some(Finding::Measured(files::read_json(&experiment.verdict())?)),
+                None => None,
+            })
+        }
+        Job::Rate(_) | Job::Measure(_) => Ok(None),
+    }
+}
+
+/// A specification may have changed since a cell was done.
 fn check_workload(run: &RunFolder, expected: &str) -> Result<(), Failure> {
     let document = run.read_document().map_err(Failure::usage)?;
     if document.workload_id == expected {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{}: was rated with another workload, so its specification has changed since; choose another --name",
+        "{}: was done with another workload, so its specification has changed since; choose another --name",
         run.root().display()
     )))
 }
 
-/// Takes in what a cell's rating shows, and what its run says of the store.
-fn take(planned: &PlannedCell, rated: RatingDocument, cell: &mut Cell) {
-    let run = RunFolder::new(&planned.rating.setting.folder);
-    // The ratings are what counts: without its settings a store is one that says nothing of them.
+/// Takes in what was found of a cell, and what its run says of the store.
+fn take(planned: &PlannedCell, finding: Finding, cell: &mut Cell) {
+    let run = RunFolder::new(&planned.job.setting().folder);
+    // The finding is what counts: without its settings a store is one that says nothing of them.
     cell.store_settings = run.read_document().map(|document| document.store_settings).unwrap_or_default();
-    cell.outcome = Outcome::Rated { soar: rated.soar, socialites: rated.socialites };
+    cell.outcome = finding.outcome();
 }
 
-/// Removes what an interrupted or failed rating has left, so that the cell can
-/// be rated anew; nothing that is no run folder.
+/// Removes what an interrupted or failed cell has left, so that it can be done
+/// anew; nothing that is no run folder.
 fn clear(run: &RunFolder) -> Result<(), Failure> {
     let folder = run.root();
     if !folder.exists() {
@@ -161,8 +209,8 @@ fn remove_own_store(cell: &PlannedCell) -> Result<(), Failure> {
 fn write(comparison: &Comparison, document: &ComparisonDocument) -> Result<(), Failure> {
     files::write_json(&comparison.folder.document(), document)?;
     files::write_atomically(&comparison.folder.table(), show::markdown(document).as_bytes())?;
-    let chart = analyzer::chart::bars(&show::chart(document)).map_err(Failure::tool)?;
-    files::write_atomically(&comparison.folder.chart(), chart.as_bytes())?;
+    let picture = chart::of(document).svg().map_err(Failure::tool)?;
+    files::write_atomically(&comparison.folder.chart(), picture.as_bytes())?;
     Ok(())
 }
 

@@ -1,18 +1,19 @@
-//! From a plan to its cells: each a `coord rate` as a user could have typed it,
-//! checked before anything runs.
+//! From a plan to its cells: each a `coord rate`, or a `coord run`, as a user
+//! could have typed it, checked before anything runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Parser;
-use schemas::comparison::{ComparedStore, ComparisonFolder, ComparisonPlan, Point, Wanted};
+use schemas::comparison::{ComparedStore, ComparisonFolder, ComparisonPlan, Point, Question, Wanted};
 use schemas::plan::redact;
 use schemas::verdict::Between;
 
-use crate::args::{Command, CommandLine, CompareArgs, RateArgs};
+use super::environment;
+use crate::args::{Command, CommandLine, CompareArgs};
 use crate::failure::Failure;
-use crate::resolve::{self, Rating, Surroundings};
+use crate::resolve::{self, Rating, Setting, Single, Surroundings};
 
 /// A resolved `coord compare`.
 #[derive(Debug)]
@@ -21,7 +22,8 @@ pub struct Comparison {
     pub name: String,
     /// Its folder.
     pub folder: ComparisonFolder,
-    /// The plan with what the command line replaces.
+    /// The plan with what the command line replaces, and with the URLs that the
+    /// environment makes of it.
     pub plan: ComparisonPlan,
     /// The cells, point by point, and in each point store by store.
     pub cells: Vec<PlannedCell>,
@@ -33,7 +35,7 @@ pub struct Comparison {
     pub command: Vec<String>,
 }
 
-/// One store at one point, about to be rated.
+/// One store at one point, about to be rated or measured.
 #[derive(Debug)]
 pub struct PlannedCell {
     /// The point's label; empty without an axis.
@@ -44,8 +46,34 @@ pub struct PlannedCell {
     pub run: String,
     /// The file that an embedded store without a path gets in the run folder.
     pub own_file: Option<PathBuf>,
-    /// The rating.
-    pub rating: Rating,
+    /// What is done.
+    pub job: Job,
+}
+
+/// What is done for a cell.
+#[derive(Debug, Clone)]
+pub enum Job {
+    /// A search for ratings.
+    Rate(Rating),
+    /// One experiment.
+    Measure(Single),
+}
+
+impl Job {
+    /// The workload, the store, and where results go.
+    pub fn setting(&self) -> &Setting {
+        match self {
+            Job::Rate(rating) => &rating.setting,
+            Job::Measure(single) => &single.setting,
+        }
+    }
+
+    fn setting_mut(&mut self) -> &mut Setting {
+        match self {
+            Job::Rate(rating) => &mut rating.setting,
+            Job::Measure(single) => &mut single.setting,
+        }
+    }
 }
 
 /// The schemes of stores that live in a file.
@@ -59,6 +87,10 @@ pub fn comparison(args: &CompareArgs, around: &Surroundings) -> Result<Compariso
     let mut plan = ComparisonPlan::read(&args.plan).map_err(Failure::usage)?;
     check_settings(&plan, &args.settings)?;
     plan.set.extend(args.settings.iter().cloned());
+    for (number, store) in plan.stores.iter_mut().enumerate() {
+        store.url = environment::filled_in(&store.url, &around.variables)
+            .map_err(|message| wrong_url(args, number, &message))?;
+    }
     let name = args.name.clone().unwrap_or_else(|| plan.name.clone());
     let folder = ComparisonFolder::new(args.runs.join(checked(&name)?));
     if folder.root().exists() && !args.resume {
@@ -71,6 +103,11 @@ pub fn comparison(args: &CompareArgs, around: &Surroundings) -> Result<Compariso
     let started_unix_s = around.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let command = around.command.iter().map(|argument| redact(argument)).collect();
     Ok(Comparison { name, folder, plan, cells, resume: args.resume, started_unix_s, command })
+}
+
+/// What is wrong with the URL of a store, counted from 0.
+fn wrong_url(args: &CompareArgs, number: usize, message: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("{}: stores.{number}.url: {message}", args.plan.display()))
 }
 
 /// What the axis varies cannot be set for all of its points.
@@ -113,56 +150,74 @@ fn cells(
                 Some(file) => with_file(&store.url, file),
                 None => store.url.clone(),
             };
-            replayer::stores::open(&url)
-                .map_err(|e| Failure::usage(format!("{}: stores.{number}.url: {e}", args.plan.display())))?;
-            let mut rating = resolve::rating(&rate_args(plan, &point, &url, args)?, around)?;
-            rating.setting.name = run.clone();
-            rating.setting.folder = home;
+            replayer::stores::open(&url).map_err(|e| wrong_url(args, number, &e))?;
+            let mut job = job(plan, &point, &url, args, around)?;
+            let setting = job.setting_mut();
+            setting.name = run.clone();
+            setting.folder = home;
             // Its rows go to a terminal's stderr: stdout is for the comparison.
-            rating.setting.json = true;
-            cells.push(PlannedCell { point: point.label.clone(), store: store.label.clone(), run, own_file, rating });
+            setting.json = true;
+            cells.push(PlannedCell { point: point.label.clone(), store: store.label.clone(), run, own_file, job });
         }
     }
     Ok(cells)
 }
 
-/// The `coord rate` of a cell. The plan's parameters become the words that a
-/// user would type, so that whatever that command takes a plan takes too.
-fn rate_args(plan: &ComparisonPlan, point: &Point, url: &str, args: &CompareArgs) -> Result<RateArgs, Failure> {
-    let spec = point.spec.as_ref().unwrap_or(&plan.spec);
-    let spec = args.plan.parent().unwrap_or(Path::new("")).join(spec);
-    let mut words: Vec<String> = vec!["coord".into(), "rate".into()];
+/// The command of a cell. The plan's parameters become the words that a user
+/// would type, so that whatever that command takes a plan takes too.
+fn job(
+    plan: &ComparisonPlan,
+    point: &Point,
+    url: &str,
+    args: &CompareArgs,
+    around: &Surroundings,
+) -> Result<Job, Failure> {
+    let (subcommand, own_words) = match plan.question() {
+        Question::Rate(wanted) => ("rate", rate_words(plan, wanted)),
+        Question::Measure(_) => ("run", point.threads.iter().map(|threads| format!("--threads={threads}")).collect()),
+    };
+    let mut words: Vec<String> = vec!["coord".into(), subcommand.into()];
     words.extend([format!("--store={url}"), format!("--sla={}", plan.sla)]);
     words.extend(plan.set.iter().chain(&point.set).map(|setting| format!("--set={setting}")));
+    words.extend(plan.warmup.as_ref().map(|warmup| format!("--warmup={warmup}")));
+    words.extend(own_words);
+    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let mut runs = OsString::from("--runs=");
+    runs.push(&args.runs);
+    let spec = args.plan.parent().unwrap_or(Path::new("")).join(point.spec.as_ref().unwrap_or(&plan.spec));
+    words.extend([runs, "--".into(), spec.into()]);
+    match CommandLine::try_parse_from(words).map(|line| line.command) {
+        Ok(Command::Rate(args)) => Ok(Job::Rate(resolve::rating(&args, around)?)),
+        Ok(Command::Run(args)) => Ok(Job::Measure(resolve::single(&args, around)?)),
+        Ok(_) => unreachable!("the words begin with `coord rate` or `coord run`"),
+        Err(error) => {
+            let message = error.to_string();
+            let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let plan = args.plan.display();
+            Err(Failure::usage(format!("{plan}: `coord {subcommand}` refuses what it says: {message}")))
+        }
+    }
+}
+
+/// What only `coord rate` takes.
+fn rate_words(plan: &ComparisonPlan, wanted: Wanted) -> Vec<String> {
+    let mut words = Vec::new();
     if !plan.search_s.is_empty() {
         let seconds: Vec<String> = plan.search_s.iter().map(f64::to_string).collect();
         words.push(format!("--search-s={}", seconds.join(",")));
     }
     words.extend(plan.max_threads.map(|threads| format!("--max-threads={threads}")));
     words.extend(plan.first_threads.map(|threads| format!("--first-threads={threads}")));
-    words.extend(plan.warmup.as_ref().map(|warmup| format!("--warmup={warmup}")));
     match plan.between {
         Between::Load => {}
         Between::Continue => words.push("--between=continue".into()),
     }
-    match plan.rating {
+    match wanted {
         Wanted::Both => {}
         Wanted::Soar => words.push("--rating=soar".into()),
         Wanted::Socialites => words.push("--rating=socialites".into()),
     }
-    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let mut runs = OsString::from("--runs=");
-    runs.push(&args.runs);
-    words.extend([runs, "--".into(), spec.into()]);
-    match CommandLine::try_parse_from(words).map(|line| line.command) {
-        Ok(Command::Rate(args)) => Ok(args),
-        Ok(_) => unreachable!("the words begin with `coord rate`"),
-        Err(error) => {
-            let message = error.to_string();
-            let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Err(Failure::usage(format!("{}: `coord rate` refuses what it says: {message}", args.plan.display())))
-        }
-    }
+    words
 }
 
 /// Whether a URL names an embedded store without saying where.

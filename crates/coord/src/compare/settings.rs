@@ -1,9 +1,27 @@
-//! Which settings of the stores differ, and whether they decide what a store
-//! promises: stores that promise different things are not compared in silence.
+//! What each store promises, in which settings they differ, and whether that
+//! makes them unequal: stores that promise different things are not compared in
+//! silence.
+//!
+//! Every store says two of its settings in words that all stores share:
+//!
+//! | setting | words |
+//! |---|---|
+//! | `durability` | `every commit`, `within a second`, `none` |
+//! | `isolation` | `serializable`, `snapshot`, `read committed`, `linearizable`, `none` |
+//!
+//! What stands behind a `:` in them is a remark. Where all stores say such a setting
+//! its words alone decide whether they promise the same: what they are called in
+//! each kind of store differs, and so do names and values of the settings behind
+//! them. Where one does not say it, names that sound like durability or isolation
+//! decide, and a setting that one store names and another does not is a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::comparison::{Cell, Concern, SettingDifference};
+use schemas::comparison::{Cell, ComparedStore, Concern, SettingDifference};
+
+/// The settings that stores say in common words.
+const DURABILITY_WORDS: &str = "durability";
+const ISOLATION_WORDS: &str = "isolation";
 
 /// Beginnings of the words of a setting's name that decide what survives a crash.
 const DURABILITY: [&str; 8] = ["durab", "fsync", "sync", "journal", "flush", "commit", "doublewrite", "wal"];
@@ -11,37 +29,117 @@ const DURABILITY: [&str; 8] = ["durab", "fsync", "sync", "journal", "flush", "co
 /// The same for what transactions see of each other.
 const ISOLATION: [&str; 3] = ["isolation", "uncommitted", "consistency"];
 
-/// The settings in which stores differ, those that matter most first. A store
-/// is known by what its rated cells have recorded.
-pub fn differences(cells: &[Cell]) -> Vec<SettingDifference> {
-    let mut by_store: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+/// What a store promises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    /// The store's label.
+    pub store: String,
+    /// What survives a crash, in common words; none where the store does not say it.
+    pub durability: Option<String>,
+    /// What transactions see of each other, likewise.
+    pub isolation: Option<String>,
+    /// The store's own settings that decide the two, by name.
+    pub decided_by: Vec<(String, String)>,
+}
+
+/// The values of each setting, by name; several where a store's cells differ.
+type Settings<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// What each store says of itself, by label, as far as its cells have recorded it.
+fn by_store(cells: &[Cell]) -> BTreeMap<&str, Settings<'_>> {
+    let mut by_store: BTreeMap<&str, Settings> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| !cell.store_settings.is_empty()) {
         let settings = by_store.entry(&cell.store).or_default();
         for (name, value) in &cell.store_settings {
             settings.entry(name).or_default().insert(value);
         }
     }
+    by_store
+}
+
+fn joined(values: &BTreeSet<&str>) -> String {
+    values.iter().copied().collect::<Vec<_>>().join(" or ")
+}
+
+/// What the stores promise, in the plan's order; those that are not known yet are
+/// left out.
+pub fn promises(stores: &[ComparedStore], cells: &[Cell]) -> Vec<Promise> {
+    let by_store = by_store(cells);
+    let known = stores.iter().filter_map(|store| Some((store, by_store.get(store.label.as_str())?)));
+    let promise = |(store, settings): (&ComparedStore, &Settings)| Promise {
+        store: store.label.clone(),
+        durability: settings.get(DURABILITY_WORDS).map(joined),
+        isolation: settings.get(ISOLATION_WORDS).map(joined),
+        decided_by: settings
+            .iter()
+            .filter(|(name, _)| ![DURABILITY_WORDS, ISOLATION_WORDS].contains(name) && concern(name) != Concern::Other)
+            .map(|(name, values)| (name.to_string(), joined(values)))
+            .collect(),
+    };
+    known.map(promise).collect()
+}
+
+/// The settings in which stores differ, those that matter most first. A setting
+/// that only stores of one kind name is compared among these alone.
+pub fn differences(stores: &[ComparedStore], cells: &[Cell]) -> Vec<SettingDifference> {
+    let by_store = by_store(cells);
+    let kinds: BTreeMap<&str, &str> = stores.iter().map(|store| (store.label.as_str(), kind(&store.url))).collect();
     let names: BTreeSet<&str> = by_store.values().flat_map(|settings| settings.keys().copied()).collect();
     let mut found: Vec<SettingDifference> = names
         .into_iter()
-        .filter(|name| {
-            let values: BTreeSet<Option<&BTreeSet<&str>>> = by_store.values().map(|s| s.get(name)).collect();
-            values.len() > 1
-        })
-        .map(|name| SettingDifference {
+        .filter_map(|name| Some((name, judged(name, &by_store, &kinds)?)))
+        .map(|(name, concern)| SettingDifference {
             setting: name.to_string(),
-            concern: concern(name),
+            concern,
             values: by_store
                 .iter()
-                .filter_map(|(store, settings)| {
-                    let values: Vec<&str> = settings.get(name)?.iter().copied().collect();
-                    Some((store.to_string(), values.join(" or ")))
-                })
+                .filter_map(|(store, settings)| Some((store.to_string(), joined(settings.get(name)?))))
                 .collect(),
         })
         .collect();
     found.sort_by_key(|difference| difference.concern);
     found
+}
+
+/// What a setting in which the stores differ decides; none where they do not.
+fn judged(name: &str, by_store: &BTreeMap<&str, Settings>, kinds: &BTreeMap<&str, &str>) -> Option<Concern> {
+    let words = match concern(name) {
+        Concern::Durability => Some(DURABILITY_WORDS),
+        Concern::Isolation => Some(ISOLATION_WORDS),
+        Concern::Other => None,
+    };
+    if let Some(words) = words {
+        let is_said = by_store.values().all(|settings| settings.contains_key(words));
+        let differs = |of: fn(&str) -> String| {
+            let said: BTreeSet<Option<BTreeSet<String>>> = by_store
+                .values()
+                .map(|settings| Some(settings.get(name)?.iter().map(|value| of(value)).collect()))
+                .collect();
+            said.len() > 1
+        };
+        match is_said {
+            true if name == words && differs(common_words) => return Some(concern(name)),
+            // The words decide; here it is a setting like any other.
+            true => {}
+            false => return differs(str::to_string).then(|| concern(name)),
+        }
+    }
+    let kind_of = |store: &str| kinds.get(store).copied().unwrap_or_default();
+    let naming: BTreeSet<&str> =
+        by_store.iter().filter(|(_, settings)| settings.contains_key(name)).map(|(store, _)| kind_of(store)).collect();
+    let compared = by_store.iter().filter(|(store, _)| naming.contains(kind_of(store)));
+    let values: BTreeSet<Option<&BTreeSet<&str>>> = compared.map(|(_, settings)| settings.get(name)).collect();
+    (values.len() > 1).then_some(Concern::Other)
+}
+
+/// The kind of a store: the scheme of its URL.
+fn kind(url: &str) -> &str {
+    url.split_once(':').map_or(url, |(scheme, _)| scheme)
+}
+
+/// What stands before the remark.
+fn common_words(value: &str) -> String {
+    value.split_once(':').map_or(value, |(words, _)| words).trim().to_lowercase()
 }
 
 /// What a setting decides, as far as its name tells.
@@ -75,6 +173,15 @@ mod tests {
         }
     }
 
+    /// Stores by label and URL.
+    fn stores(stores: &[(&str, &str)]) -> Vec<ComparedStore> {
+        stores.iter().map(|(label, url)| ComparedStore { label: label.to_string(), url: url.to_string() }).collect()
+    }
+
+    fn said(found: &[SettingDifference]) -> Vec<(&str, Concern, Vec<&str>)> {
+        found.iter().map(|d| (d.setting.as_str(), d.concern, d.values.values().map(String::as_str).collect())).collect()
+    }
+
     #[test]
     fn names_tell_what_a_setting_decides() {
         for name in ["synchronous", "journal_mode", "fsync", "synchronous_commit", "flush_log_at_trx_commit"] {
@@ -91,27 +198,111 @@ mod tests {
         }
     }
 
+    /// Once every store that lacked another kind's settings was unequal for ever.
+    #[test]
+    fn kinds_of_stores_are_equal_when_their_common_words_are() {
+        let kinds =
+            stores(&[("lite", "sqlite:"), ("pg", "postgres://db/x"), ("cache", "casql+postgres://db/x?ttl_s=30")]);
+        let lite = [("durability", "every commit"), ("isolation", "serializable"), ("synchronous", "full")];
+        let pg = [("durability", "Every commit: fsync"), ("isolation", "serializable"), ("synchronous_commit", "on")];
+        let cache = [("isolation", "none: values up to 30 s old"), ("ttl_s", "30"), ("consistency", "ttl")];
+        let cache: Vec<_> = pg.iter().filter(|(name, _)| *name != "isolation").chain(&cache).copied().collect();
+        let found = differences(&kinds, &[cell("lite", &lite), cell("pg", &pg)]);
+        // The remark is a difference, but not of what is promised.
+        assert_eq!(said(&found), [("durability", Concern::Other, vec!["every commit", "Every commit: fsync"])]);
+        let found = differences(&kinds, &[cell("pg", &pg), cell("cache", &cache)]);
+        let unequal = ("isolation", Concern::Isolation, vec!["none: values up to 30 s old", "serializable"]);
+        assert_eq!(said(&found), [unequal]);
+    }
+
+    #[test]
+    fn where_a_store_does_not_say_the_common_words_names_decide() {
+        let kinds = stores(&[("lite", "sqlite:"), ("pg", "postgres://db/x")]);
+        let lite = [("isolation", "serializable"), ("synchronous", "full")];
+        let pg = [("durability", "every commit"), ("isolation", "serializable"), ("fsync", "on")];
+        let found = differences(&kinds, &[cell("lite", &lite), cell("pg", &pg)]);
+        assert_eq!(
+            said(&found),
+            [
+                ("durability", Concern::Durability, vec!["every commit"]),
+                ("fsync", Concern::Durability, vec!["on"]),
+                ("synchronous", Concern::Durability, vec!["full"]),
+            ]
+        );
+    }
+
+    #[test]
+    fn settings_of_one_kind_differ_only_within_it() {
+        let kinds =
+            stores(&[("one", "casql+sqlite:a"), ("two", "casql+sqlite:b"), ("lite", "sqlite:"), ("m", "memory:")]);
+        let words = [("durability", "every commit"), ("isolation", "serializable")];
+        let with = |more: &[(&'static str, &'static str)]| [&words[..], more].concat();
+        let found = differences(
+            &kinds,
+            &[
+                cell(
+                    "one",
+                    &with(&[("ttl_s", "30"), ("compress", "on"), ("consistency", "ttl"), ("page_size", "4096")]),
+                ),
+                cell("two", &with(&[("compress", "on"), ("consistency", "lease"), ("page_size", "4096")])),
+                cell("lite", &with(&[("cache_size", "9"), ("page_size", "1024")])),
+                cell("m", &with(&[("lies_told", "3")])),
+            ],
+        );
+        assert_eq!(
+            said(&found),
+            [
+                ("consistency", Concern::Other, vec!["ttl", "lease"]),
+                ("page_size", Concern::Other, vec!["1024", "4096", "4096"]),
+                ("ttl_s", Concern::Other, vec!["30"]),
+            ]
+        );
+    }
+
     #[test]
     fn equal_settings_are_no_difference_and_unsaid_ones_are() {
+        let kinds = stores(&[("a", "sqlite:"), ("b", "sqlite:?images=table"), ("never rated", "sqlite:c")]);
         let full = [("synchronous", "full"), ("version", "3")];
-        assert_eq!(differences(&[cell("a", &full), cell("b", &full), cell("b", &[])]), []);
-        let found = differences(&[
-            cell("a", &[("images", "inline"), ("synchronous", "full"), ("isolation", "serializable")]),
-            cell("b", &[("images", "table"), ("synchronous", "full")]),
-            cell("b", &[("images", "table"), ("synchronous", "off")]),
-            cell("never rated", &[]),
-        ]);
-        let said: Vec<(&str, Concern, Vec<&str>)> = found
-            .iter()
-            .map(|d| (d.setting.as_str(), d.concern, d.values.values().map(String::as_str).collect()))
-            .collect();
+        assert_eq!(differences(&kinds, &[cell("a", &full), cell("b", &full), cell("b", &[])]), []);
+        let found = differences(
+            &kinds,
+            &[
+                cell("a", &[("images", "inline"), ("synchronous", "full"), ("isolation", "serializable")]),
+                cell("b", &[("images", "table"), ("synchronous", "full")]),
+                cell("b", &[("images", "table"), ("synchronous", "off")]),
+                cell("never rated", &[]),
+            ],
+        );
         assert_eq!(
-            said,
+            said(&found),
             [
                 ("synchronous", Concern::Durability, vec!["full", "full or off"]),
                 ("isolation", Concern::Isolation, vec!["serializable"]),
                 ("images", Concern::Other, vec!["inline", "table"]),
             ]
+        );
+    }
+
+    #[test]
+    fn promises_are_told_in_the_plans_order() {
+        let kinds = stores(&[("lite", "sqlite:"), ("a", "memory:"), ("unknown", "memory:")]);
+        let cells = [
+            cell("a", &[("durability", "none: in memory"), ("lies_told", "3")]),
+            cell("lite", &[("isolation", "serializable"), ("synchronous", "full"), ("journal_mode", "wal")]),
+            cell("lite", &[("isolation", "serializable"), ("synchronous", "off"), ("journal_mode", "wal")]),
+            cell("unknown", &[]),
+        ];
+        let promise =
+            |store: &str, durability: Option<&str>, isolation: Option<&str>, decided: &[(&str, &str)]| Promise {
+                store: store.into(),
+                durability: durability.map(String::from),
+                isolation: isolation.map(String::from),
+                decided_by: decided.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect(),
+            };
+        let lite = [("journal_mode", "wal"), ("synchronous", "full or off")];
+        assert_eq!(
+            promises(&kinds, &cells),
+            [promise("lite", None, Some("serializable"), &lite), promise("a", Some("none: in memory"), None, &[])]
         );
     }
 }

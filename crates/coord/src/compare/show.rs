@@ -1,15 +1,15 @@
-//! What people see of a comparison: the table as text and as Markdown, and what
-//! the chart is drawn from.
+//! What people read of a comparison: its tables as text and as Markdown, what the
+//! stores promise, and what else one has to know.
 
 use std::fmt::Write as _;
 
-use analyzer::chart::{Bar, BarChart, BarSeries, Scale};
 use comfy_table::{CellAlignment, presets};
-use schemas::comparison::{Cell, ComparisonDocument, ComparisonFolder, Concern, SettingDifference};
+use schemas::comparison::{Cell, ComparisonDocument, ComparisonFolder, Concern, Outcome, SettingDifference};
 use schemas::run::RunState;
 
-use super::table::{Mark, Metric, Table};
-use super::{failures, ratings};
+use super::settings::Promise;
+use super::table::{self, Mark, Metric, Table};
+use super::{failures, ratings, settings};
 use crate::render::sla_in_words;
 
 /// A cell as it is spoken of.
@@ -18,10 +18,11 @@ pub fn cell_name(cell: &Cell) -> String {
 }
 
 fn tables(document: &ComparisonDocument) -> Vec<Table> {
-    Metric::of(document.plan.rating).iter().map(|metric| Table::new(document, *metric)).collect()
+    Metric::of(document.plan.question()).iter().map(|metric| Table::new(document, *metric)).collect()
 }
 
-fn axis_label(document: &ComparisonDocument) -> &str {
+/// What the axis varies; empty without one.
+pub fn axis_label(document: &ComparisonDocument) -> &str {
     document.plan.axis.as_ref().map_or("", |axis| &axis.label)
 }
 
@@ -36,14 +37,18 @@ pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> Strin
     for mark in marks(&tables) {
         let _ = writeln!(out, "{}", mark.meaning());
     }
-    let unequal: Vec<String> = promises(document).map(difference_in_words).collect();
+    let promises = promises(document);
+    if !promises.is_empty() {
+        let _ = write!(out, "\nwhat the stores promise\n{}\n", promises_text(&promises));
+    }
+    let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();
     if !unequal.is_empty() {
         let _ = writeln!(out, "\nthe stores do not promise the same:");
         unequal.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
     let _ = writeln!(out, "\ntable  {}\nchart  {}", folder.table().display(), folder.chart().display());
     if document.state != RunState::Complete {
-        let _ = writeln!(out, "what is missing or failed is rated by the same command with --resume");
+        let _ = writeln!(out, "what is missing or failed is done by the same command with --resume");
     }
     out
 }
@@ -58,7 +63,37 @@ fn text(table: &Table, axis: &str) -> String {
     for column in shown.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    shown.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
+    lines_of(&shown)
+}
+
+fn lines_of(table: &comfy_table::Table) -> String {
+    table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
+}
+
+/// What the columns of a store's promise are called.
+const PROMISE_COLUMNS: [&str; 4] = ["store", "durability", "isolation", "decided by"];
+
+/// What each store promises, in the words of these columns. It is told when all
+/// promise the same too: a comparison says on what terms it was made.
+fn promises(document: &ComparisonDocument) -> Vec<[String; 4]> {
+    let said = |words: Option<String>| words.unwrap_or_else(|| "not said".into());
+    let row = |promise: Promise| {
+        let decided_by: Vec<String> =
+            promise.decided_by.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let store = table::label(document, &promise.store);
+        [store, said(promise.durability), said(promise.isolation), decided_by.join(", ")]
+    };
+    settings::promises(&document.plan.stores, &document.cells).into_iter().map(row).collect()
+}
+
+fn promises_text(promises: &[[String; 4]]) -> String {
+    let mut shown = comfy_table::Table::new();
+    shown.load_style(presets::NOTHING);
+    shown.set_header(PROMISE_COLUMNS);
+    for row in promises {
+        shown.add_row(row);
+    }
+    lines_of(&shown)
 }
 
 fn marks(tables: &[Table]) -> Vec<Mark> {
@@ -68,18 +103,28 @@ fn marks(tables: &[Table]) -> Vec<Mark> {
     marks
 }
 
-fn promises(document: &ComparisonDocument) -> impl Iterator<Item = &SettingDifference> {
+/// The differences that make the stores unequal.
+pub fn unequal(document: &ComparisonDocument) -> impl Iterator<Item = &SettingDifference> {
     document.differences.iter().filter(|d| d.concern != Concern::Other)
 }
 
-fn difference_in_words(difference: &SettingDifference) -> String {
-    let concern = match difference.concern {
-        Concern::Durability => "durability: ",
-        Concern::Isolation => "isolation: ",
-        Concern::Other => "",
+/// A difference as a line.
+pub fn difference_in_words(difference: &SettingDifference) -> String {
+    let concern = match (difference.concern, difference.setting.as_str()) {
+        (Concern::Durability, "durability") | (Concern::Isolation, "isolation") | (Concern::Other, _) => "",
+        (Concern::Durability, _) => "durability: ",
+        (Concern::Isolation, _) => "isolation: ",
     };
-    let values: Vec<String> = difference.values.iter().map(|(store, value)| format!("{value} ({store})")).collect();
-    // One alone says that the others do not name the setting.
+    let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (store, value) in &difference.values {
+        match by_value.iter_mut().find(|(known, _)| known == value) {
+            Some((_, stores)) => stores.push(store),
+            None => by_value.push((value, vec![store])),
+        }
+    }
+    let values: Vec<String> =
+        by_value.iter().map(|(value, stores)| format!("{value} ({})", stores.join(", "))).collect();
+    // One value alone says that the others do not name the setting.
     let unsaid = if values.len() == 1 { "; other stores do not name it" } else { "" };
     format!("{concern}{} = {}{unsaid}", difference.setting, values.join(", "))
 }
@@ -121,7 +166,8 @@ pub fn markdown(document: &ComparisonDocument) -> String {
         let (sign, meaning) = mark.meaning().split_once(' ').unwrap_or_default();
         let _ = writeln!(out, "- `{sign}` {}", meaning.trim());
     }
-    let unequal: Vec<String> = promises(document).map(difference_in_words).collect();
+    promises_markdown(&mut out, &promises(document));
+    let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();
     list(&mut out, "The stores do not promise the same", &unequal);
     let other = document.differences.iter().filter(|d| d.concern == Concern::Other);
     list(&mut out, "Other settings that differ", &other.map(difference_in_words).collect::<Vec<_>>());
@@ -144,6 +190,16 @@ pub fn markdown(document: &ComparisonDocument) -> String {
     out
 }
 
+fn promises_markdown(out: &mut String, promises: &[[String; 4]]) {
+    if promises.is_empty() {
+        return;
+    }
+    let _ = write!(out, "\nWhat the stores promise:\n\n| {} |\n|---|---|---|---|\n", PROMISE_COLUMNS.join(" | "));
+    for row in promises {
+        let _ = writeln!(out, "| {} |", row.each_ref().map(|text| plain(&text.replace('\n', " "))).join(" | "));
+    }
+}
+
 fn list(out: &mut String, title: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
@@ -154,10 +210,15 @@ fn list(out: &mut String, title: &str, lines: &[String]) {
     }
 }
 
-/// What the ratings say of themselves, each once.
+/// What ratings and verdicts say of themselves, each once.
 fn notes(document: &ComparisonDocument) -> Vec<String> {
     let mut notes = Vec::new();
     for cell in &document.cells {
+        if let Outcome::Measured(measured) = &cell.outcome
+            && !measured.reasons.is_empty()
+        {
+            notes.push(format!("{}: {}: {}", cell_name(cell), measured.ruling.name(), measured.reasons.join("; ")));
+        }
         for rating in ratings(&cell.outcome) {
             let void = rating.rests_on_void.iter().map(|void| format!("rests on void {void}"));
             for note in void.chain(rating.notes.iter().cloned()) {
@@ -184,39 +245,4 @@ fn plain(text: &str) -> String {
         }
     }
     out
-}
-
-/// The chart: SoAR, or Socialites where SoAR was not searched.
-pub fn chart(document: &ComparisonDocument) -> BarChart {
-    let metric = Metric::of(document.plan.rating).first().copied().unwrap_or(Metric::Soar);
-    let table = Table::new(document, metric);
-    let mut description = format!("{}, {}.", metric.title(), sla_in_words(&document.plan.sla));
-    for (point, entries) in &table.rows {
-        let values: Vec<String> = table.stores.iter().zip(entries).map(|(s, e)| format!("{s} {}", e.text())).collect();
-        let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
-        let _ = write!(description, "\n{point}{}.", values.join(", "));
-    }
-    for line in promises(document).map(difference_in_words) {
-        let _ = write!(description, "\nUnequal {line}.");
-    }
-    let series = table.stores.iter().enumerate().map(|(place, store)| BarSeries {
-        label: store.clone(),
-        bars: table
-            .rows
-            .iter()
-            // The highest bar needs no mark.
-            .map(|(_, row)| Bar { value: row[place].value, label: row[place].text().trim_end_matches(" *").into() })
-            .collect(),
-    });
-    let unequal = promises(document).next().map(|_| "(! unequal durability or isolation)");
-    let x_label: Vec<&str> = [Some(axis_label(document)), unequal].into_iter().flatten().collect();
-    BarChart {
-        title: document.plan.title.clone(),
-        description,
-        x_label: x_label.join(" ").trim().to_string(),
-        y_label: metric.title().to_string(),
-        groups: table.rows.iter().map(|(point, _)| point.clone()).collect(),
-        series: series.collect(),
-        scale: Scale::suited_to(table.rows.iter().flat_map(|(_, row)| row.iter().filter_map(|entry| entry.value))),
-    }
 }

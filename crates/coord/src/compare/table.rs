@@ -1,18 +1,24 @@
-//! The ratings of a comparison as rows and columns, with their marks: what the
-//! text, the Markdown and the chart show alike.
+//! What came out of a comparison as rows and columns, with marks: what the text, the
+//! Markdown and the chart show alike.
 
-use schemas::comparison::{Cell, ComparisonDocument, Concern, Outcome, Wanted};
-use schemas::verdict::Rating;
+use schemas::comparison::{Cell, ComparisonDocument, Concern, Measure, Measurement, Outcome, Question, Wanted};
+use schemas::verdict::{Rating, Ruling};
 
-use crate::render::thousands;
+use crate::render::{percent, thousands};
 
-/// Which of the two ratings.
+/// Which number of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Actions a second.
+    /// A rating in actions a second.
     Soar,
-    /// Threads.
+    /// A rating in threads.
     Socialites,
+    /// The share of unpredictable reads in an experiment.
+    Unpredictable,
+    /// The share of its operations that succeeded within β.
+    WithinBeta,
+    /// Its actions a second.
+    Throughput,
 }
 
 impl Metric {
@@ -21,23 +27,47 @@ impl Metric {
         match self {
             Metric::Soar => "SoAR (actions/s)",
             Metric::Socialites => "Socialites (threads)",
+            Metric::Unpredictable => "Unpredictable reads (%)",
+            Metric::WithinBeta => "Actions within the response time (%)",
+            Metric::Throughput => "Throughput (actions/s)",
         }
     }
 
-    /// Those that a comparison searches.
-    pub fn of(wanted: Wanted) -> &'static [Metric] {
-        match wanted {
-            Wanted::Both => &[Metric::Soar, Metric::Socialites],
-            Wanted::Soar => &[Metric::Soar],
-            Wanted::Socialites => &[Metric::Socialites],
+    /// Those that a comparison shows, the one that it is about first.
+    pub fn of(question: Question) -> &'static [Metric] {
+        use Metric::{Soar, Socialites, Throughput, Unpredictable, WithinBeta};
+        match question {
+            Question::Rate(Wanted::Both) => &[Soar, Socialites],
+            Question::Rate(Wanted::Soar) => &[Soar],
+            Question::Rate(Wanted::Socialites) => &[Socialites],
+            Question::Measure(Measure::Unpredictable) => &[Unpredictable, WithinBeta, Throughput],
+            Question::Measure(Measure::WithinBeta) => &[WithinBeta, Unpredictable, Throughput],
+            Question::Measure(Measure::Throughput) => &[Throughput, WithinBeta, Unpredictable],
         }
+    }
+
+    /// Whether it is a share of all, in percent.
+    pub fn is_share(self) -> bool {
+        matches!(self, Metric::Unpredictable | Metric::WithinBeta)
     }
 
     fn rating(self, cell: &Cell) -> Option<&Rating> {
         match (&cell.outcome, self) {
             (Outcome::Rated { soar, .. }, Metric::Soar) => soar.as_ref(),
             (Outcome::Rated { socialites, .. }, Metric::Socialites) => socialites.as_ref(),
-            (Outcome::Missing | Outcome::Failed(_), _) => None,
+            _ => None,
+        }
+    }
+
+    /// None where the experiment has nothing to say of it.
+    fn measured(self, measured: &Measurement) -> Option<f64> {
+        let is_empty = measured.reads == 0 && measured.throughput_per_s == 0.0;
+        match self {
+            _ if is_empty => None,
+            Metric::Unpredictable => measured.unpredictable_percent(),
+            Metric::WithinBeta => Some(measured.within_beta_percent),
+            Metric::Throughput => Some(measured.throughput_per_s),
+            Metric::Soar | Metric::Socialites => None,
         }
     }
 }
@@ -52,13 +82,15 @@ pub enum Mark {
     AtLeast,
     /// No final experiment confirmed it.
     Unconfirmed,
-    /// It rests on a void experiment.
+    /// It rests on a void experiment, or is of one.
     Void,
+    /// The experiment missed the SLA.
+    Missed,
     /// The SLA was kept with no number of threads.
     Zero,
-    /// The rating ended with an error.
+    /// The cell ended with an error.
     Failed,
-    /// It has not been rated yet.
+    /// The cell has not been done yet.
     Missing,
     /// The store promises something else than another one of the table.
     Unequal,
@@ -72,9 +104,10 @@ impl Mark {
             Mark::AtLeast => "≥       at least: the search ended at its highest number of threads",
             Mark::Unconfirmed => "?       not confirmed by a final experiment",
             Mark::Void => "void    rests on an experiment that says nothing about the store",
+            Mark::Missed => "†       the experiment missed the service level agreement",
             Mark::Zero => "(0)     the SLA was kept with no number of threads",
-            Mark::Failed => "failed  the rating ended with an error",
-            Mark::Missing => "-       not rated yet",
+            Mark::Failed => "failed  ended with an error",
+            Mark::Missing => "-       not done yet",
             Mark::Unequal => "!       durability or isolation is not that of every other store here",
         }
     }
@@ -83,9 +116,11 @@ impl Mark {
 /// One number of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The rating; none when there is none.
+    /// What it is.
+    pub metric: Metric,
+    /// The number; none when there is none.
     pub value: Option<f64>,
-    /// The ends of its interval; the rating itself where it has none.
+    /// The ends of its interval; the number itself where it has none.
     pub interval: (f64, f64),
     /// What a reader has to know of it.
     pub marks: Vec<Mark>,
@@ -93,15 +128,15 @@ pub struct Entry {
 
 impl Entry {
     fn of(cell: &Cell, metric: Metric) -> Entry {
-        let mut marks = Vec::new();
+        if let Outcome::Measured(measured) = &cell.outcome {
+            return Entry::measured(measured, metric);
+        }
         let Some(rating) = metric.rating(cell) else {
             let is_failed = matches!(cell.outcome, Outcome::Failed(_));
-            return Entry {
-                value: None,
-                interval: (0.0, 0.0),
-                marks: vec![if is_failed { Mark::Failed } else { Mark::Missing }],
-            };
+            let marks = vec![if is_failed { Mark::Failed } else { Mark::Missing }];
+            return Entry { metric, value: None, interval: (0.0, 0.0), marks };
         };
+        let mut marks = Vec::new();
         if rating.value <= 0.0 {
             marks.push(Mark::Zero);
         } else if rating.confirmed_by.is_none() {
@@ -114,10 +149,21 @@ impl Entry {
             marks.push(Mark::Void);
         }
         let interval = rating.interval.as_ref().map_or((rating.value, rating.value), |i| (i.low, i.high));
-        Entry { value: Some(rating.value), interval, marks }
+        Entry { metric, value: Some(rating.value), interval, marks }
     }
 
-    fn has(&self, mark: Mark) -> bool {
+    fn measured(measured: &Measurement, metric: Metric) -> Entry {
+        let value = metric.measured(measured);
+        let marks = match measured.ruling {
+            Ruling::Pass => Vec::new(),
+            Ruling::Fail => vec![Mark::Missed],
+            Ruling::Void => vec![Mark::Void],
+        };
+        Entry { metric, value, interval: (value.unwrap_or(0.0), value.unwrap_or(0.0)), marks }
+    }
+
+    /// Whether it has a mark.
+    pub fn has(&self, mark: Mark) -> bool {
         self.marks.contains(&mark)
     }
 
@@ -125,7 +171,10 @@ impl Entry {
     pub fn text(&self) -> String {
         let mut out = match self.value {
             _ if self.has(Mark::Failed) => "failed".to_string(),
-            None => "-".to_string(),
+            None if self.has(Mark::Missing) => "-".to_string(),
+            None if self.has(Mark::Void) => return "void".to_string(),
+            None => "no reads".to_string(),
+            Some(share) if self.metric.is_share() => percent(share),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
             // Below ten a whole number says too little.
             Some(value) if value < 9.95 && value.fract() != 0.0 => format!("{value:.1}"),
@@ -134,7 +183,8 @@ impl Entry {
         if self.has(Mark::AtLeast) {
             out.insert_str(0, "≥ ");
         }
-        for (mark, sign) in [(Mark::Unconfirmed, "?"), (Mark::Void, " void"), (Mark::Best, " *")] {
+        for (mark, sign) in [(Mark::Unconfirmed, "?"), (Mark::Void, " void"), (Mark::Missed, " †"), (Mark::Best, " *")]
+        {
             if self.has(mark) {
                 out.push_str(sign);
             }
@@ -143,10 +193,10 @@ impl Entry {
     }
 }
 
-/// One rating of every cell.
+/// One number of every cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Which rating.
+    /// Which number.
     pub metric: Metric,
     /// The stores, each with a mark when it promises something else than another.
     pub stores: Vec<String>,
@@ -155,20 +205,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of a rating.
+    /// The table of a number.
     pub fn new(document: &ComparisonDocument, metric: Metric) -> Table {
         let stores = &document.plan.stores;
         let mut rows = Vec::new();
         for cells in document.cells.chunks(stores.len().max(1)) {
             let mut entries: Vec<Entry> = cells.iter().map(|cell| Entry::of(cell, metric)).collect();
-            mark_best(&mut entries);
+            // What was measured once has no interval that would make a best one clear.
+            if matches!(document.plan.question(), Question::Rate(_)) {
+                mark_best(&mut entries);
+            }
             let point = cells.first().map_or(String::new(), |cell| cell.point.clone());
             rows.push((point, entries));
         }
-        let unequal = unequal_stores(document);
-        let label =
-            |label: &String| if unequal.contains(&label.as_str()) { format!("{label} !") } else { label.clone() };
-        Table { metric, stores: stores.iter().map(|store| label(&store.label)).collect(), rows }
+        Table { metric, stores: stores.iter().map(|store| label(document, &store.label)).collect(), rows }
     }
 
     /// The marks that occur, in the order in which they are explained.
@@ -196,6 +246,11 @@ fn mark_best(row: &mut [Entry]) {
     }
 }
 
+/// A store's label, with a mark when it promises something else than another.
+pub fn label(document: &ComparisonDocument, store: &str) -> String {
+    if unequal_stores(document).contains(&store) { format!("{store} !") } else { store.to_string() }
+}
+
 /// The stores whose durability or isolation differs from that of another; all
 /// that are known, when any two differ.
 fn unequal_stores(document: &ComparisonDocument) -> Vec<&str> {
@@ -215,6 +270,7 @@ mod tests {
     fn the_best_is_marked_only_where_it_is_clear() {
         let check = |row: &[(f64, f64, f64, &[Mark])], expect: Option<usize>| {
             let entry = |(value, low, high, marks): &(f64, f64, f64, &[Mark])| Entry {
+                metric: Metric::Soar,
                 value: Some(*value),
                 interval: (*low, *high),
                 marks: marks.to_vec(),
@@ -231,5 +287,31 @@ mod tests {
         check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (1.0, 1.0, 1.0, &[])], Some(1));
         check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (0.0, 0.0, 0.0, &[Mark::Zero])], None);
         check(&[(5.0, 5.0, 5.0, &[])], None);
+    }
+
+    #[test]
+    fn what_was_measured_is_a_share_or_a_number_with_its_ruling() {
+        let check = |metric, (throughput_per_s, reads, unpredictable_reads), ruling, expect: &str| {
+            let measured = Measurement {
+                threads: 4,
+                throughput_per_s,
+                within_beta_percent: 99.99999,
+                reads,
+                unpredictable_reads,
+                ruling,
+                reasons: Vec::new(),
+            };
+            assert_eq!(Entry::measured(&measured, metric).text(), expect);
+        };
+        check(Metric::Unpredictable, (1234.5, 100_000, 13), Ruling::Pass, "0.013%");
+        check(Metric::Unpredictable, (1234.5, 100_000, 0), Ruling::Pass, "0%");
+        check(Metric::Unpredictable, (1234.5, 10, 1), Ruling::Fail, "10% †");
+        check(Metric::Unpredictable, (1234.5, 10, 1), Ruling::Void, "10% void");
+        check(Metric::Unpredictable, (1234.5, 0, 0), Ruling::Pass, "no reads");
+        check(Metric::WithinBeta, (1234.5, 0, 0), Ruling::Pass, "99.999%");
+        check(Metric::Throughput, (1234.5, 10, 1), Ruling::Void, "1,235 void");
+        // Nothing ran: the throughput is not 0, there is none.
+        check(Metric::Throughput, (0.0, 0, 0), Ruling::Void, "void");
+        check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
     }
 }

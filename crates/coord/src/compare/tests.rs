@@ -1,16 +1,18 @@
+mod measured;
+mod ready;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use schemas::comparison::{ComparisonFolder, ComparisonPlan, Wanted};
+use schemas::comparison::ComparisonFolder;
 use schemas::files;
 use schemas::run::{RunFolder, RunState};
-use schemas::spec::Spec;
 use schemas::verdict::{Rating, RatingDocument};
 
+use super::chart::Chart;
 use super::*;
-use crate::resolve::Source;
+use crate::resolve::{Setting, Source};
 
 const SPEC: &str = "name = \"t\"\nsessions = 10\n[data]\nmembers = 100\n[mix]\nview_profile = 1\n";
 
@@ -43,6 +45,7 @@ struct Place {
     folder: tempfile::TempDir,
     args: CompareArgs,
     said: RefCell<Vec<String>>,
+    variables: BTreeMap<String, String>,
 }
 
 impl Place {
@@ -56,14 +59,15 @@ impl Place {
             runs: folder.path().join("runs"),
             ..CompareArgs::default()
         };
-        Place { folder, args, said: RefCell::default() }
+        Place { folder, args, said: RefCell::default(), variables: BTreeMap::new() }
     }
 
     fn resolved(&self, change: impl FnOnce(&mut CompareArgs)) -> Result<resolve::Comparison, Failure> {
         let mut args = self.args.clone();
         change(&mut args);
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        resolve::comparison(&args, &Surroundings { home: None, now, command: vec!["coord".into()] })
+        let variables = self.variables.clone();
+        resolve::comparison(&args, &Surroundings { home: None, now, command: vec!["coord".into()], variables })
     }
 
     /// Compares with a made-up store: what a cell's rating is, by run folder.
@@ -74,14 +78,21 @@ impl Place {
     ) -> (Result<ComparisonDocument, Failure>, Vec<String>) {
         let comparison = self.resolved(change).unwrap();
         let mut rated = Vec::new();
-        let mut rate = |rating: crate::resolve::Rating| {
+        let mut perform = |job: Job| {
+            let Job::Rate(rating) = job else { panic!("{job:?}") };
             rated.push(rating.setting.name.clone());
             let outcome = outcome(&rating.setting.name);
-            leave_run(&rating, outcome.as_ref().ok())?;
-            outcome.map(|(soar, socialites)| document(&rating, soar, socialites))
+            let run = leave_run(&rating.setting, RunState::Complete)?;
+            let (soar, socialites) = outcome?;
+            let document = document(&rating, soar, socialites);
+            files::write_json(&run.rating(), &document)?;
+            Ok(Finding::Rated(document))
         };
-        let say = |line: &str| self.said.borrow_mut().push(line.to_string());
-        (conduct::conduct(&comparison, &mut rate, &say), rated)
+        (conduct::conduct(&comparison, &mut perform, &|line| self.hear(line)), rated)
+    }
+
+    fn hear(&self, line: &str) {
+        self.said.borrow_mut().push(line.to_string());
     }
 
     fn folder(&self) -> ComparisonFolder {
@@ -109,20 +120,24 @@ fn document(rating: &crate::resolve::Rating, soar: Rating, socialites: Rating) -
     }
 }
 
-/// What a rating leaves in its run folder, as far as a comparison reads it.
-fn leave_run(rating: &crate::resolve::Rating, rated: Option<&(Rating, Rating)>) -> Result<(), Failure> {
-    let setting = &rating.setting;
-    assert!(!setting.folder.exists(), "a rating makes its own run folder");
+/// What a cell leaves in its run folder, as far as a comparison reads it.
+fn leave_run(setting: &Setting, state: RunState) -> Result<RunFolder, Failure> {
+    assert!(!setting.folder.exists(), "a cell makes its own run folder");
     let run = RunFolder::new(&setting.folder);
     let spec = setting.source.spec();
-    let durability = if setting.store.contains("900") { "none" } else { "disk" };
-    let settings = [("durability", durability), ("isolation", "serializable"), ("version", &setting.store)];
+    let durability = if setting.store.contains("900") { "none: in memory" } else { "every commit" };
+    let settings = [
+        ("durability", durability),
+        ("fsync", if durability == "every commit" { "on" } else { "off" }),
+        ("isolation", "serializable"),
+        ("version", &setting.store),
+    ];
     let kept = schemas::run::RunDocument {
         format_version: schemas::RUN_FORMAT_VERSION,
         encore_version: String::new(),
         name: setting.name.clone(),
         started_unix_s: 0,
-        state: RunState::Complete,
+        state,
         sla: None,
         trace: Default::default(),
         trace_id: String::new(),
@@ -137,10 +152,7 @@ fn leave_run(rating: &crate::resolve::Rating, rated: Option<&(Rating, Rating)>) 
     for file in ["store.db", "store.db-wal", "store.db.loaded"] {
         files::write_atomically(&setting.folder.join(file), b"x")?;
     }
-    if let Some((soar, socialites)) = rated {
-        files::write_json(&run.rating(), &document(rating, soar.clone(), socialites.clone()))?;
-    }
-    Ok(())
+    Ok(run)
 }
 
 fn rating(value: f64) -> Rating {
@@ -182,13 +194,13 @@ fn every_cell_is_a_rating_of_its_own() {
     let cells: Vec<&str> = comparison.cells.iter().map(|cell| cell.run.as_str()).collect();
     assert_eq!(cells, ["no-image-fast", "no-image-slow", "2-kb-fast", "2-kb-slow"]);
     for cell in &comparison.cells {
-        let rating = &cell.rating;
+        let Job::Rate(rating) = &cell.job else { panic!("{cell:?}") };
         assert_eq!((rating.limits.max_threads, rating.limits.first_threads), (32, 1));
         assert_eq!(rating.deltas.search_s, [0.5]);
         assert_eq!(rating.setting.traces, place.folder.path().join("runs/traces"));
         assert_eq!(rating.setting.folder, place.folder().root().join(&cell.run));
     }
-    let source = |cell: usize| comparison.cells[cell].rating.setting.source.clone();
+    let source = |cell: usize| comparison.cells[cell].job.setting().source.clone();
     assert_eq!(source(0), source(1), "the stores of a point do not share a trace set");
     let image_bytes = |cell: usize| source(cell).spec().data.image_bytes;
     assert_eq!((image_bytes(0), image_bytes(2)), (0, 2048));
@@ -213,7 +225,8 @@ fn tables_and_files_show_the_ratings() {
         assert!(svg.contains(text), "{text:?} is not in {svg}");
     }
     // 12,442 to 9 is more than one can see on a linear axis.
-    assert_eq!(show::chart(&document).scale, analyzer::chart::Scale::Log);
+    let Chart::Bars(bars) = chart::of(&document) else { panic!("ratings are bars") };
+    assert_eq!(bars.scale, analyzer::chart::Scale::Log);
 }
 
 #[test]
@@ -275,13 +288,13 @@ fn resuming_takes_nothing_that_was_rated_otherwise() {
     place.conduct(|_| (), |_| both(1.0, 1.0)).0.unwrap();
     let refused = |change: &dyn Fn(&mut CompareArgs), expect: &str| {
         let comparison = place.resolved(change).unwrap();
-        let error = conduct::conduct(&comparison, &mut |_| panic!("nothing is to be rated"), &|_| ()).unwrap_err();
+        let error = conduct::conduct(&comparison, &mut |_| panic!("nothing is to be done"), &|_| ()).unwrap_err();
         assert!(matches!(error, Failure::Usage(_)) && error.to_string().contains(expect), "{error}");
     };
     refused(&|args| (args.resume, args.settings) = (true, vec!["data.members=50".into()]), "other --set");
     let spec = place.folder.path().join("specs/t.toml");
     std::fs::write(&spec, SPEC.replace("members = 100", "members = 101")).unwrap();
-    refused(&resume, "was rated with another workload");
+    refused(&resume, "was done with another workload");
     std::fs::write(&spec, SPEC).unwrap();
     // Something else where a cell has to go is left alone.
     let cell = place.folder().root().join("2-kb-slow");
@@ -298,7 +311,7 @@ fn an_embedded_store_without_a_path_has_a_file_for_as_long_as_it_is_rated() {
     let plan = plan.replace("memory:?latency_us=900", "sqlite:elsewhere.db?synchronous=off");
     let place = Place::new(&plan);
     let comparison = place.resolved(|_| ()).unwrap();
-    let urls: Vec<String> = comparison.cells.iter().map(|cell| place.shown(&cell.rating.setting.store)).collect();
+    let urls: Vec<String> = comparison.cells.iter().map(|cell| place.shown(&cell.job.setting().store)).collect();
     assert_eq!(urls[0], "sqlite:PLACE/runs/sizes/no-image-fast/store.db?synchronous=off");
     assert_eq!(urls[1], "sqlite:elsewhere.db?synchronous=off");
     place.conduct(|_| (), |_| both(1.0, 1.0)).0.unwrap();
@@ -350,36 +363,33 @@ fn run_folders_have_names_of_their_own() {
     assert_eq!(cells, ["cell-comparison.json", "slow"]);
 }
 
-/// The plans that come with Encore can be carried out, and differ only in what
-/// their axis says.
 #[test]
-fn the_ready_plans_are_whole() {
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(&traces).unwrap() {
-        let path = entry.unwrap().path();
-        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
-        if !is_toml || !std::fs::read_to_string(&path).unwrap().contains("[[stores]]") {
-            continue;
-        }
-        let plan = ComparisonPlan::read(&path).unwrap();
-        assert_eq!(path.file_stem().unwrap().to_str(), Some(plan.name.as_str()));
-        let workloads: Vec<String> = plan
-            .points()
-            .iter()
-            .map(|point| {
-                let spec = traces.join(point.spec.as_ref().unwrap_or(&plan.spec));
-                let text = std::fs::read_to_string(&spec).unwrap();
-                let settings: Vec<String> = plan.set.iter().chain(&point.set).cloned().collect();
-                let spec = Spec::parse_with(&text, &spec.display().to_string(), &settings).unwrap();
-                assert_eq!(spec.data.members, 10_000, "{}", path.display());
-                spec.workload_id()
-            })
-            .collect();
-        assert!(workloads.iter().enumerate().all(|(i, id)| !workloads[..i].contains(id)), "two points are one");
-        assert_eq!(plan.rating, Wanted::Soar, "the paper's figures are of SoAR");
-        found.insert(plan.name.clone(), (workloads.len(), plan.stores.len()));
-    }
-    let expected = [("figure-3", (4, 3)), ("figure-4", (3, 2)), ("figure-6", (3, 3))];
-    assert_eq!(found, expected.map(|(name, size)| (name.to_string(), size)).into());
+fn urls_take_variables_of_the_environment() {
+    let plan = PLAN.replace("memory:?latency_us=100", "${FAST:-memory:}?latency_us=100");
+    let plan = plan.replace("memory:?latency_us=900", "${SLOW}?latency_us=900");
+    let mut place = Place::new(&plan);
+    let error = place.resolved(|_| ()).unwrap_err();
+    assert!(matches!(error, Failure::Usage(_)));
+    let expected =
+        "PLACE/plan.toml: stores.1.url: the environment variable SLOW is not set; set it, for example: export SLOW='";
+    assert!(place.shown(&error.to_string()).starts_with(expected), "{error}");
+
+    place.variables.insert("SLOW".into(), "memory:?seed=7".into());
+    let comparison = place.resolved(|_| ()).unwrap();
+    let urls: Vec<&str> = comparison.cells[..2].iter().map(|cell| cell.job.setting().store.as_str()).collect();
+    assert_eq!(urls, ["memory:?latency_us=100", "memory:?seed=7&latency_us=900"]);
+    // The document has the plan as it was carried out.
+    let document = place.conduct(|_| (), |_| both(1.0, 1.0)).0.unwrap();
+    assert_eq!(document.plan.stores[1].url, "memory:?seed=7&latency_us=900");
+    place.variables.insert("FAST".into(), "postgres://me:hush@db/x?nosuch=1".into());
+    let refused = |place: &Place| place.resolved(|args| args.resume = true).unwrap_err().to_string();
+    let error = refused(&place);
+    assert!(error.contains("plan.toml: stores.0.url: postgres://me:***@db/x") && !error.contains("hush"), "{error}");
+    place.variables.insert("FAST".into(), "somewhere".into());
+    assert!(refused(&place).contains("stores.0.url: somewhere"));
+    // Other stores than those that the cells were done with are another comparison.
+    place.variables = BTreeMap::from([("SLOW".into(), "memory:?seed=8".into())]);
+    let comparison = place.resolved(|args| args.resume = true).unwrap();
+    let error = conduct::conduct(&comparison, &mut |_| panic!("nothing is to be done"), &|_| ()).unwrap_err();
+    assert!(error.to_string().contains("other stores in the environment"), "{error}");
 }

@@ -10,14 +10,14 @@ use std::io::{IsTerminal, Write as _};
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::plan::redact;
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::{ActionFigures, Figures};
+use schemas::verdict::{ActionFigures, Figures, Verdict};
 
 use crate::resolve::Setting;
 use crate::trace_set::TraceSet;
 
 pub use commands::{next_commands, repeat_rate};
 pub use ratings::ratings;
-pub use rows::Rows;
+pub use rows::{Rows, percent};
 
 /// Where lines for people go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,25 @@ pub fn header(setting: &Setting, trace: &TraceSet) -> String {
     );
     line("SLA", &sla_in_words(&setting.sla));
     line("run", &setting.folder.display().to_string());
+    out
+}
+
+/// What one experiment showed, in three lines.
+pub fn measured(verdict: &Verdict) -> String {
+    let figures = &verdict.figures;
+    let mut out = format!(
+        "{} actions/s, {} within {}\n{} of {} reads unpredictable ({})\n{}",
+        thousands(figures.throughput_per_s.round() as u64),
+        percent(figures.within_beta_percent),
+        short_time(verdict.sla.beta_ns),
+        thousands(figures.unpredictable_reads),
+        thousands(figures.reads),
+        percent(figures.unpredictable_percent),
+        verdict.ruling.name(),
+    );
+    if !verdict.reasons.is_empty() {
+        let _ = write!(out, ": {}", verdict.reasons.join("; "));
+    }
     out
 }
 

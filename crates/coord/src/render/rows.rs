@@ -79,7 +79,7 @@ impl Rows {
 }
 
 /// Up to three decimals, never rounded up to 100% or down to 0%.
-pub(super) fn percent(value: f64) -> String {
+pub fn percent(value: f64) -> String {
     let thousandths = value * 1000.0;
     let kept = if value > 99.0 { thousandths.floor() } else { thousandths.ceil() };
     // A whole number of thousandths may come out of the product a little above itself.

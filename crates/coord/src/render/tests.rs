@@ -121,7 +121,8 @@ fn the_command_that_repeats_a_rating_has_its_parameters() {
     });
     let line = std::iter::once("coord").chain(typed.split_whitespace()).chain(shared_words);
     let Command::Rate(args) = CommandLine::try_parse_from(line).unwrap().command else { panic!("not a rating") };
-    let around = Surroundings { home: None, now: std::time::SystemTime::UNIX_EPOCH, command: Vec::new() };
+    let now = std::time::SystemTime::UNIX_EPOCH;
+    let around = Surroundings { home: None, now, command: Vec::new(), variables: Default::default() };
     let rating = crate::resolve::rating(&args, &around).unwrap();
     let repeat = repeat_rate(&rating);
     assert_eq!(repeat.join(" "), typed);

@@ -1,36 +1,14 @@
-//! A comparison: its plan (TOML), and what came out of it (`comparison.json`).
-//!
-//! ```
-//! let plan = schemas::comparison::ComparisonPlan::parse(r#"
-//!     name = "images"
-//!     title = "View Profile by image size"
-//!     spec = "view-profile.toml"
-//!     sla = "95% < 100ms, 0.1% unpredictable, 10s"
-//!
-//!     [axis]
-//!     label = "profile image"
-//!     points = [
-//!         { label = "none", set = ["data.image_bytes=0"] },
-//!         { label = "2 KB", set = ["data.image_bytes=2048"] },
-//!     ]
-//!
-//!     [[stores]]
-//!     label = "in the member's row"
-//!     url = "sqlite:?images=inline"
-//! "#, "images.toml").unwrap();
-//! assert_eq!(plan.points().len(), 2);
-//! ```
+//! The plan of a comparison, as people write it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::files::{FileError, at};
 use crate::plan::redact;
-use crate::run::{Host, RunState};
 use crate::sla::Sla;
-use crate::verdict::{Between, Rating};
+use crate::verdict::Between;
 
 /// A plan that is wrong: the file, the key, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +36,8 @@ pub enum ComparisonPlanError {
     File(#[from] FileError),
 }
 
-/// `coord compare`'s plan: several stores, or designs of one, each rated with
-/// the same trace set at every point of an axis.
+/// `coord compare`'s plan: several stores, or designs of one, each rated or
+/// measured with the same trace set at every point of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComparisonPlan {
@@ -92,9 +70,14 @@ pub struct ComparisonPlan {
     /// What happens to the store between two experiments.
     #[serde(default)]
     pub between: Between,
-    /// Which ratings are searched.
-    #[serde(default)]
-    pub rating: Wanted,
+    /// Which ratings are searched; none where `measure` is given. A plan that
+    /// gives neither reads as one that asks for both ratings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating: Option<Wanted>,
+    /// The figure that is measured instead: no T is searched, each cell is one
+    /// experiment with the T of its point, for the time of the SLA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
     /// What is varied; without it, each store is rated once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axis: Option<Axis>,
@@ -115,6 +98,28 @@ pub enum Wanted {
     Socialites,
 }
 
+/// A figure of an experiment. All of them are measured; the one that is asked for
+/// has the first table and the chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The share of unpredictable reads among those that were answered.
+    Unpredictable,
+    /// The share of operations that succeeded within β.
+    WithinBeta,
+    /// Successful actions a second.
+    Throughput,
+}
+
+/// What a comparison asks of each cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// These ratings, which are searched.
+    Rate(Wanted),
+    /// The figures of one experiment, this one first.
+    Measure(Measure),
+}
+
 /// What a comparison varies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +130,7 @@ pub struct Axis {
     pub points: Vec<Point>,
 }
 
-/// A point of the axis: a workload of its own.
+/// A point of the axis: a workload of its own, or a number of threads.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
@@ -137,6 +142,9 @@ pub struct Point {
     /// Another specification than the plan's, relative to the plan's own file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<PathBuf>,
+    /// T of the experiments at this point, when the comparison measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
 }
 
 /// One of the stores, or one design of a store.
@@ -146,7 +154,8 @@ pub struct ComparedStore {
     /// Its name, for table and chart.
     pub label: String,
     /// Its URL. An embedded store without a path (`sqlite:?images=table`) gets
-    /// a file in the run folder of each cell.
+    /// a file in the run folder of each cell. In a plan's file, `${NAME}` and
+    /// `${NAME:-default}` stand for variables of the environment.
     pub url: String,
 }
 
@@ -159,15 +168,26 @@ impl ComparisonPlan {
 
     /// Reads and checks a text; `file` is for the errors.
     pub fn parse(text: &str, file: &str) -> Result<ComparisonPlan, ComparisonPlanError> {
-        let plan: ComparisonPlan = toml::from_str(text)
+        let mut plan: ComparisonPlan = toml::from_str(text)
             .map_err(|e| ComparisonPlanError::Syntax { file: file.into(), message: e.to_string().trim_end().into() })?;
         plan.check(file)?;
+        if let Question::Rate(wanted) = plan.question() {
+            plan.rating = Some(wanted);
+        }
         Ok(plan)
     }
 
     /// The points of the axis; without one, a single point without a label.
     pub fn points(&self) -> Vec<Point> {
         self.axis.as_ref().map_or_else(|| vec![Point::default()], |axis| axis.points.clone())
+    }
+
+    /// What it asks of each cell.
+    pub fn question(&self) -> Question {
+        match self.measure {
+            Some(measure) => Question::Measure(measure),
+            None => Question::Rate(self.rating.unwrap_or_default()),
+        }
     }
 
     /// The plan as it may be written to a file.
@@ -203,7 +223,8 @@ impl ComparisonPlan {
         }
         for (i, store) in self.stores.iter().enumerate() {
             labels.push((format!("stores.{i}.label"), &store.label));
-            if !store.url.contains(':') {
+            // What a variable holds is not known here.
+            if !store.url.contains(':') && !store.url.contains("${") {
                 let message = "is not the URL of a store; write it like sqlite:?images=table or memory:";
                 return wrong(format!("stores.{i}.url"), format!("{:?} {message}", store.url));
             }
@@ -224,12 +245,54 @@ impl ComparisonPlan {
         if let Some(seconds) = self.search_s.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
             return wrong("search_s".into(), format!("{seconds} is not a number of seconds above 0"));
         }
-        for (key, threads) in [("max_threads", self.max_threads), ("first_threads", self.first_threads)] {
+        let mut threads = vec![("max_threads".to_string(), self.max_threads)];
+        threads.push(("first_threads".into(), self.first_threads));
+        threads.extend(self.points().iter().enumerate().map(|(i, p)| (format!("axis.points.{i}.threads"), p.threads)));
+        for (key, threads) in threads {
             if threads.is_some_and(|t| !(1..=1_000_000).contains(&t)) {
-                return wrong(key.into(), "is not between 1 and 1,000,000".into());
+                return wrong(key, "is not between 1 and 1,000,000".into());
             }
         }
-        Ok(())
+        match self.question_mismatch() {
+            Some((key, message)) => wrong(key, message.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// A key that belongs to the other kind of comparison, or lacks in this one,
+    /// and what to do.
+    fn question_mismatch(&self) -> Option<(String, &'static str)> {
+        let points = self.points();
+        let threads = |is_given| {
+            let found = points.iter().position(|point| point.threads.is_some() == is_given)?;
+            Some(format!("axis.points.{found}.threads"))
+        };
+        if self.measure.is_none() {
+            let needless = "is for comparisons that measure; a rating searches T: leave it away, or give `measure`";
+            return Some((threads(true)?, needless));
+        }
+        if self.rating.is_some() {
+            return Some(("measure".into(), "stands beside `rating`; give one of the two"));
+        }
+        if self.axis.is_none() {
+            let message = "is missing; a comparison that measures needs points, each with its `threads`";
+            return Some(("axis.points".into(), message));
+        }
+        if let Some(key) = threads(false) {
+            return Some((key, "is missing; a comparison that measures needs it at every point"));
+        }
+        let of_ratings = [
+            ("search_s", !self.search_s.is_empty()),
+            ("max_threads", self.max_threads.is_some()),
+            ("first_threads", self.first_threads.is_some()),
+            ("between", self.between == Between::Continue),
+        ];
+        let (key, _) = of_ratings.into_iter().find(|(_, is_given)| *is_given)?;
+        Some((
+            key.into(),
+            "is for ratings; a comparison that measures has one experiment a cell, for the time of `sla`, \
+             from a loaded store",
+        ))
     }
 }
 
@@ -263,131 +326,6 @@ mod sla_text {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sla, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// The paths of a comparison's folder.
-///
-/// ```text
-/// comparison.json      ComparisonDocument
-/// comparison.md        the table, with what a reader has to know
-/// comparison.svg       the chart
-/// POINT-STORE/         run::RunFolder of a cell
-/// ```
-#[derive(Debug, Clone)]
-pub struct ComparisonFolder {
-    root: PathBuf,
-}
-
-impl ComparisonFolder {
-    /// The comparison in a folder, which need not exist.
-    pub fn new(root: impl Into<PathBuf>) -> ComparisonFolder {
-        ComparisonFolder { root: root.into() }
-    }
-
-    /// The folder itself.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// `comparison.json`.
-    pub fn document(&self) -> PathBuf {
-        self.root.join("comparison.json")
-    }
-
-    /// `comparison.md`.
-    pub fn table(&self) -> PathBuf {
-        self.root.join("comparison.md")
-    }
-
-    /// `comparison.svg`.
-    pub fn chart(&self) -> PathBuf {
-        self.root.join("comparison.svg")
-    }
-}
-
-/// `comparison.json`: what was compared, and the ratings so far.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ComparisonDocument {
-    /// [`crate::RUN_FORMAT_VERSION`] of the writer.
-    pub format_version: u32,
-    /// The version of Encore.
-    pub encore_version: String,
-    /// The comparison's name.
-    pub name: String,
-    /// When it began, in seconds since 1970.
-    pub started_unix_s: u64,
-    /// How far it got.
-    pub state: RunState,
-    /// The plan as it was carried out: with what the command line replaced, and
-    /// without secrets.
-    pub plan: ComparisonPlan,
-    /// The machine.
-    pub host: Host,
-    /// The command line, without secrets.
-    pub command: Vec<String>,
-    /// Every cell, point by point, and in each point store by store.
-    pub cells: Vec<Cell>,
-    /// Settings in which the stores differ, as far as they are known.
-    pub differences: Vec<SettingDifference>,
-}
-
-/// One store at one point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// The point's label; empty without an axis.
-    pub point: String,
-    /// The store's label.
-    pub store: String,
-    /// The name of its run folder in the comparison's folder.
-    pub run: String,
-    /// The workload, which all stores of a point share.
-    pub workload_id: String,
-    /// What came out.
-    pub outcome: Outcome,
-    /// The settings that the store itself says are in effect.
-    pub store_settings: BTreeMap<String, String>,
-}
-
-/// What came out of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a comparison has a handful of them, nearly all of them rated")]
-pub enum Outcome {
-    /// It has not been rated yet.
-    Missing,
-    /// It was rated; a rating that was not asked for is none.
-    Rated {
-        /// Highest throughput that keeps the SLA, in actions a second.
-        soar: Option<Rating>,
-        /// Highest number of threads that keeps the SLA.
-        socialites: Option<Rating>,
-    },
-    /// Its rating ended with this error.
-    Failed(String),
-}
-
-/// A setting in which the stores differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SettingDifference {
-    /// The setting's name.
-    pub setting: String,
-    /// What it decides.
-    pub concern: Concern,
-    /// Its value by the store's label; a store that does not name the setting
-    /// is not in it.
-    pub values: BTreeMap<String, String>,
-}
-
-/// What a setting decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Concern {
-    /// What survives a crash.
-    Durability,
-    /// What transactions see of each other.
-    Isolation,
-    /// Anything else, such as the design.
-    Other,
 }
 
 #[cfg(test)]
@@ -441,10 +379,43 @@ url = "postgres://me:hush@db/x"
         assert_eq!(error, "p.toml: stores: is empty; give at least one");
     }
 
+    /// [`GOOD`], measuring.
+    fn measuring() -> String {
+        let text = GOOD.replace("search_s = 0.5", "measure = \"unpredictable\"");
+        text.replace("set = [\"data.members=9\"]", "threads = 1").replace("spec = \"v.toml\"", "threads = 10")
+    }
+
+    #[test]
+    fn a_plan_rates_or_measures() {
+        let plan = ComparisonPlan::parse(&measuring(), "p.toml").unwrap();
+        assert_eq!((plan.rating, plan.question()), (None, Question::Measure(Measure::Unpredictable)));
+        assert_eq!(plan.points().iter().map(|point| point.threads).collect::<Vec<_>>(), [Some(1), Some(10)]);
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
+
+        check("spec = \"v.toml\"", "threads = 4", "axis.points.1.threads: is for comparisons that measure");
+        let check = |change: &str, to: &str, expect: &str| {
+            let text = measuring().replacen(change, to, 1);
+            let error = ComparisonPlan::parse(&text, "p.toml").unwrap_err().to_string();
+            assert!(error.starts_with("p.toml: ") && error.contains(expect), "{error:?} lacks {expect:?}");
+        };
+        check("\"unpredictable\"", "\"stale\"", "unknown variant `stale`");
+        check("[axis]", "rating = \"both\"\n[axis]", "measure: stands beside `rating`; give one of the two");
+        check(", threads = 10", "", "axis.points.1.threads: is missing");
+        check("threads = 10", "threads = 0", "axis.points.1.threads: is not between 1");
+        check("[axis]", "search_s = 1\n[axis]", "search_s: is for ratings");
+        check("[axis]", "between = \"continue\"\n[axis]", "between: is for ratings");
+        let (before, after) = GOOD.split_once("[axis]").unwrap();
+        let bare = format!("{before}measure = \"throughput\"\n{}", &after[after.find("[[stores]]").unwrap()..]);
+        let error = ComparisonPlan::parse(&bare, "p.toml").unwrap_err().to_string();
+        assert!(error.starts_with("p.toml: axis.points: is missing"), "{error}");
+    }
+
     #[test]
     fn a_written_plan_reads_the_same_and_has_no_secrets() {
         let plan = ComparisonPlan::parse(GOOD, "p.toml").unwrap();
-        assert_eq!((plan.search_s.as_slice(), plan.sla.delta_s, plan.rating), ([0.5].as_slice(), 1.0, Wanted::Both));
+        assert_eq!((plan.search_s.as_slice(), plan.sla.delta_s), ([0.5].as_slice(), 1.0));
+        assert_eq!((plan.rating, plan.question()), (Some(Wanted::Both), Question::Rate(Wanted::Both)));
         let json = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
         let redacted = plan.redacted();

@@ -1,0 +1,117 @@
+//! The chart of a comparison: bars where stores were rated, lines where they were
+//! measured along an axis.
+
+use std::fmt::Write as _;
+
+use analyzer::chart::{
+    self, Across, Bar, BarChart, BarSeries, ChartError, LineChart, LinePoint, LineSeries, Mark as PointMark, Scale,
+};
+use schemas::comparison::{ComparisonDocument, Question};
+
+use super::show::{axis_label, difference_in_words, unequal};
+use super::table::{Entry, Mark, Metric, Table};
+use crate::render::sla_in_words;
+
+/// A chart to be drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chart {
+    /// Of ratings.
+    Bars(BarChart),
+    /// Of what was measured.
+    Lines(LineChart),
+}
+
+impl Chart {
+    /// Draws it.
+    pub fn svg(&self) -> Result<String, ChartError> {
+        match self {
+            Chart::Bars(bars) => chart::bars(bars),
+            Chart::Lines(lines) => chart::lines(lines),
+        }
+    }
+}
+
+/// The chart of the number that the comparison is about: of the two ratings, SoAR.
+pub fn of(document: &ComparisonDocument) -> Chart {
+    let question = document.plan.question();
+    let metric = Metric::of(question).first().copied().unwrap_or(Metric::Soar);
+    let table = Table::new(document, metric);
+    match question {
+        Question::Rate(_) => Chart::Bars(bars(document, &table)),
+        Question::Measure(_) => Chart::Lines(lines(document, &table)),
+    }
+}
+
+fn bars(document: &ComparisonDocument, table: &Table) -> BarChart {
+    // The highest bar needs no mark.
+    let bar = |entry: &Entry| Bar { value: entry.value, label: entry.text().trim_end_matches(" *").into() };
+    let series = table.stores.iter().enumerate().map(|(place, store)| BarSeries {
+        label: store.clone(),
+        bars: table.rows.iter().map(|(_, row)| bar(&row[place])).collect(),
+    });
+    BarChart {
+        title: document.plan.title.clone(),
+        description: description(document, table),
+        x_label: x_label(document, &[]),
+        y_label: table.metric.title().to_string(),
+        groups: points(table),
+        series: series.collect(),
+        scale: Scale::suited_to(values(table)),
+    }
+}
+
+fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
+    let point = |(x, entry): (usize, &Entry)| LinePoint {
+        x: x as f64,
+        y: entry.value.unwrap_or(f64::NAN),
+        mark: if entry.has(Mark::Void) { PointMark::Hollow } else { PointMark::Filled },
+    };
+    let series = table.stores.iter().enumerate().map(|(place, store)| LineSeries {
+        label: store.clone(),
+        points: table.rows.iter().map(|(_, row)| &row[place]).enumerate().map(point).collect(),
+    });
+    let has_void =
+        table.rows.iter().flat_map(|(_, row)| row).any(|entry| entry.value.is_some() && entry.has(Mark::Void));
+    LineChart {
+        title: document.plan.title.clone(),
+        description: description(document, table),
+        x_label: x_label(document, if has_void { &["hollow: void"] } else { &[] }),
+        y_label: table.metric.title().to_string(),
+        across: Across::Points(points(table)),
+        // A share of 0 is a value like any other, and has no place on a logarithmic axis.
+        y_scale: if table.metric.is_share() { Scale::Linear } else { Scale::suited_to(values(table)) },
+        series: series.collect(),
+    }
+}
+
+fn points(table: &Table) -> Vec<String> {
+    table.rows.iter().map(|(point, _)| point.clone()).collect()
+}
+
+fn values(table: &Table) -> impl Iterator<Item = f64> {
+    table.rows.iter().flat_map(|(_, row)| row.iter().filter_map(|entry| entry.value))
+}
+
+/// What the axis varies, and what the signs in the chart mean.
+fn x_label(document: &ComparisonDocument, signs: &[&str]) -> String {
+    let unequal = unequal(document).next().map(|_| "! unequal durability or isolation");
+    let signs: Vec<&str> = unequal.into_iter().chain(signs.iter().copied()).collect();
+    match signs.is_empty() {
+        true => axis_label(document).to_string(),
+        false => format!("{} ({})", axis_label(document), signs.join("; ")).trim().to_string(),
+    }
+}
+
+/// All that the chart shows, in words.
+fn description(document: &ComparisonDocument, table: &Table) -> String {
+    let mut out = format!("{}, {}.", table.metric.title(), sla_in_words(&document.plan.sla));
+    for (point, entries) in &table.rows {
+        let values: Vec<String> = table.stores.iter().zip(entries).map(|(s, e)| format!("{s} {}", e.text())).collect();
+        let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
+        let _ = write!(out, "\n{point}{}.", values.join(", "));
+    }
+    for line in unequal(document).map(difference_in_words) {
+        let _ = write!(out, "\nUnequal {line}.");
+    }
+    out
+}

@@ -1,0 +1,199 @@
+//! Comparisons that measure, with made-up stores.
+
+use schemas::comparison::{Measurement, Question};
+use schemas::plan::Limit;
+use schemas::verdict::{Figures, Ruling, Verdict};
+
+use super::*;
+use crate::resolve::Single;
+
+/// The two stores at two numbers of threads.
+const MEASURED: &str = r#"
+name = "sizes"
+title = "Unpredictable reads by <threads>"
+spec = "specs/t.toml"
+sla = "95% < 100ms, 0.1% unpredictable, 1s"
+measure = "unpredictable"
+warmup = "5"
+
+[axis]
+label = "threads"
+points = [{ label = "T=1", threads = 1 }, { label = "T=10", threads = 10, set = ["data.image_bytes=2048"] }]
+
+[[stores]]
+label = "fast"
+url = "memory:?latency_us=100"
+
+[[stores]]
+label = "slow"
+url = "memory:?latency_us=900"
+"#;
+
+/// What an experiment shows: its ruling, its throughput, how many of how many reads
+/// were unpredictable, and the reason.
+type Showing = (Ruling, f64, (u64, u64), &'static str);
+
+/// Compares with made-up stores: what a cell's experiment shows, by run folder.
+fn measure(
+    place: &Place,
+    change: impl FnOnce(&mut CompareArgs),
+    outcome: impl Fn(&str) -> Result<Showing, Failure>,
+) -> (Result<ComparisonDocument, Failure>, Vec<String>) {
+    let comparison = place.resolved(change).unwrap();
+    let mut measured = Vec::new();
+    let mut perform = |job: Job| {
+        let Job::Measure(single) = job else { panic!("{job:?}") };
+        measured.push(single.setting.name.clone());
+        let outcome = outcome(&single.setting.name);
+        let state = if outcome.is_ok() { RunState::Complete } else { RunState::Interrupted };
+        let run = leave_run(&single.setting, state)?;
+        // The first one was too short for its trace, as happens.
+        let void = verdict(&single, (Ruling::Void, 0.0, (0, 0), "the trace ran out"));
+        files::write_json(&run.experiment(1, single.threads).verdict(), &void)?;
+        let found = verdict(&single, outcome?);
+        files::write_json(&run.experiment(2, single.threads).verdict(), &found)?;
+        Ok(Finding::Measured(found))
+    };
+    (conduct::conduct(&comparison, &mut perform, &|line| place.hear(line)), measured)
+}
+
+fn verdict(single: &Single, (ruling, throughput_per_s, (unpredictable_reads, reads), reason): Showing) -> Verdict {
+    Verdict {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        experiment: 2,
+        threads: single.threads,
+        sla: single.setting.sla,
+        ruling,
+        reasons: if reason.is_empty() { Vec::new() } else { vec![reason.to_string()] },
+        figures: Figures {
+            throughput_per_s,
+            within_beta_percent: if throughput_per_s > 0.0 { 99.87 } else { 0.0 },
+            reads,
+            unpredictable_reads,
+            unpredictable_percent: unpredictable_reads as f64 * 100.0 / reads.max(1) as f64,
+            ..Figures::default()
+        },
+    }
+}
+
+fn good(throughput_per_s: f64) -> Result<Showing, Failure> {
+    Ok((Ruling::Pass, throughput_per_s, (0, 1000), ""))
+}
+
+/// One cell passes, one misses the agreement, one is void and one showed nothing.
+fn all_kinds(name: &str) -> Result<Showing, Failure> {
+    Ok(match name {
+        "t-1-fast" => (Ruling::Pass, 1234.0, (13, 100_000), ""),
+        "t-1-slow" => (Ruling::Fail, 98.7, (250, 10_000), "2.5% of reads unpredictable, at most 0.1% allowed"),
+        "t-10-fast" => (Ruling::Void, 9876.0, (1, 100_000), "client CPU full"),
+        _ => (Ruling::Void, 0.0, (0, 0), "the store was not in the state that it starts from"),
+    })
+}
+
+#[test]
+fn every_cell_is_one_experiment() {
+    let place = Place::new(MEASURED);
+    let comparison = place.resolved(|_| ()).unwrap();
+    let experiments: Vec<(&str, u32, Limit, u32)> = comparison
+        .cells
+        .iter()
+        .map(|cell| {
+            let Job::Measure(single) = &cell.job else { panic!("{cell:?}") };
+            let image_bytes = single.setting.source.spec().data.image_bytes;
+            (cell.run.as_str(), single.threads, single.limit, image_bytes)
+        })
+        .collect();
+    let limit = Limit::DurationS(1.0);
+    assert_eq!(
+        experiments,
+        [
+            ("t-1-fast", 1, limit, 0),
+            ("t-1-slow", 1, limit, 0),
+            ("t-10-fast", 10, limit, 2048),
+            ("t-10-slow", 10, limit, 2048)
+        ]
+    );
+    let setting = comparison.cells[3].job.setting();
+    assert_eq!(setting.warmup, schemas::plan::Warmup::Sessions(5));
+    assert_eq!((setting.sla.tau_percent, setting.folder.clone()), (0.1, place.folder().root().join("t-10-slow")));
+    // The words of a plan are those of `coord run`.
+    let wrong = MEASURED.replace("warmup = \"5\"", "warmup = \"much\"");
+    let error = Place::new(&wrong).resolved(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("plan.toml: `coord run` refuses what it says: invalid value 'much'"), "{error}");
+}
+
+#[test]
+fn tables_and_files_show_what_was_measured() {
+    let place = Place::new(MEASURED);
+    let (ended, measured) = measure(&place, |_| (), all_kinds);
+    let document = ended.unwrap();
+    assert_eq!(measured, ["t-1-fast", "t-1-slow", "t-10-fast", "t-10-slow"]);
+    assert_eq!(document, place.read());
+    assert_eq!((document.state.clone(), exit_code(&document)), (RunState::Complete, 0));
+    assert!(matches!(document.plan.question(), Question::Measure(_)));
+    let said = place.said.borrow();
+    insta::assert_snapshot!("measured_said", place.shown(&said.join("\n")));
+    let markdown = std::fs::read_to_string(place.folder().table()).unwrap();
+    let (markdown, _) = markdown.rsplit_once("\nEncore ").unwrap();
+    insta::assert_snapshot!("measured_markdown", markdown);
+    insta::assert_snapshot!("measured_chart", std::fs::read_to_string(place.folder().chart()).unwrap());
+    let Chart::Lines(lines) = chart::of(&document) else { panic!("what is measured is lines") };
+    assert!(lines.series[1].points[1].y.is_nan(), "an experiment that showed nothing has no point");
+    assert_eq!(lines.series[0].points[1].mark, analyzer::chart::Mark::Hollow);
+}
+
+#[test]
+fn what_is_asked_for_comes_first() {
+    let place = Place::new(&MEASURED.replace("\"unpredictable\"", "\"throughput\""));
+    let (ended, _) = measure(&place, |_| (), all_kinds);
+    let Chart::Lines(lines) = chart::of(&ended.unwrap()) else { panic!("what is measured is lines") };
+    assert_eq!((lines.y_label.as_str(), lines.series[0].points[0].y), ("Throughput (actions/s)", 1234.0));
+    let said = place.said.borrow().join("\n");
+    let at = |title: &str| said.find(title).unwrap();
+    assert!(
+        at("Throughput (actions/s)\n") < at("Actions within") && at("Actions within") < at("Unpredictable reads (%)")
+    );
+}
+
+#[test]
+fn what_was_measured_is_not_measured_again() {
+    let place = Place::new(MEASURED);
+    let (ended, measured) = measure(
+        &place,
+        |_| (),
+        |name| match name {
+            "t-10-fast" => Err(Failure::Interrupted { run: None }),
+            _ => good(100.0),
+        },
+    );
+    assert!(matches!(ended, Err(Failure::Interrupted { .. })));
+    assert_eq!((measured.len(), place.read().state), (3, RunState::Interrupted));
+    let (ended, measured) = measure(&place, |args| args.resume = true, |_| good(200.0));
+    assert_eq!(measured, ["t-10-fast", "t-10-slow"]);
+    let document = ended.unwrap();
+    let throughputs: Vec<f64> = document
+        .cells
+        .iter()
+        .map(|cell| match &cell.outcome {
+            Outcome::Measured(Measurement { throughput_per_s, .. }) => *throughput_per_s,
+            other => panic!("{}: {other:?}", cell.run),
+        })
+        .collect();
+    assert_eq!((throughputs, document.state), (vec![100.0, 100.0, 200.0, 200.0], RunState::Complete));
+    assert!(place.said.borrow().iter().any(|line| line == "[1/4] T=1, fast: measured before"));
+}
+
+#[test]
+fn a_cell_that_fails_is_exit_code_3_and_a_missed_agreement_is_not() {
+    let place = Place::new(MEASURED);
+    let missed = |_: &str| Ok((Ruling::Fail, 5.0, (500, 1000), "50% of reads unpredictable"));
+    let (ended, _) = measure(
+        &place,
+        |_| (),
+        |name| if name == "t-1-slow" { Err(Failure::tool("the store went away")) } else { missed(name) },
+    );
+    let document = ended.unwrap();
+    assert_eq!((exit_code(&document), failures(&document)), (3, vec!["T=1, slow: the store went away".to_string()]));
+    let (ended, measured) = measure(&place, |args| args.resume = true, missed);
+    assert_eq!((exit_code(&ended.unwrap()), measured), (0, vec!["t-1-slow".to_string()]));
+}

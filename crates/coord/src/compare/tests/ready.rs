@@ -1,0 +1,61 @@
+//! The plans that come with Encore.
+
+use std::path::Path;
+
+use schemas::comparison::{ComparisonPlan, Measure, Question, Wanted};
+use schemas::spec::Spec;
+
+use super::super::environment;
+use super::*;
+
+/// They can be carried out, and the points of a plan differ only in what its axis says.
+#[test]
+fn the_ready_plans_are_whole() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(&traces).unwrap() {
+        let path = entry.unwrap().path();
+        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+        if !is_toml || !std::fs::read_to_string(&path).unwrap().contains("[[stores]]") {
+            continue;
+        }
+        let plan = ComparisonPlan::read(&path).unwrap();
+        assert_eq!(path.file_stem().unwrap().to_str(), Some(plan.name.as_str()));
+        let workloads: Vec<String> = plan
+            .points()
+            .iter()
+            .map(|point| {
+                let spec = traces.join(point.spec.as_ref().unwrap_or(&plan.spec));
+                let text = std::fs::read_to_string(&spec).unwrap();
+                let settings: Vec<String> = plan.set.iter().chain(&point.set).cloned().collect();
+                let spec = Spec::parse_with(&text, &spec.display().to_string(), &settings).unwrap();
+                assert_eq!(spec.data.members, 10_000, "{}", path.display());
+                spec.workload_id()
+            })
+            .collect();
+        let differ = |i: usize| (workloads[i].clone(), plan.points()[i].threads);
+        let is_new = |i: usize| (0..i).all(|earlier| differ(earlier) != differ(i));
+        assert!((0..workloads.len()).all(is_new), "two points are one");
+        match plan.question() {
+            Question::Rate(wanted) => assert_eq!(wanted, Wanted::Soar, "the paper's figures are of SoAR"),
+            Question::Measure(measure) => {
+                assert_eq!((plan.name.as_str(), measure), ("figure-11", Measure::Unpredictable))
+            }
+        }
+        for store in &plan.stores {
+            let url = environment::filled_in(&store.url, &BTreeMap::new()).unwrap();
+            assert!(url.contains(':') && !url.contains("${") && url.matches('?').count() <= 1, "{url}");
+        }
+        found.insert(plan.name.clone(), (workloads.len(), plan.stores.len()));
+    }
+    let expected = [
+        ("figure-3", (4, 3)),
+        ("figure-3-stores", (4, 5)),
+        ("figure-4", (3, 2)),
+        ("figure-4-stores", (3, 5)),
+        ("figure-6", (3, 3)),
+        ("figure-6-stores", (3, 5)),
+        ("figure-11", (4, 5)),
+    ];
+    assert_eq!(found, expected.map(|(name, size)| (name.to_string(), size)).into());
+}

@@ -1,0 +1,237 @@
+//! What came out of a comparison, and where it is kept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ComparisonPlan;
+use crate::run::{Host, RunState};
+use crate::verdict::{Rating, Ruling, Verdict};
+
+/// The paths of a comparison's folder.
+///
+/// ```text
+/// comparison.json      ComparisonDocument
+/// comparison.md        the table, with what a reader has to know
+/// comparison.svg       the chart
+/// POINT-STORE/         run::RunFolder of a cell
+/// ```
+#[derive(Debug, Clone)]
+pub struct ComparisonFolder {
+    root: PathBuf,
+}
+
+impl ComparisonFolder {
+    /// The comparison in a folder, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> ComparisonFolder {
+        ComparisonFolder { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `comparison.json`.
+    pub fn document(&self) -> PathBuf {
+        self.root.join("comparison.json")
+    }
+
+    /// `comparison.md`.
+    pub fn table(&self) -> PathBuf {
+        self.root.join("comparison.md")
+    }
+
+    /// `comparison.svg`.
+    pub fn chart(&self) -> PathBuf {
+        self.root.join("comparison.svg")
+    }
+}
+
+/// `comparison.json`: what was compared, and what came out so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonDocument {
+    /// [`crate::RUN_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// The version of Encore.
+    pub encore_version: String,
+    /// The comparison's name.
+    pub name: String,
+    /// When it began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// How far it got.
+    pub state: RunState,
+    /// The plan as it was carried out: with what the command line replaced, and
+    /// without secrets.
+    pub plan: ComparisonPlan,
+    /// The machine.
+    pub host: Host,
+    /// The command line, without secrets.
+    pub command: Vec<String>,
+    /// Every cell, point by point, and in each point store by store.
+    pub cells: Vec<Cell>,
+    /// Settings in which the stores differ, as far as they are known.
+    pub differences: Vec<SettingDifference>,
+}
+
+/// One store at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The point's label; empty without an axis.
+    pub point: String,
+    /// The store's label.
+    pub store: String,
+    /// The name of its run folder in the comparison's folder.
+    pub run: String,
+    /// The workload, which all stores of a point share.
+    pub workload_id: String,
+    /// What came out.
+    pub outcome: Outcome,
+    /// The settings that the store itself says are in effect.
+    pub store_settings: BTreeMap<String, String>,
+}
+
+/// What came out of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a comparison has a handful of them, nearly all of them rated")]
+pub enum Outcome {
+    /// It has been neither rated nor measured yet.
+    Missing,
+    /// It was rated; a rating that was not asked for is none.
+    Rated {
+        /// Highest throughput that keeps the SLA, in actions a second.
+        soar: Option<Rating>,
+        /// Highest number of threads that keeps the SLA.
+        socialites: Option<Rating>,
+    },
+    /// Its one experiment was carried out.
+    Measured(Measurement),
+    /// Its rating or its experiment ended with this error.
+    Failed(String),
+}
+
+/// What one experiment showed, as its verdict says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// T.
+    pub threads: u32,
+    /// Successful actions a second.
+    pub throughput_per_s: f64,
+    /// Share of the operations that succeeded within β, in percent.
+    pub within_beta_percent: f64,
+    /// Reads that were answered.
+    pub reads: u64,
+    /// Those of them that returned what no correct store could have.
+    pub unpredictable_reads: u64,
+    /// Whether the SLA was kept, or the experiment says nothing about the store.
+    pub ruling: Ruling,
+    /// Why not a pass.
+    pub reasons: Vec<String>,
+}
+
+impl Measurement {
+    /// The share of unpredictable reads, in percent; none without reads.
+    pub fn unpredictable_percent(&self) -> Option<f64> {
+        (self.reads > 0).then(|| self.unpredictable_reads as f64 * 100.0 / self.reads as f64)
+    }
+}
+
+impl From<&Verdict> for Measurement {
+    fn from(verdict: &Verdict) -> Measurement {
+        Measurement {
+            threads: verdict.threads,
+            throughput_per_s: verdict.figures.throughput_per_s,
+            within_beta_percent: verdict.figures.within_beta_percent,
+            reads: verdict.figures.reads,
+            unpredictable_reads: verdict.figures.unpredictable_reads,
+            ruling: verdict.ruling,
+            reasons: verdict.reasons.clone(),
+        }
+    }
+}
+
+/// A setting in which the stores differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingDifference {
+    /// The setting's name.
+    pub setting: String,
+    /// What it decides.
+    pub concern: Concern,
+    /// Its value by the store's label; a store that does not name the setting
+    /// is not in it.
+    pub values: BTreeMap<String, String>,
+}
+
+/// What a setting decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concern {
+    /// What survives a crash.
+    Durability,
+    /// What transactions see of each other.
+    Isolation,
+    /// Anything else, such as the design.
+    Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Question, Wanted};
+
+    /// `comparison.json` as it was before comparisons could measure: with `rating`
+    /// always there and without `measure`, `threads` and measured outcomes.
+    const BEFORE_MEASURING: &str = r#"{
+      "format_version": 2, "encore_version": "0.1.0", "name": "n", "started_unix_s": 1, "state": "complete",
+      "plan": {
+        "name": "n", "title": "t", "spec": "w.toml", "sla": "95% < 100ms, 0.1% unpredictable, 10s",
+        "search_s": [2.0], "between": "load", "rating": "soar",
+        "axis": {"label": "size", "points": [{"label": "a", "set": ["data.members=9"]}]},
+        "stores": [{"label": "one", "url": "memory:"}, {"label": "two", "url": "sqlite:"}]
+      },
+      "host": {"name": "h", "system": "linux x86_64", "cpus": 2},
+      "command": ["coord", "compare", "n.toml"],
+      "cells": [
+        {"point": "a", "store": "one", "run": "a-one", "workload_id": "w", "store_settings": {"synchronous": "full"},
+         "outcome": {"rated": {"soar": {"value": 5.0, "threads": 2, "interval": null, "at_least": false,
+           "confirmed_by": 3, "rests_on": [3], "rests_on_void": null, "notes": []}, "socialites": null}}},
+        {"point": "a", "store": "two", "run": "a-two", "workload_id": "w", "store_settings": {}, "outcome": "missing"}
+      ],
+      "differences": [{"setting": "synchronous", "concern": "durability", "values": {"one": "full"}}]
+    }"#;
+
+    #[test]
+    fn documents_from_before_measuring_are_read_and_written_the_same() {
+        let document: ComparisonDocument = serde_json::from_str(BEFORE_MEASURING).unwrap();
+        assert_eq!(document.plan.question(), Question::Rate(Wanted::Soar));
+        assert!(matches!(&document.cells[0].outcome, Outcome::Rated { soar: Some(soar), .. } if soar.value == 5.0));
+        let before: serde_json::Value = serde_json::from_str(BEFORE_MEASURING).unwrap();
+        assert_eq!(serde_json::to_value(&document).unwrap(), before);
+    }
+
+    #[test]
+    fn a_measurement_is_what_the_verdict_says() {
+        let verdict = Verdict {
+            format_version: crate::RUN_FORMAT_VERSION,
+            experiment: 1,
+            threads: 10,
+            sla: Default::default(),
+            ruling: Ruling::Fail,
+            reasons: vec!["because".into()],
+            figures: crate::verdict::Figures { reads: 400, unpredictable_reads: 1, ..Default::default() },
+        };
+        let measured = Measurement::from(&verdict);
+        assert_eq!(
+            (measured.threads, measured.ruling, measured.unpredictable_percent()),
+            (10, Ruling::Fail, Some(0.25))
+        );
+        assert_eq!(Measurement { reads: 0, ..measured.clone() }.unpredictable_percent(), None);
+        let json = serde_json::to_value(Outcome::Measured(measured)).unwrap();
+        assert_eq!(
+            (&json["measured"]["ruling"], &json["measured"]["unpredictable_reads"]),
+            (&"fail".into(), &1.into())
+        );
+    }
+}
