@@ -11,7 +11,7 @@ use replayer::stores::postgres::{Postgres, PostgresServer};
 use replayer::stores::relational::design::{Design, Images};
 use replayer::stores::sqlite::{Sqlite, SqliteFile};
 use replayer::stores::url::StoreUrl;
-use replayer::stores::{Answer, AnyStore, Connection, OperationError, Store, StoreError};
+use replayer::stores::{Answer, AnyStore, Connection, HeldState, OperationError, RUNNING, Store, StoreError};
 use schemas::social::Operation;
 
 /// Every store under test, one after the other: one line each. Files are in
@@ -133,8 +133,15 @@ impl<S: Store> Opened for S {
 
     fn connect(&self, source: &Source) -> Box<dyn Client> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let mut connections =
-            runtime.block_on(Store::connect(self, source, 0..1)).unwrap_or_else(|error| panic!("{error}"));
+        let connected = runtime.block_on(async {
+            // What is done from here on is no part of the trace, and a load must not
+            // rely on the positions: as while an experiment runs.
+            if let Some(held) = self.held().await? {
+                self.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await?;
+            }
+            Store::connect(self, source, 0..1).await
+        });
+        let mut connections = connected.unwrap_or_else(|error| panic!("{error}"));
         let connection = connections.pop().expect("one connection");
         Box::new(Driven { runtime, connection })
     }
