@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod memory;
+pub mod mongodb;
 pub mod mysql;
 mod null;
 pub mod pool;
@@ -34,6 +35,7 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
         "sqlite" => Ok(Box::new(sqlite::Sqlite::open(url)?)),
         "postgres" | "postgresql" => Ok(Box::new(postgres::Postgres::open(url)?)),
         "mysql" | "mariadb" => Ok(Box::new(mysql::MySql::open(url)?)),
+        "mongodb" | "mongodb+srv" => Ok(Box::new(mongodb::MongoDb::open(url)?)),
         "memory" => Ok(Box::new(memory::Memory::open(url)?)),
         "null" => Ok(Box::new(null::Null::open(url)?)),
         other => Err(StoreError::usage(&url, format!("no store {other:?}; there are sqlite:PATH, memory: and null:"))),
