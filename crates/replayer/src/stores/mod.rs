@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod casql;
 pub mod memory;
+pub mod mongodb;
 pub mod mysql;
 mod null;
 pub mod pool;
@@ -35,6 +36,7 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
         "sqlite" => boxed(sqlite::Sqlite::open(url)),
         "postgres" | "postgresql" => boxed(postgres::Postgres::open(url)),
         "mysql" | "mariadb" => boxed(mysql::MySql::open(url)),
+        "mongodb" | "mongodb+srv" => boxed(mongodb::MongoDb::open(url)),
         "casql+sqlite" => boxed(casql::Casql::<sqlite::SqliteFile>::open(url)),
         "casql+postgres" | "casql+postgresql" => boxed(casql::Casql::<postgres::PostgresServer>::open(url)),
         "casql+mysql" | "casql+mariadb" => boxed(casql::Casql::<mysql::MySqlServer>::open(url)),
@@ -46,7 +48,7 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
 
 /// The stores as people write them.
 const STORES: &str =
-    "sqlite:PATH, postgres://…, mysql://…, casql+ before one of these with ?memcached=HOST:PORT, memory: and null:";
+    "sqlite:PATH, postgres://…, mysql://…, mongodb://…, casql+ before one of the first three, memory: and null:";
 
 fn boxed<S: Store>(opened: Result<S, StoreError>) -> Result<Box<dyn AnyStore>, StoreError> {
     opened.map(|store| Box::new(store) as Box<dyn AnyStore>)

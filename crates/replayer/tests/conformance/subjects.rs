@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use replayer::source::Source;
 use replayer::stores::casql::Casql;
 use replayer::stores::memory::Memory;
+use replayer::stores::mongodb::MongoDb;
 use replayer::stores::mysql::{MySql, MySqlServer};
 use replayer::stores::postgres::{Postgres, PostgresServer};
 use replayer::stores::relational::design::{Design, Images};
@@ -31,6 +32,17 @@ pub fn all(folder: &Path) -> Vec<Subject> {
     for design in Design::all() {
         subjects.extend(postgres.iter().map(|url| designed(url, &design, Postgres::open)));
         subjects.extend(mysql.iter().map(|url| designed(url, &design, MySql::open)));
+    }
+    if let Some(server) = servers::mongodb() {
+        for parameters in [
+            "comments=embedded",
+            "comments=collection&reset=reload",
+            "comments=embedded&transactions=on&w=1&journal=false",
+            "comments=collection&transactions=on&readConcernLevel=majority",
+        ] {
+            let url = url_with(&server.url(&name), parameters);
+            subjects.push(Subject::new(&url, MongoDb::open, ImagesSent::Yes));
+        }
     }
     let with = |url: &String, parameters: &str| url_with(url, parameters);
     if let Some(url) = &postgres {

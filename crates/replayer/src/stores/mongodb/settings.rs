@@ -1,0 +1,265 @@
+//! The settings in effect, as the server itself says, and what they promise.
+
+use std::collections::BTreeMap;
+
+use mongodb::bson::{Bson, Document, doc};
+use mongodb::error::Error;
+use mongodb::options::{Acknowledgment, ReadConcernLevel, ReadPreference, WriteConcern};
+use mongodb::{Client, Database};
+
+use super::MongoDb;
+use crate::stores::{StoreError, promise};
+
+/// See the module.
+pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<String, String>, StoreError> {
+    let admin = client.database("admin");
+    let build = store.in_time(admin.run_command(doc! { "buildInfo": 1 })).await?;
+    let hello = store.in_time(admin.run_command(doc! { "hello": 1 })).await?;
+    let server = Server {
+        status: ask(store, &admin, doc! { "serverStatus": 1 }).await,
+        concerns: ask(store, &admin, doc! { "getDefaultRWConcern": 1 }).await,
+        set: ask(store, &admin, doc! { "replSetGetConfig": 1 }).await,
+        commit_interval: ask(store, &admin, doc! { "getParameter": 1, "journalCommitInterval": 1 }).await,
+        hello,
+    };
+    let write_concern = server.write_concern(store.connection.write_concern.clone());
+    let read_concern = server.read_concern(store.connection.read_concern.clone().map(|concern| concern.level));
+    let read_preference = store.connection.read_preference.clone().unwrap_or(ReadPreference::Primary);
+    let mut settings = store.comments.settings();
+    let mut say = |name: &str, value: String| settings.insert(name.to_string(), value);
+    say("version", format!("MongoDB {}", build.get_str("version").unwrap_or("of unknown version")));
+    say("transactions", if store.transactions { "on" } else { "off" }.into());
+    say("write_concern", in_words(&write_concern));
+    say("read_concern", text_of(&read_concern));
+    say("read_preference", name_of(&read_preference).into());
+    say("retry_writes", store.connection.retry_writes.unwrap_or(false).to_string());
+    say("retry_reads", store.connection.retry_reads.unwrap_or(false).to_string());
+    for (name, value) in server.facts() {
+        say(name, value);
+    }
+    say("durability", server.durability(&write_concern).into());
+    say("isolation", isolation(&read_concern, &read_preference, store.transactions));
+    Ok(settings)
+}
+
+/// An answer, where the server gives one: a user may not be allowed to ask, a
+/// single server knows nothing of replica sets.
+async fn ask(store: &MongoDb, admin: &Database, command: Document) -> Option<Document> {
+    tokio::time::timeout(store.timeout, admin.run_command(command)).await.ok().and_then(Result::<_, Error>::ok)
+}
+
+/// Whether a server's `hello` is neither of a replica set nor of a cluster.
+pub fn is_single_server(hello: &Document) -> bool {
+    !hello.contains_key("setName") && hello.get_str("msg").ok() != Some("isdbgrid")
+}
+
+/// What the server said.
+#[derive(Debug, Default)]
+struct Server {
+    hello: Document,
+    status: Option<Document>,
+    concerns: Option<Document>,
+    set: Option<Document>,
+    commit_interval: Option<Document>,
+}
+
+impl Server {
+    fn storage_engine(&self) -> Option<&str> {
+        self.status.as_ref()?.get_document("storageEngine").ok()?.get_str("name").ok()
+    }
+
+    fn is_alone(&self) -> bool {
+        is_single_server(&self.hello)
+    }
+
+    /// Whether a write that a majority knows is in the journals of that majority.
+    fn has_journal_majority(&self) -> bool {
+        let config = self.set.as_ref().and_then(|set| set.get_document("config").ok());
+        let set = config.and_then(|config| config.get_bool("writeConcernMajorityJournalDefault").ok());
+        // Whoever may not ask a replica set or cluster gets its default.
+        !self.is_alone() && set.unwrap_or(true)
+    }
+
+    /// The URL's write concern, its gaps filled with what the server does without one.
+    fn write_concern(&self, asked: Option<WriteConcern>) -> WriteConcern {
+        let mut concern = asked.unwrap_or_default();
+        if concern.w.is_none() {
+            let default = self.concerns.as_ref().and_then(|all| all.get_document("defaultWriteConcern").ok());
+            concern.w = Some(match default.and_then(|default| default.get("w")) {
+                Some(Bson::String(w)) => Acknowledgment::from(w.as_str()),
+                Some(Bson::Int32(nodes)) => Acknowledgment::Nodes(nodes.unsigned_abs()),
+                Some(Bson::Int64(nodes)) => Acknowledgment::Nodes(nodes.unsigned_abs() as u32),
+                _ => Acknowledgment::Nodes(1),
+            });
+        }
+        concern
+    }
+
+    fn read_concern(&self, asked: Option<ReadConcernLevel>) -> ReadConcernLevel {
+        let default = self.concerns.as_ref().and_then(|all| all.get_document("defaultReadConcern").ok());
+        let default = default.and_then(|default| default.get_str("level").ok());
+        asked.unwrap_or(match default {
+            Some("majority") => ReadConcernLevel::Majority,
+            Some("available") => ReadConcernLevel::Available,
+            _ => ReadConcernLevel::Local,
+        })
+    }
+
+    /// Whatever else decides durability and speed.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![];
+        let mut say = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+        say("storage_engine", self.storage_engine().map(String::from));
+        let cache = self.status.as_ref().and_then(|status| status.get_document("wiredTiger").ok());
+        let cache = cache.and_then(|engine| engine.get_document("cache").ok());
+        let cache = cache.and_then(|cache| cache.get("maximum bytes configured"));
+        say("cache_bytes", cache.map(Bson::to_string));
+        let interval = self.commit_interval.as_ref().and_then(|answer| answer.get("journalCommitInterval"));
+        let interval = interval.map(Bson::to_string);
+        say("journal_commit_interval_ms", interval.map(|ms| if ms == "0" { "100".into() } else { ms }));
+        say("replica_set", self.hello.get_str("setName").ok().map(String::from));
+        let hosts = self.hello.get_array("hosts").ok();
+        let hosts = hosts.map(|hosts| hosts.iter().filter_map(Bson::as_str).collect::<Vec<_>>().join(", "));
+        say("replica_set_members", hosts);
+        if self.hello.contains_key("setName") {
+            say("write_concern_majority_journal_default", Some(self.has_journal_majority().to_string()));
+        }
+        facts
+    }
+
+    fn durability(&self, concern: &WriteConcern) -> &'static str {
+        // A replica set keeps several copies in memory; none is there after all machines crash.
+        let is_in_memory = self.storage_engine() == Some("inMemory");
+        let is_journaled = match (&concern.journal, &concern.w) {
+            (Some(journal), _) => *journal,
+            (None, Some(Acknowledgment::Majority)) => self.has_journal_majority(),
+            (None, _) => false,
+        };
+        match () {
+            _ if is_in_memory || concern.w == Some(Acknowledgment::Nodes(0)) => promise::NONE,
+            _ if is_journaled => promise::EVERY_COMMIT,
+            // The journal goes to disk ten times a second.
+            _ => promise::WITHIN_A_SECOND,
+        }
+    }
+}
+
+fn in_words(concern: &WriteConcern) -> String {
+    let w = match &concern.w {
+        Some(Acknowledgment::Nodes(nodes)) => nodes.to_string(),
+        Some(Acknowledgment::Custom(name)) => name.clone(),
+        _ => "majority".to_string(),
+    };
+    let journal = concern.journal.map(|journal| format!(", journal={journal}")).unwrap_or_default();
+    let timeout = concern.w_timeout.map(|timeout| format!(", wTimeoutMS={}", timeout.as_millis())).unwrap_or_default();
+    format!("w={w}{journal}{timeout}")
+}
+
+fn text_of(level: &ReadConcernLevel) -> String {
+    match level {
+        ReadConcernLevel::Local => "local",
+        ReadConcernLevel::Majority => "majority",
+        ReadConcernLevel::Linearizable => "linearizable",
+        ReadConcernLevel::Available => "available",
+        ReadConcernLevel::Snapshot => "snapshot",
+        ReadConcernLevel::Custom(name) => name,
+        _ => "unknown",
+    }
+    .to_string()
+}
+
+fn name_of(preference: &ReadPreference) -> &'static str {
+    match preference {
+        ReadPreference::Primary => "primary",
+        ReadPreference::Secondary { .. } => "secondary",
+        ReadPreference::PrimaryPreferred { .. } => "primaryPreferred",
+        ReadPreference::SecondaryPreferred { .. } => "secondaryPreferred",
+        ReadPreference::Nearest { .. } => "nearest",
+        _ => "unknown",
+    }
+}
+
+/// What a read can see of others' writes.
+fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, transactions: bool) -> String {
+    let mut remarks = vec![];
+    let word = match level {
+        // The manual's words: of one document, on the primary.
+        ReadConcernLevel::Linearizable => "linearizable",
+        ReadConcernLevel::Majority => promise::READ_COMMITTED,
+        ReadConcernLevel::Snapshot => {
+            remarks.push("each read sees one state");
+            promise::READ_COMMITTED
+        }
+        _ => {
+            remarks.push("reads may see what a change of the primary takes back");
+            promise::READ_UNCOMMITTED
+        }
+    };
+    if *preference != ReadPreference::Primary {
+        remarks.push("secondaries answer, as far as they are");
+    }
+    remarks.push(match transactions {
+        true => "what concerns two members is a transaction",
+        false => "a document changes at once, two do not",
+    });
+    format!("{word}: {}", remarks.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(journal_default: bool) -> Server {
+        Server {
+            hello: doc! { "setName": "rs0" },
+            status: Some(doc! { "storageEngine": { "name": "wiredTiger" } }),
+            concerns: Some(doc! { "defaultWriteConcern": { "w": "majority" } }),
+            set: Some(doc! { "config": { "writeConcernMajorityJournalDefault": journal_default } }),
+            commit_interval: None,
+        }
+    }
+
+    fn journaled(w: impl Into<Acknowledgment>, journal: impl Into<Option<bool>>) -> WriteConcern {
+        WriteConcern::builder().w(w.into()).journal(journal.into()).build()
+    }
+
+    #[test]
+    fn durability_follows_from_journal_and_majority() {
+        let check = |concern: WriteConcern, expect: &str| assert_eq!(server(true).durability(&concern), expect);
+        check(journaled("majority", None), promise::EVERY_COMMIT);
+        check(journaled("majority", false), promise::WITHIN_A_SECOND);
+        check(journaled(1, None), promise::WITHIN_A_SECOND);
+        check(journaled(1, true), promise::EVERY_COMMIT);
+        check(journaled(0, None), promise::NONE);
+        let majority = journaled("majority", None);
+        assert_eq!(server(false).durability(&majority), promise::WITHIN_A_SECOND);
+        let single = Server { hello: doc! {}, ..server(true) };
+        assert_eq!(single.durability(&majority), promise::WITHIN_A_SECOND);
+        let in_memory = Server { status: Some(doc! { "storageEngine": { "name": "inMemory" } }), ..server(true) };
+        assert_eq!(in_memory.durability(&majority), promise::NONE);
+    }
+
+    #[test]
+    fn what_the_url_does_not_say_the_server_decides() {
+        let server = server(true);
+        assert_eq!(in_words(&server.write_concern(None)), "w=majority");
+        let journal = WriteConcern::builder().journal(true).build();
+        assert_eq!(in_words(&server.write_concern(Some(journal))), "w=majority, journal=true");
+        assert_eq!(in_words(&server.write_concern(Some(journaled(2, None)))), "w=2");
+        assert_eq!(in_words(&Server::default().write_concern(None)), "w=1");
+    }
+
+    #[test]
+    fn isolation_names_what_reads_may_see() {
+        let check = |level, preference, transactions, expect: &[&str]| {
+            let found = isolation(&level, &preference, transactions);
+            assert!(found.starts_with(expect[0]) && expect.iter().all(|words| found.contains(words)), "{found}");
+        };
+        let primary = ReadPreference::Primary;
+        check(ReadConcernLevel::Local, primary.clone(), false, &["read uncommitted: ", "two do not"]);
+        check(ReadConcernLevel::Majority, primary.clone(), true, &["read committed: ", "is a transaction"]);
+        check(ReadConcernLevel::Linearizable, primary, false, &["linearizable: "]);
+        let secondary = ReadPreference::Secondary { options: Default::default() };
+        check(ReadConcernLevel::Majority, secondary, false, &["read committed: ", "secondaries"]);
+    }
+}
