@@ -61,6 +61,8 @@ fn every_store_can_be_rated() {
             assert!(!value.is_empty(), "{store}: no {setting} in {run}");
         }
         assert!(!run.to_string().contains("hush"), "{store}: {run}");
+        let summary = place.run(&["analyze", "summary", &format!("runs/{name}")]).succeeds();
+        assert_eq!(summary.contains("cache_hits"), store.starts_with("casql+"), "{store}\n{summary}");
     }
 }
 

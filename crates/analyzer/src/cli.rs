@@ -1,5 +1,6 @@
 //! The command line of the analyzer.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use schemas::run::RunFolder;
+use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::verdict::{Ruling, Verdict};
 
@@ -163,13 +164,25 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
         let object = serde_json::json!({ "run": document, "selected": number, "verdicts": verdicts });
         format!("{object}\n")
     } else {
-        let shown = selected.map_or("no experiment yet\n".to_string(), |verdict| {
-            format!("{}\n{}", report::experiments(&verdicts), report::experiment(verdict))
-        });
+        let shown = match selected {
+            None => "no experiment yet\n".to_string(),
+            Some(verdict) => {
+                let counted = report::counted(&counters(&run, verdict.experiment)?);
+                format!("{}\n{}{counted}", report::experiments(&verdicts), report::experiment(verdict))
+            }
+        };
         format!("{}\n{shown}", report::header(&document))
     };
     let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || verdict.figures.unpredictable_reads > 0;
     Ok((output, if selected.is_some_and(is_bad) { VIOLATION } else { SUCCESS }))
+}
+
+/// What the store has counted in an experiment; nothing where it did not come to its end.
+fn counters(run: &RunFolder, experiment: u32) -> Result<BTreeMap<String, u64>, AnalyzeError> {
+    let folder = run.experiments()?.into_iter().find(|(number, _)| *number == experiment);
+    let path = folder.map(|(_, folder)| folder.report()).filter(|path| path.exists());
+    let report = path.map(|path| schemas::files::read_json::<ReplayReport>(&path)).transpose()?;
+    Ok(report.map(|report| report.store_counters).unwrap_or_default())
 }
 
 fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {

@@ -1,5 +1,6 @@
 //! Verdicts and witnesses as text for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -27,6 +28,16 @@ pub(crate) fn header(document: &RunDocument) -> String {
     let _ = writeln!(out, "trace  {} ({})", document.trace.display(), document.trace_id);
     let _ = writeln!(out, "host   {}, {}, {} processors", host.name, host.system, host.cpus);
     out
+}
+
+/// What the store has counted in an experiment, a line each; nothing where it counts nothing.
+pub(crate) fn counted(counters: &BTreeMap<String, u64>) -> String {
+    if counters.is_empty() {
+        return String::new();
+    }
+    let width = counters.keys().map(String::len).max().unwrap_or(0);
+    let lines = counters.iter().map(|(name, count)| format!("  {name:<width$}  {count}\n"));
+    format!("\ncounted by the store\n{}", lines.collect::<String>())
 }
 
 /// One row an experiment.

@@ -15,7 +15,7 @@ const SERVERS: [(Kind, u16, &[&str]); 4] = [
     (Kind::Postgres, 54320, &[]),
     (Kind::Mysql, 33070, &[]),
     (Kind::Mongodb, 27027, &[]),
-    (Kind::Memcached, 11221, &["-m", "1024"]),
+    (Kind::Memcached, 11221, &["-m", "4096"]),
 ];
 
 /// Runs PostgreSQL, MariaDB, MongoDB and memcached on loopback until Ctrl-C
