@@ -4,6 +4,7 @@ use std::path::Path;
 
 use replayer::source::Source;
 use replayer::stores::memory::Memory;
+use replayer::stores::mongodb::MongoDb;
 use replayer::stores::relational::design::{Design, Images};
 use replayer::stores::sqlite::Sqlite;
 use replayer::stores::url::StoreUrl;
@@ -23,6 +24,31 @@ pub fn all(folder: &Path) -> Vec<Subject> {
     });
     let mut subjects: Vec<Subject> = designs.collect();
     subjects.push(sqlite("journal", "&journal=delete", ImagesSent::Yes));
+    subjects.extend(mongodb(folder));
+    subjects
+}
+
+/// MongoDB in all designs, where `ENCORE_MONGODB` names servers of it
+/// (`mongodb://HOST:PORT`, with commas between them); without transactions where
+/// `ENCORE_MONGODB_TRANSACTIONS` is `off`.
+fn mongodb(folder: &Path) -> Vec<Subject> {
+    let Ok(servers) = std::env::var("ENCORE_MONGODB") else { return vec![] };
+    let transactions: &[&str] = match std::env::var("ENCORE_MONGODB_TRANSACTIONS").as_deref() {
+        Ok("off") => &["off"],
+        _ => &["off", "on"],
+    };
+    // Tests run side by side, each with its own folder.
+    let place = folder.file_name().map(|name| name.to_string_lossy().replace('.', "")).unwrap_or_default();
+    let mut subjects = vec![];
+    for server in servers.split(',') {
+        for comments in ["embedded", "collection"] {
+            for transactions in transactions {
+                let number = subjects.len();
+                let url = format!("{server}/{place}_{number}?comments={comments}&transactions={transactions}");
+                subjects.push(Subject::new(&url, MongoDb::open, ImagesSent::Yes));
+            }
+        }
+    }
     subjects
 }
 
