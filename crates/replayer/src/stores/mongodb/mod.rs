@@ -21,6 +21,7 @@ mod audit;
 mod documents;
 mod fate;
 mod load;
+mod reads;
 mod settings;
 mod transactions;
 
@@ -189,7 +190,7 @@ impl MongoDb {
     /// An error of the driver's, with what a user should do about it.
     fn driver_failed(&self, error: Error) -> StoreError {
         match fate::advice(&error, &self.database) {
-            Some(advice) => self.failed(format!("{}; {advice}", fate::words(&error))),
+            Some(advice) => self.failed(format!("{}; {advice}", fate::words(&error).trim_end_matches('.'))),
             None => self.failed(fate::words(&error)),
         }
     }

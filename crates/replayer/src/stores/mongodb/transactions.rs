@@ -23,12 +23,16 @@ pub async fn attempt(shared: &Shared, operation: &Operation, may_have_changed: &
     let (first, second) = shared.steps(operation);
     for step in [Some(first), second].into_iter().flatten() {
         if let Err(refusal) = shared.take(step, Some(&mut session)).await {
-            // Errors of this command are of no interest: without the word to commit,
-            // a transaction ends when its session does, at the latest.
-            let _ = session.abort_transaction().await;
             return Err(match refusal.fate {
+                // Without the word to commit it comes to nothing, and the driver
+                // takes it back as soon as it reaches the server again.
                 Fate::Lost => Refusal { fate: Fate::Refused, ..refusal },
-                Fate::Refused | Fate::RolledBack => refusal,
+                Fate::Refused | Fate::RolledBack => {
+                    // The next operation is not to meet what this one has locked.
+                    // Errors are of no interest: the end of the session is the same.
+                    let _ = session.abort_transaction().await;
+                    refusal
+                }
             });
         }
     }
