@@ -111,6 +111,7 @@ pub struct WorkloadArgs {
 #[command(after_help = "\
 Examples:
   coord rate                                              SQLite, quickstart workload
+  coord rate --store \"postgres://me@localhost/encore\"     overwrites that database
   coord rate --store memory: --max-threads 64
   coord rate my.toml --sla \"99% < 10ms, 0.01% unpredictable, 60s\" --search-s 5
   coord rate --set data.members=100000 --set access.distribution=uniform

@@ -28,9 +28,20 @@ const EXAMPLES: &str = "Examples:
   replayer digest --trace quickstart.trace --store sqlite:store.db
 
 Stores:
-  sqlite:PATH   one file; journal=wal|delete, synchronous=full|normal|off, busy_ms=N;
-                its tables: friendship=two-row|one-row, images=inline|table|none,
-                counts=computed|stored, indexes=on|off
+  sqlite:PATH   one file; journal=wal|delete, synchronous=full|normal|off, busy_ms=N
+  postgres://USER:PASSWORD@HOST:PORT/DATABASE
+                synchronous_commit=on|off|…, isolation=…, reset=template|reload
+  mysql://USER:PASSWORD@HOST:PORT/DATABASE
+                MariaDB or MySQL; isolation=…, reset=copy|reload
+  mongodb://HOST:PORT/DATABASE
+                comments=embedded|collection, transactions=off|on, reset=copy|reload,
+                w=…, journal=…, readConcernLevel=…, readPreference=…
+  casql+…       one of the first three with memcached in front: memcached=HOST:PORT,
+                consistency=invalidate|ttl|lease, ttl_s=N, compress=off|on
+  All relational ones choose their tables by friendship=two-row|one-row,
+  images=inline|table|none, counts=computed|stored, indexes=on|off; all on servers
+  take timeout_ms=N and connections=N. A load overwrites what Encore has loaded there,
+  makes a database that is missing, and empties the memcached of casql+.
   memory:       this process, for reference; stale=P, lost=P, error=P, unknown=P,
                 latency_us=N, stall_ms=N, seed=N make it lie in a known way
   null:         answers at once; measures the replayer

@@ -55,6 +55,7 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
         log_stall_ns: 0,
         trace_stall_ns: 0,
         store_settings: BTreeMap::new(),
+        store_counters: BTreeMap::new(),
     };
     let reasons = if ruling == Ruling::Pass { Vec::new() } else { vec!["because".to_string()] };
     let format_version = schemas::RUN_FORMAT_VERSION;

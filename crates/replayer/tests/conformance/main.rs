@@ -3,6 +3,7 @@
 
 mod answers;
 mod concurrency;
+mod databases;
 mod files;
 mod place;
 mod preconditions;
