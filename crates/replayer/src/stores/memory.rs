@@ -228,13 +228,7 @@ impl Store for Memory {
         state.walls.values_mut().for_each(|wall| wall.sort_unstable());
         inner.truth = (self.lies.lost > 0.0).then(|| state.clone());
         inner.shown = state;
-        inner.held = Some(HeldState {
-            layout: 0,
-            design: BTreeMap::new(),
-            workload_id: source.manifest.workload_id.clone(),
-            positions: vec![],
-            diverged: None,
-        });
+        inner.held = Some(HeldState::loaded(0, BTreeMap::new(), source));
         *self.shared.lock() = inner;
         progress(source.rows_total(), source.rows_total());
         Ok(())

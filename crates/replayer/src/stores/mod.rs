@@ -139,6 +139,35 @@ pub struct HeldState {
     pub diverged: Option<String>,
 }
 
+impl HeldState {
+    /// What a freshly loaded store says of itself.
+    pub fn loaded(layout: u32, design: BTreeMap<String, String>, source: &Source) -> HeldState {
+        let workload_id = source.manifest.workload_id.clone();
+        HeldState { layout, design, workload_id, positions: vec![], diverged: None }
+    }
+
+    /// Refuses a store that was loaded with another layout or design. `wanted` is
+    /// the URL's design, in the order in which it is spoken of.
+    pub fn check(&self, url: &StoreUrl, layout: u32, wanted: &[(&str, &str)]) -> Result<(), StoreError> {
+        let again = "load it again with `replayer load`";
+        if self.layout != layout {
+            let message =
+                format!("has tables of version {}, this replayer works with version {layout}; {again}", self.layout);
+            return Err(StoreError::usage(url, message));
+        }
+        let held = |name: &str| self.design.get(name).map_or("", String::as_str);
+        if self.design.len() == wanted.len() && wanted.iter().all(|(name, value)| held(name) == *value) {
+            return Ok(());
+        }
+        let said = |design: &mut dyn Iterator<Item = (&str, &str)>| {
+            design.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+        };
+        let found = said(&mut wanted.iter().map(|(name, _)| (*name, held(name))));
+        let wanted = said(&mut wanted.iter().copied());
+        Err(StoreError::usage(url, format!("is loaded with {found}, the URL asks for {wanted}; {again}")))
+    }
+}
+
 /// A data store, seen from one process.
 ///
 /// Methods that talk to it are async and run on the caller's runtime.

@@ -71,30 +71,12 @@ impl Comments {
 
     /// What a freshly loaded store says of itself.
     pub fn loaded(self, source: &Source) -> HeldState {
-        HeldState {
-            layout: LAYOUT,
-            design: self.settings(),
-            workload_id: source.manifest.workload_id.clone(),
-            positions: vec![],
-            diverged: None,
-        }
+        HeldState::loaded(LAYOUT, self.settings(), source)
     }
 
     /// Refuses a store that was loaded with other documents than these.
     pub fn check(self, url: &StoreUrl, held: &HeldState) -> Result<(), StoreError> {
-        let again = "load it again with `replayer load`";
-        if held.layout != LAYOUT {
-            let message =
-                format!("has tables of version {}, this replayer works with version {LAYOUT}; {again}", held.layout);
-            return Err(StoreError::usage(url, message));
-        }
-        if held.design != self.settings() {
-            let found: Vec<String> = held.design.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let (found, wanted) = (found.join(", "), self.name());
-            let message = format!("is loaded with {found}, the URL asks for comments={wanted}; {again}");
-            return Err(StoreError::usage(url, message));
-        }
-        Ok(())
+        held.check(url, LAYOUT, &[(Comments::PARAMETER, self.name())])
     }
 
     /// The collections of the data, and the index that each is given.

@@ -40,15 +40,7 @@ const NEUTRAL: &str = "information_schema";
 
 /// What the database holds; none when there is no such database, or nothing in it.
 pub async fn held(store: &MySql) -> Result<Option<HeldState>, StoreError> {
-    match look_into(store, &store.engine().database).await? {
-        Found::Held(held) => Ok(Some(held)),
-        Found::Empty | Found::Unfinished => Ok(None),
-        Found::Foreign => Err(foreign(store)),
-    }
-}
-
-fn foreign(store: &MySql) -> StoreError {
-    store.misused("is a database with tables that Encore has not made; name another database")
+    store.held_in(look_into(store, &store.engine().database).await?)
 }
 
 /// Looks into a database; one that is not there is empty.
@@ -69,10 +61,7 @@ async fn look_into(store: &MySql, database: &str) -> Result<Found, StoreError> {
 /// See the module.
 pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let server = store.engine();
-    let found = look_into(store, &server.database).await?;
-    if found == Found::Foreign {
-        return Err(foreign(store));
-    }
+    let held = held(store).await?;
     let done = match server.reset {
         Reset::Reload => fill(store, source, &server.database, progress).await,
         Reset::Copy => {
@@ -90,9 +79,9 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
                 }
                 _ => fill(store, source, &loaded, progress).await,
             };
-            match (filled, found) {
+            match (filled, held) {
                 (Err(error), _) => Err(error),
-                (Ok(()), Found::Held(held)) if is_known(&held, &fresh) => {
+                (Ok(()), Some(held)) if is_known(&held, &fresh) => {
                     let touched = Touched::before(source, &held.positions).map_err(|e| store.failed(e))?;
                     restore(store, &loaded, &fresh, &touched).await
                 }

@@ -29,15 +29,7 @@ const COPYING: &str = "_encore_copying";
 
 /// What the database holds; none when there is no such database, or nothing in it.
 pub async fn held(store: &Postgres) -> Result<Option<HeldState>, StoreError> {
-    match look_into(store, &store.engine().database).await? {
-        Found::Held(held) => Ok(Some(held)),
-        Found::Empty | Found::Unfinished => Ok(None),
-        Found::Foreign => Err(foreign(store)),
-    }
-}
-
-fn foreign(store: &Postgres) -> StoreError {
-    store.misused("is a database with tables that Encore has not made; name another database")
+    store.held_in(look_into(store, &store.engine().database).await?)
 }
 
 /// Looks into a database; one that is not there is empty.
@@ -63,10 +55,7 @@ fn code_of(error: &Error) -> Option<String> {
 /// See the module.
 pub async fn load(store: &Postgres, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let server = store.engine();
-    let found = look_into(store, &server.database).await?;
-    if found == Found::Foreign {
-        return Err(foreign(store));
-    }
+    held(store).await?;
     match server.reset {
         Reset::Copy => load_by_copy(store, source, progress).await?,
         Reset::Reload => load_in_place(store, source, progress).await?,

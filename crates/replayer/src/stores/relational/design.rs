@@ -152,31 +152,13 @@ impl Design {
 
     /// What a freshly loaded store says of itself.
     pub fn loaded(&self, source: &Source) -> HeldState {
-        HeldState {
-            layout: LAYOUT,
-            design: self.settings(),
-            workload_id: source.manifest.workload_id.clone(),
-            positions: vec![],
-            diverged: None,
-        }
+        HeldState::loaded(LAYOUT, self.settings(), source)
     }
 
     /// Refuses a store that was loaded with other tables than these.
     pub fn check(&self, url: &StoreUrl, held: &HeldState) -> Result<(), StoreError> {
-        let again = "load it again with `replayer load`";
-        if held.layout != LAYOUT {
-            return Err(StoreError::usage(
-                url,
-                format!("has tables of version {}, this replayer works with version {LAYOUT}; {again}", held.layout),
-            ));
-        }
-        if held.design != self.settings() {
-            let parameter = |name: &str| held.design.get(name).map(|value| format!("{name}={value}"));
-            let found: Vec<String> = Design::PARAMETERS.into_iter().filter_map(parameter).collect();
-            let found = found.join(", ");
-            return Err(StoreError::usage(url, format!("is loaded with {found}, the URL asks for {self}; {again}")));
-        }
-        Ok(())
+        let wanted: Vec<(&str, &str)> = Design::PARAMETERS.into_iter().zip(self.choices()).collect();
+        held.check(url, LAYOUT, &wanted)
     }
 }
 

@@ -70,6 +70,17 @@ pub(crate) async fn insert_state<E: Engine>(client: &mut E::Client, state: &Held
 }
 
 impl<E: Engine> Relational<E> {
+    /// What was found in the database, unless it is somebody else's.
+    pub(crate) fn held_in(&self, found: Found) -> Result<Option<HeldState>, StoreError> {
+        match found {
+            Found::Held(held) => Ok(Some(held)),
+            Found::Empty | Found::Unfinished => Ok(None),
+            Found::Foreign => {
+                Err(self.misused("is a database with tables that Encore has not made; name another database"))
+            }
+        }
+    }
+
     pub(super) async fn write_state(&self, state: &HeldState) -> Result<(), StoreError> {
         let text = serde_json::to_string(state).map_err(|e| self.failed(e))?;
         let mut client = self.client().await?;
