@@ -105,6 +105,18 @@ impl StoreError {
     }
 }
 
+/// What an error says of the statement, command or transaction that it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The store rolled it back because of others (a deadlock, say): it may
+    /// be tried again at once.
+    RolledBack,
+    /// It did not happen.
+    Refused,
+    /// Nobody knows: a write may have happened. The connection may be broken.
+    Lost,
+}
+
 /// Why an operation did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OperationError {

@@ -14,10 +14,11 @@ use mongodb::{ClientSession, Collection, Database};
 use schemas::social::{Action, Operation};
 
 use super::documents::{self, Comments, MEMBERS, RESOURCES};
-use super::fate::{self, Fate};
+use super::fate;
 use super::reads::Shapes;
 use super::{MongoDb, transactions};
 use crate::source::{Payload, Source};
+use crate::stores::Fate;
 use crate::stores::{Answer, Connection, OperationError};
 
 /// How often an operation is tried that the server rolls back because of others.

@@ -2,16 +2,7 @@
 
 use mongodb::error::{Error, ErrorKind, SYSTEM_OVERLOADED_ERROR, TRANSIENT_TRANSACTION_ERROR, WriteFailure};
 
-/// What becomes of a command that ended in an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// The server took it back because of others: it may be tried again at once.
-    RolledBack,
-    /// It did not happen.
-    Refused,
-    /// A write may have happened.
-    Lost,
-}
+use crate::stores::Fate;
 
 /// Error codes (MongoDB's manual, "Error Codes").
 mod code {

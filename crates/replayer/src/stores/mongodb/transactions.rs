@@ -8,7 +8,7 @@ use mongodb::options::{ReadConcern, ReadConcernLevel, ReadPreference, SessionOpt
 use schemas::social::Operation;
 
 use super::actions::{Refusal, Shared};
-use super::fate::Fate;
+use crate::stores::Fate;
 
 /// How long to wait before a commit is asked for again.
 const COMMIT_PAUSE: Duration = Duration::from_millis(20);

@@ -23,11 +23,11 @@ use sqlx::{ConnectOptions, Error, Row};
 
 use super::postgres::TIMEOUT_MS;
 use super::relational::design::Design;
-use super::relational::engine::{Client, Engine, Fate};
+use super::relational::engine::{Client, Engine};
 use super::relational::state::sql;
 use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, StoreError, promise};
+use super::{Fate, HeldState, LoadProgress, StoreError, promise};
 use crate::source::Source;
 
 /// The store in a database of a MariaDB or MySQL server.

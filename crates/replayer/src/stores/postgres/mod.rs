@@ -24,10 +24,10 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Error, Row};
 
 use super::relational::design::Design;
-use super::relational::engine::{Engine, Fate};
+use super::relational::engine::Engine;
 use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, StoreError, promise};
+use super::{Fate, HeldState, LoadProgress, StoreError, promise};
 use crate::source::Source;
 
 /// The store in a database of a PostgreSQL server.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use schemas::social::{Action, Operation};
 use sqlx::{Error, SqlSafeStr};
 
-use super::engine::{Arguments, Client, Engine, Fate};
+use super::engine::{Arguments, Client, Engine};
 use super::statements::{Call, Read, Rows, Statements, Step};
 use crate::source::{Payload, Source};
-use crate::stores::{Answer, Connection, OperationError};
+use crate::stores::{Answer, Connection, Fate, OperationError};
 
 /// How often an operation is tried that the database rolls back because of others.
 const ATTEMPTS_MAX: u16 = 20;

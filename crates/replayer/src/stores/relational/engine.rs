@@ -14,7 +14,7 @@ use super::statements::{Argument, Read, Rows, Statement};
 use super::{Dialect, Relational};
 use crate::source::Source;
 use crate::stores::url::StoreUrl;
-use crate::stores::{Answer, HeldState, LoadProgress, StoreError};
+use crate::stores::{Answer, Fate, HeldState, LoadProgress, StoreError};
 
 /// A relational database: how it is reached, loaded and asked for its settings,
 /// and what its errors mean.
@@ -55,18 +55,6 @@ pub trait Engine: Sized + Send + Sync + 'static {
 
     /// The settings in effect; those of the design are added by the caller.
     fn settings(client: &mut Self::Client) -> impl Future<Output = Result<BTreeMap<String, String>, Error>> + Send;
-}
-
-/// What becomes of a statement or transaction that ended in an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// The database rolled it back because of others (a deadlock, say): it may
-    /// be tried again at once.
-    RolledBack,
-    /// It did not happen.
-    Refused,
-    /// Nobody knows, and the connection is of no more use.
-    Lost,
 }
 
 /// The columns of a row, in the types that the tables have.

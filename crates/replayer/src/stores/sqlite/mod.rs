@@ -19,11 +19,11 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Error, Row};
 
-use super::relational::engine::{Client as _, Engine, Fate};
+use super::relational::engine::{Client as _, Engine};
 use super::relational::state::{Found, find};
 use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, StoreError, promise};
+use super::{Fate, HeldState, LoadProgress, StoreError, promise};
 use crate::source::Source;
 
 /// The store in one file.
