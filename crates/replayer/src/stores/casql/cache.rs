@@ -204,6 +204,16 @@ pub enum Fill {
     No,
 }
 
+/// Whether a command may go out on a new connection when the old one is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// It may.
+    Anew,
+    /// It may not: a lease belongs to its connection, since a server that was
+    /// started again gives the same tokens to others.
+    AsItIs,
+}
+
 /// A thread's connection to the cache.
 pub struct CacheConnection {
     cache: Arc<Cache>,
@@ -227,7 +237,7 @@ impl CacheConnection {
             options
         };
         let looked = match build_get(self.cache.key(item), &options) {
-            Ok(command) => self.one(&command).await.and_then(parse_meta_result),
+            Ok(command) => self.one(&command, Reach::Anew).await.and_then(parse_meta_result),
             Err(error) => Err(error),
         };
         let counts = &self.cache.counts;
@@ -270,7 +280,7 @@ impl CacheConnection {
             Fill::Free | Fill::No => None,
         };
         let stored = match build_set(cache.key(item), value, &options) {
-            Ok(command) => self.one(&command).await,
+            Ok(command) => self.one(&command, Reach::AsItIs).await,
             Err(error) => Err(error),
         };
         match stored {
@@ -291,7 +301,7 @@ impl CacheConnection {
         let commands: Result<Vec<MetaCommand>, Error> =
             items.iter().map(|item| build_delete(self.cache.key(item), &options)).collect();
         let done = match commands {
-            Ok(commands) => self.several(&commands).await,
+            Ok(commands) => self.several(&commands, Reach::Anew).await,
             Err(error) => Err(error),
         };
         match done {
@@ -302,15 +312,15 @@ impl CacheConnection {
         }
     }
 
-    async fn one(&mut self, command: &MetaCommand) -> Result<MetaResponse, Error> {
-        let mut answers = self.several(std::slice::from_ref(command)).await?;
+    async fn one(&mut self, command: &MetaCommand, reach: Reach) -> Result<MetaResponse, Error> {
+        let mut answers = self.several(std::slice::from_ref(command), reach).await?;
         answers.pop().ok_or_else(|| Error::Protocol("memcached gave no answer".into()))
     }
 
     /// Sends commands together and waits for their answers. What breaks a
     /// connection that was open before is tried once on a new one: an idle
     /// connection may have been closed long ago.
-    async fn several(&mut self, commands: &[MetaCommand]) -> Result<Vec<MetaResponse>, Error> {
+    async fn several(&mut self, commands: &[MetaCommand], reach: Reach) -> Result<Vec<MetaResponse>, Error> {
         let cache = self.cache.clone();
         if cache.is_suspect() && !cache.is_away() && cache.empty().await.is_err() {
             cache.leave_alone();
@@ -320,8 +330,8 @@ impl CacheConnection {
         }
         if let Some(connection) = self.connection.take() {
             match self.on(connection, commands).await {
-                // Too slow is not closed; and a lease belongs to its connection.
-                Err(Error::Io(error)) if error.kind() != io::ErrorKind::TimedOut => {}
+                // Too slow is not closed.
+                Err(Error::Io(error)) if error.kind() != io::ErrorKind::TimedOut && reach == Reach::Anew => {}
                 done => return done,
             }
         }
