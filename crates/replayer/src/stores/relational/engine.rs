@@ -1,4 +1,4 @@
-//! What a database adds to [`Relational`](super::Relational), and what is asked
+//! What a database adds to [`Relational`], and what is asked
 //! of its driver.
 
 use std::collections::BTreeMap;
