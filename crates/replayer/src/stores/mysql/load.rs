@@ -3,8 +3,9 @@
 //! The first load fills `DATABASE_encore_loaded` and copies its tables. Every
 //! later one of the same workload and design takes back, in one transaction, the
 //! rows that the replayed part of the trace has touched (`reset=copy`), which
-//! takes as long as what was written, not as what is there. Only when nobody
-//! knows how far the trace got (a replayer was killed) are all rows copied again.
+//! takes as long as what was written, not as what is there. Only when the
+//! trace set cannot tell (a replayer was killed, or a longer trace set of the same
+//! workload was replayed) are all rows copied again.
 //! With `reset=reload` there is no second database, and every load inserts all
 //! rows.
 
@@ -81,7 +82,7 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
             };
             match (filled, held) {
                 (Err(error), _) => Err(error),
-                (Ok(()), Some(held)) if is_known(&held, &fresh) => {
+                (Ok(()), Some(held)) if is_known(&held, &fresh, source) => {
                     let touched = Touched::before(source, &held.positions).map_err(|e| store.failed(e))?;
                     restore(store, &loaded, &fresh, &touched).await
                 }
@@ -95,10 +96,14 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
 }
 
 /// Whether a store holds the tables and the workload of a freshly loaded one, and
-/// nothing was done to it that its positions do not tell.
-fn is_known(held: &HeldState, fresh: &HeldState) -> bool {
+/// this trace set tells all that was done to it since. It does not when a longer
+/// trace set of the same workload was replayed further than this one goes.
+fn is_known(held: &HeldState, fresh: &HeldState, source: &Source) -> bool {
     let is_like = (held.layout, &held.design, &held.workload_id) == (fresh.layout, &fresh.design, &fresh.workload_id);
-    is_like && held.diverged.as_deref() != Some(RUNNING)
+    let sessions =
+        |fragment| source.manifest.fragments.iter().find(|f| f.fragment == fragment).map_or(0, |f| f.sessions);
+    let is_told = held.positions.iter().all(|position| position.next_session <= sessions(position.fragment));
+    is_like && is_told && held.diverged.as_deref() != Some(RUNNING)
 }
 
 fn quoted(name: &str) -> String {
