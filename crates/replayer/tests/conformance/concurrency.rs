@@ -2,6 +2,7 @@
 //! load takes all of it back.
 
 use replayer::experiment::Control;
+use replayer::stores;
 
 use crate::place::{BUSY, Place};
 use crate::subjects;
@@ -22,5 +23,30 @@ fn concurrent_writers_leave_the_state_of_the_trace() {
         subject.store().load(source, &|_, _| {}).expect(&url);
         assert_eq!(subject.store().digest(source).expect(&url).to_string(), place.digest(Some(0)), "{url}");
         subject.store().check(&experiment).expect(&url);
+    }
+}
+
+/// What a long trace set has written is more than a short one of the same
+/// workload can tell: a load for the short one has to take all of it back.
+#[test]
+fn a_load_takes_back_what_a_longer_trace_set_wrote() {
+    let long = Place::with(BUSY, &["sessions=600"]);
+    let short = Place::with(BUSY, &["sessions=20"]);
+    assert_eq!(long.source.manifest.workload_id, short.source.manifest.workload_id);
+    let name = format!("encore_shorter_{}", std::process::id());
+    let file = format!("sqlite:{}?synchronous=off", long.path().join("shorter.db").display());
+    let servers = [
+        servers::postgres().map(|server| server.url(&name)),
+        servers::mysql().map(|server| server.url(&name)),
+        servers::mongodb().map(|server| server.url(&name)),
+    ];
+    for url in servers.into_iter().flatten().chain([file]) {
+        let store = stores::open(&url).expect(&url);
+        store.load(&long.source, &|_, _| {}).expect(&url);
+        let report = store.run(&long.experiment(&url, 4, "long"), &Control::default(), &mut |_| {}).expect(&url);
+        assert_eq!(report.ok, 600, "{url}");
+        store.load(&short.source, &|_, _| {}).expect(&url);
+        assert_eq!(store.digest(&short.source).expect(&url).to_string(), short.digest(Some(0)), "{url}");
+        std::fs::remove_dir_all(long.path().join("long")).expect("the run's folder");
     }
 }
