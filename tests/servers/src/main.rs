@@ -22,7 +22,7 @@ const SERVERS: [(Kind, u16, &[&str]); 4] = [
 ///
 /// Each is started with empty data and the durability it has in production: a
 /// commit is on disk before it is acknowledged. Sizes of caches are the servers'
-/// own defaults, except 1 GiB for memcached. Once all run, their URLs are printed,
+/// own defaults, except 4 GiB for memcached. Once all run, their URLs are printed,
 /// one a line; what is missing on this machine is said and left out. At the end
 /// the servers are stopped and their data removed.
 #[derive(Parser)]

@@ -38,13 +38,13 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis on which the values have room, and `headroom` (1 for none) times
-    /// the largest one.
-    pub fn new(scale: Scale, values: impl IntoIterator<Item = f64>, headroom: f64) -> Axis {
+    /// An axis on which the values have room, and at least a share of it (from 0 to
+    /// below 1) is free above the largest one.
+    pub fn new(scale: Scale, values: impl IntoIterator<Item = f64>, free: f64) -> Axis {
         let (smallest, largest) = extent(values);
         match scale {
-            Scale::Linear => Axis::linear(largest * headroom),
-            Scale::Log => Axis::log(smallest, largest * headroom),
+            Scale::Linear => Axis::linear(largest / (1.0 - free)),
+            Scale::Log => Axis::log(smallest, largest, free),
         }
     }
 
@@ -58,13 +58,15 @@ impl Axis {
         Axis { scale: Scale::Linear, low: 0.0, high: count as f64 * step, ticks }
     }
 
-    fn log(smallest: f64, largest: f64) -> Axis {
+    fn log(smallest: f64, largest: f64, free: f64) -> Axis {
         // The smallest bar needs some height too.
         let first = (smallest / 1.5).log10().floor() as i32;
         let last = (largest.log10().ceil() as i32).max(first + 1);
         let every = ((last - first) as usize).div_ceil(9).max(1);
         let ticks = (first..=last).step_by(every).map(|n| 10f64.powi(n)).collect();
-        Axis { scale: Scale::Log, low: 10f64.powi(first), high: 10f64.powi(last), ticks }
+        // Where the last power of ten is too near, the axis goes on beyond it.
+        let needed = f64::from(first) + (largest.log10() - f64::from(first)) / (1.0 - free);
+        Axis { scale: Scale::Log, low: 10f64.powi(first), high: 10f64.powf(needed.max(f64::from(last))), ticks }
     }
 
     /// Where a value stands, from 0 (the low end) to 1; what lies outside stands
@@ -122,7 +124,7 @@ mod tests {
     #[test]
     fn ticks_of_an_axis() {
         let check = |scale, values: &[f64], expect: &[f64]| {
-            assert_eq!(Axis::new(scale, values.iter().copied(), 1.0).ticks, expect);
+            assert_eq!(Axis::new(scale, values.iter().copied(), 0.0).ticks, expect);
         };
         check(Scale::Linear, &[3.0, 7.0], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
         check(Scale::Linear, &[900.0, 0.0], &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
@@ -135,8 +137,10 @@ mod tests {
         #[test]
         fn every_value_has_its_place(values in prop::collection::vec(1e-9f64..1e15, 1..9), is_log: bool) {
             let scale = if is_log { Scale::Log } else { Scale::Linear };
-            let axis = Axis::new(scale, values.iter().copied(), 1.1);
+            let axis = Axis::new(scale, values.iter().copied(), 0.1);
             prop_assert!(axis.ticks.len() >= 2 && axis.ticks.len() <= 12, "{:?}", axis.ticks);
+            let top = values.iter().map(|value| axis.place(*value)).fold(0.0, f64::max);
+            prop_assert!(top <= 0.9 + 1e-9, "{top}");
             prop_assert!(axis.ticks.is_sorted());
             for value in &values {
                 let share = value / values.iter().fold(0.0f64, |a, b| a.max(*b));

@@ -43,15 +43,12 @@ pub struct Bar {
     pub label: String,
 }
 
-/// Space for the label of the highest bar.
-const HEADROOM: f64 = 1.08;
-
 const LABEL_SIZE: i32 = 12;
 
 /// Draws a chart of grouped bars as SVG, 800 pixels wide.
 pub fn bars(chart: &BarChart) -> Result<String, ChartError> {
     let values = chart.series.iter().flat_map(|s| s.bars.iter().filter_map(|b| b.value));
-    let axis = Axis::new(chart.scale, values, HEADROOM);
+    let axis = Axis::new(chart.scale, values, Layout::of(chart).free);
     let words = Words {
         title: &chart.title,
         description: &chart.description,
@@ -65,13 +62,32 @@ pub fn bars(chart: &BarChart) -> Result<String, ChartError> {
     frame::chart(&words, axis, |surface, frame| draw(chart, surface, frame))
 }
 
+/// How much room groups, bars and labels take.
+struct Layout {
+    group_px: f64,
+    bar_px: f64,
+    /// Labels stand level; upright where a bar is too narrow for that.
+    is_level: bool,
+    /// What share of the axis is above the highest bar, so that its label has room.
+    free: f64,
+}
+
+impl Layout {
+    fn of(chart: &BarChart) -> Layout {
+        let group_px = f64::from(Frame::WIDTH) / chart.groups.len().max(1) as f64;
+        // Half a bar of space at each side of a group; a single bar is no wall.
+        let bar_px = (group_px / (chart.series.len() as f64 + 1.0)).min(90.0);
+        let labels = chart.series.iter().flat_map(|s| &s.bars).map(|bar| bar.label.as_str());
+        let widest = f64::from(labels.map(|label| frame::width_px(label, LABEL_SIZE)).max().unwrap_or(0));
+        let is_level = widest <= bar_px;
+        let above = if is_level { f64::from(LABEL_SIZE) + 12.0 } else { widest + 8.0 };
+        let free = (above / f64::from(Frame::HEIGHT_MIN)).min(0.5);
+        Layout { group_px, bar_px, is_level, free }
+    }
+}
+
 fn draw(chart: &BarChart, surface: &Surface, frame: &Frame) -> Drawn {
-    let group_px = f64::from(frame.right - frame.left) / chart.groups.len().max(1) as f64;
-    // Half a bar of space at each side of a group; a single bar is no wall.
-    let bar_px = (group_px / (chart.series.len() as f64 + 1.0)).min(90.0);
-    let labels = chart.series.iter().flat_map(|s| &s.bars).map(|bar| bar.label.as_str());
-    let widest = labels.map(|label| frame::width_px(label, LABEL_SIZE)).max().unwrap_or(0);
-    let is_level = f64::from(widest) <= bar_px;
+    let Layout { group_px, bar_px, is_level, .. } = Layout::of(chart);
     for (place, group) in chart.groups.iter().enumerate() {
         let middle = f64::from(frame.left) + (place as f64 + 0.5) * group_px;
         let label = frame::fitted(group, 14, group_px as i32 - 4);

@@ -79,6 +79,12 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// How wide every frame is.
+    pub const WIDTH: i32 = RIGHT - LEFT;
+
+    /// How high a frame is at the least, below a legend of two lines.
+    pub const HEIGHT_MIN: i32 = BOTTOM - LEGEND_TOP - 2 * LEGEND_LINE - 8;
+
     /// The height of a value.
     pub fn y(&self, value: f64) -> i32 {
         self.bottom - (self.y.place(value) * f64::from(self.bottom - self.top)).round() as i32
@@ -100,8 +106,10 @@ pub fn chart(words: &Words, y: Axis, data: impl FnOnce(&Surface, &Frame) -> Draw
 fn draw(surface: &Surface, words: &Words, y: Axis, data: impl FnOnce(&Surface, &Frame) -> Drawn) -> Drawn {
     surface.fill(&WHITE)?;
     let middle = (LEFT + RIGHT) / 2;
-    let title = font(18).style(FontStyle::Bold).into_text_style(surface).color(&INK);
-    write(surface, &fitted(words.title, 18, RIGHT - 20), (SIZE.0 as i32 / 2, 24), title, HPos::Center)?;
+    // A long title is written smaller before it is cut.
+    let size = if width_px(words.title, 18) <= RIGHT - 20 { 18 } else { 15 };
+    let title = font(size).style(FontStyle::Bold).into_text_style(surface).color(&INK);
+    write(surface, &fitted(words.title, size, RIGHT - 20), (SIZE.0 as i32 / 2, 24), title, HPos::Center)?;
     let places = legend_places(&words.legend);
     for (series, (label, at)) in places.iter().enumerate() {
         let (x, y) = *at;

@@ -74,7 +74,7 @@ const ASIDE_PX: f64 = 13.0;
 pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     let points = || chart.series.iter().flat_map(|s| &s.points);
     // A marker may stand half above the frame: no headroom, so that 100% can be the upper end.
-    let y = Axis::new(chart.y_scale, points().map(|p| p.y), 1.0);
+    let y = Axis::new(chart.y_scale, points().map(|p| p.y), 0.0);
     let words = Words {
         title: &chart.title,
         description: &chart.description,
@@ -85,7 +85,7 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     };
     frame::chart(&words, y, |surface, frame| match &chart.across {
         Across::Numbers(scale) => {
-            let x = Axis::new(*scale, points().map(|p| p.x), 1.0);
+            let x = Axis::new(*scale, points().map(|p| p.x), 0.0);
             let at = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
             for tick in &x.ticks {
                 below(surface, frame, at(*tick), &tick_label(*tick), 12)?;

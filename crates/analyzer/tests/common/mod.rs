@@ -249,7 +249,7 @@ impl Fixture {
             aside_sessions_max: 0,
             started_unix_ns: 0,
         };
-        let mut writer = LogWriter::create(&path, &header).unwrap();
+        let mut writer = LogWriter::create(&path, &header, Default::default()).unwrap();
         let mut events: Vec<&Event> = events.iter().collect();
         events.sort_by_key(|e| e.log.end_ns);
         for chunk in events.chunks(self.batch_rows) {
