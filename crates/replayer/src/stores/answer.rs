@@ -62,11 +62,14 @@ impl Answer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows(Vec<u8>);
 
+/// An action observes at most so many values a row: View Profile has three counts.
+const VALUES_MAX: usize = 3;
+
 /// A row of [`Rows`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// The values observed in it.
-    pub values: Vec<i64>,
+    values: [i64; VALUES_MAX],
+    count: usize,
     /// Its text.
     pub text: &'a str,
     /// Its image; empty where there is none.
@@ -79,18 +82,14 @@ pub struct Row<'a> {
 pub struct NotRows;
 
 impl Rows {
-    /// Rows that were bytes before; they are looked at when they are read.
-    pub fn from_bytes(bytes: Vec<u8>) -> Rows {
-        Rows(bytes)
-    }
-
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     fn push(&mut self, values: &[i64], text: &str, image: &[u8]) {
-        // An action observes at most three values a row, and no payload is near 4 GiB.
+        debug_assert!(values.len() <= VALUES_MAX);
+        // No payload is near 4 GiB.
         self.0.push(values.len() as u8);
         values.iter().for_each(|value| self.0.extend_from_slice(&value.to_le_bytes()));
         for part in [text.as_bytes(), image] {
@@ -113,26 +112,33 @@ impl Rows {
             Some(row)
         })
     }
+}
 
-    /// Adds all rows to an answer, as if they had come from the store.
-    pub fn replay(&self, answer: &mut Answer) -> Result<(), NotRows> {
-        for row in self.iter() {
-            let row = row?;
-            answer.take_in(&row.values, row.text, row.image);
-        }
-        Ok(())
+/// Adds all rows that some bytes stand for to an answer, as if they had come from
+/// the store.
+pub fn replay(bytes: &[u8], answer: &mut Answer) -> Result<(), NotRows> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let row = Row::split_off(&mut rest)?;
+        answer.take_in(row.values(), row.text, row.image);
     }
+    Ok(())
 }
 
 impl<'a> Row<'a> {
+    /// The values observed in it.
+    pub fn values(&self) -> &[i64] {
+        &self.values[..self.count]
+    }
+
     fn split_off(rest: &mut &'a [u8]) -> Result<Row<'a>, NotRows> {
         let count = take(rest, 1)?[0] as usize;
-        let values = take(rest, 8 * count)?
-            .chunks_exact(8)
-            .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap_or_default()));
-        let values = values.collect();
+        let mut values = [0; VALUES_MAX];
+        for value in values.get_mut(..count).ok_or(NotRows)? {
+            *value = i64::from_le_bytes(take(rest, 8)?.try_into().map_err(|_| NotRows)?);
+        }
         let text = std::str::from_utf8(part(rest)?).map_err(|_| NotRows)?;
-        Ok(Row { values, text, image: part(rest)? })
+        Ok(Row { values, count, text, image: part(rest)? })
     }
 }
 
@@ -160,11 +166,11 @@ mod tests {
         answer.take_in(&[], "", &[]);
         let rows = answer.rows().unwrap();
         let mut again = Answer::default();
-        rows.replay(&mut again).unwrap();
+        replay(rows.as_bytes(), &mut again).unwrap();
         assert_eq!((&again.values, again.payload_bytes), (&answer.values, answer.payload_bytes));
         let rows: Vec<Row> = rows.iter().collect::<Result<_, _>>().unwrap();
-        assert_eq!(rows[0], Row { values: vec![7, -1, i64::MAX], text: "text", image: &[1, 2, 3] });
-        assert_eq!(rows[1], Row { values: vec![], text: "", image: &[] });
+        assert_eq!(rows[0], Row { values: [7, -1, i64::MAX], count: 3, text: "text", image: &[1, 2, 3] });
+        assert_eq!(rows[1], Row { values: [0; 3], count: 0, text: "", image: &[] });
     }
 
     /// A cache may hand out anything.
@@ -175,8 +181,9 @@ mod tests {
         answer.take_in(&[1], "ab", &[9]);
         let bytes = answer.rows().unwrap().0.clone();
         for end in 1..bytes.len() {
-            assert_eq!(Rows::from_bytes(bytes[..end].to_vec()).replay(&mut answer), Err(NotRows), "{end}");
+            assert_eq!(replay(&bytes[..end], &mut answer), Err(NotRows), "{end}");
         }
-        assert_eq!(Rows::from_bytes(vec![0, 1, 0, 0, 0, 0xff, 0, 0, 0, 0]).replay(&mut answer), Err(NotRows));
+        assert_eq!(replay(&[0, 1, 0, 0, 0, 0xff, 0, 0, 0, 0], &mut answer), Err(NotRows));
+        assert_eq!(replay(&[200], &mut answer), Err(NotRows));
     }
 }

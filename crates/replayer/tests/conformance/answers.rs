@@ -33,7 +33,7 @@ fn check_payload(source: &Source, operation: &Operation, answer: &Answer, images
     let mut bytes = 0;
     for row in answer.rows().into_iter().flat_map(Rows::iter) {
         let row = row.map_err(|error| error.to_string())?;
-        let id = row.values.first().copied().unwrap_or_default() as u64;
+        let id = row.values().first().copied().unwrap_or_default() as u64;
         let (text, expected_image) = match operation.action {
             Action::ViewProfile => (payload.attributes(operation.target), image(payload.image(operation.target))),
             Action::ListFriends | Action::ViewFriendRequests => (payload.attributes(id), image(payload.thumbnail(id))),

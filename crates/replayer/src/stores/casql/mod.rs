@@ -14,11 +14,14 @@
 //! All other parameters are those of the database.
 
 mod cache;
+mod codec;
 mod connection;
 mod keys;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +33,9 @@ use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Store, StoreError, promise};
 use crate::source::Source;
 use cache::{Cache, CacheConnection};
+use codec::{Codec, Coder};
 pub use connection::CasqlConnection;
-use connection::{Codec, Protocol};
+use connection::Protocol;
 
 /// The parameters that are not the database's.
 const OWN: [&str; 6] = ["memcached", "consistency", "ttl_s", "compress", "cache_timeout_ms", "fill_delay_us"];
@@ -166,10 +170,12 @@ impl<E: Engine> Store for Casql<E> {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<CasqlConnection<E>>, StoreError> {
+        let coder = Coder::new(self.protocol.codec).map_err(|error| StoreError::store(&self.url, error))?;
+        let coder = Rc::new(RefCell::new(coder));
         let mut connections = Vec::with_capacity(threads.len());
         for database in self.database.connect(source, threads).await? {
             let cache = CacheConnection::open(self.cache.clone()).await.map_err(|error| self.cache_failed(error))?;
-            connections.push(CasqlConnection::new(database, cache, self.protocol));
+            connections.push(CasqlConnection::new(database, cache, coder.clone(), self.protocol));
         }
         Ok(connections)
     }
