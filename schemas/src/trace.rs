@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, DictionaryArray, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Int8Type, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::statistics::Statistics;
 
 use crate::social::{Action, Operation};
 
@@ -174,12 +177,36 @@ pub(crate) fn column<'a, A: Array + 'static>(
     })
 }
 
-fn unsigned(value: i64, name: &str, row: usize, path: &Path) -> Result<u64, TableError> {
-    u64::try_from(value).map_err(|_| TableError::new(path, format!("row {row}: {name} is {value}, below 0")))
+/// The values of a column of numbers from 0 on.
+fn unsigned<'a>(array: &'a Int64Array, name: &str, path: &Path) -> Result<&'a [i64], TableError> {
+    // One test for all of them: of eight rows this decides for, none needs one of its own.
+    if array.values().iter().fold(0, |all, value| all | value) < 0
+        && let Some(row) = (0..array.len()).find(|&row| array.is_valid(row) && array.value(row) < 0)
+    {
+        let value = array.value(row);
+        return Err(TableError::new(path, format!("row {row}: {name} is {value}, below 0")));
+    }
+    Ok(array.values())
 }
 
-fn optional(array: &Int64Array, name: &str, row: usize, path: &Path) -> Result<Option<u64>, TableError> {
-    if array.is_null(row) { Ok(None) } else { unsigned(array.value(row), name, row, path).map(Some) }
+/// A column of numbers from 0 on, some or all of which may be missing.
+struct Optional<'a> {
+    /// Empty when all are missing.
+    values: &'a [i64],
+    nulls: Option<&'a NullBuffer>,
+}
+
+impl<'a> Optional<'a> {
+    fn of(array: &'a Int64Array, name: &str, path: &Path) -> Result<Optional<'a>, TableError> {
+        let values = if array.null_count() == array.len() { &[] } else { unsigned(array, name, path)? };
+        Ok(Optional { values, nulls: array.nulls() })
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> Option<u64> {
+        let value = *self.values.get(row)?;
+        self.nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(value as u64)
+    }
 }
 
 /// Appends the rows of a batch of the operations table to `rows`. `kinds` has the
@@ -190,48 +217,48 @@ pub fn decode(
     kinds: &mut Vec<String>,
     rows: &mut Vec<TraceRow>,
 ) -> Result<(), TableError> {
-    let session = column::<Int64Array>(batch, "session", path)?;
-    let step = column::<Int16Array>(batch, "step", path)?;
+    let integers = |name| column::<Int64Array>(batch, name, path);
+    let session = unsigned(integers("session")?, "session", path)?;
+    let step = column::<Int16Array>(batch, "step", path)?.values();
     let action = column::<DictionaryArray<Int8Type>>(batch, "action", path)?;
-    let socialite = column::<Int64Array>(batch, "socialite", path)?;
-    let target = column::<Int64Array>(batch, "target", path)?;
-    let comment = column::<Int64Array>(batch, "comment", path)?;
-    let after = column::<Int64Array>(batch, "after", path)?;
-    let think_us = column::<Int32Array>(batch, "think_us", path)?;
-    let due_us = column::<Int64Array>(batch, "due_us", path)?;
+    let socialite = unsigned(integers("socialite")?, "socialite", path)?;
+    let target = unsigned(integers("target")?, "target", path)?;
+    let comment = Optional::of(integers("comment")?, "comment", path)?;
+    let after = Optional::of(integers("after")?, "after", path)?;
+    let think_us = column::<Int32Array>(batch, "think_us", path)?.values();
+    let due_us = Optional::of(integers("due_us")?, "due_us", path)?;
     let kind = column::<DictionaryArray<Int8Type>>(batch, "kind", path)?;
-    let noops = column::<Int32Array>(batch, "noops", path)?;
+    let noops = column::<Int32Array>(batch, "noops", path)?.values();
     let names = names_of(action, "action", path)?;
     let actions: Vec<Option<Action>> = names.iter().map(|n| n.and_then(Action::from_name)).collect();
-    let places = places_of(names_of(kind, "kind", path)?, kinds, path)?;
-    rows.reserve(batch.num_rows());
-    for row in 0..batch.num_rows() {
-        let key = action.keys().value(row) as usize;
-        let action = actions.get(key).copied().flatten().ok_or_else(|| {
-            TableError::new(
-                path,
-                format!(
-                    "row {row}: action {:?} is not one of this format",
-                    names.value(key.min(names.len().saturating_sub(1)))
-                ),
-            )
-        })?;
-        rows.push(TraceRow {
-            session: unsigned(session.value(row), "session", row, path)?,
-            step: step.value(row) as u16,
-            kind: places.get(kind.keys().value(row) as usize).copied().unwrap_or_default(),
-            noops: noops.value(row).max(0) as u32,
-            think_us: think_us.value(row) as u32,
-            due_us: optional(due_us, "due_us", row, path)?,
-            after: optional(after, "after", row, path)?,
-            operation: Operation {
-                action,
-                socialite: unsigned(socialite.value(row), "socialite", row, path)?,
-                target: unsigned(target.value(row), "target", row, path)?,
-                comment: optional(comment, "comment", row, path)?,
-            },
-        });
+    let action = action.keys().values();
+    let of_key = |key: i8| actions.get(key as usize).copied().flatten();
+    if let Some(row) = action.iter().position(|key| of_key(*key).is_none()) {
+        let name = names.value((action[row] as usize).min(names.len().saturating_sub(1)));
+        return Err(TableError::new(path, format!("row {row}: action {name:?} is not one of this format")));
     }
+    let places = places_of(names_of(kind, "kind", path)?, kinds, path)?;
+    let kind = kind.keys().values();
+    // Of one length, as the loop can see: then it tests none of them for each row.
+    let count = batch.num_rows();
+    let (session, step, socialite, target) = (&session[..count], &step[..count], &socialite[..count], &target[..count]);
+    let (think_us, noops, action, kind) = (&think_us[..count], &noops[..count], &action[..count], &kind[..count]);
+    rows.extend((0..count).map(|row| TraceRow {
+        session: session[row] as u64,
+        step: step[row] as u16,
+        kind: places.get(kind[row] as usize).copied().unwrap_or_default(),
+        noops: noops[row].max(0) as u32,
+        think_us: think_us[row] as u32,
+        due_us: due_us.get(row),
+        after: after.get(row),
+        operation: Operation {
+            // Every key has been looked at above.
+            action: of_key(action[row]).unwrap_or(Action::ViewProfile),
+            socialite: socialite[row] as u64,
+            target: target[row] as u64,
+            comment: comment.get(row),
+        },
+    }));
     Ok(())
 }
 
@@ -264,6 +291,26 @@ pub fn open_parquet(path: &Path, batch_rows: usize) -> Result<ParquetRecordBatch
         .map_err(|e| TableError::new(path, e))
 }
 
+/// Opens a file of operations without the row groups that end before a session, so
+/// that going on in the middle of a long trace does not read what came before.
+fn open_from(path: &Path, batch_rows: usize, first: u64) -> Result<ParquetRecordBatchReader, TableError> {
+    let file = File::open(path).map_err(|e| TableError::new(path, e))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| TableError::new(path, e))?;
+    let groups = builder.metadata().row_groups().iter().enumerate();
+    let needed = groups.filter(|(_, group)| last_session(group).is_none_or(|last| last >= first)).map(|(i, _)| i);
+    let needed = needed.collect();
+    builder.with_row_groups(needed).with_batch_size(batch_rows).build().map_err(|e| TableError::new(path, e))
+}
+
+/// The last session of a row group, where its statistics tell.
+fn last_session(group: &RowGroupMetaData) -> Option<u64> {
+    let column = group.columns().iter().find(|column| column.column_path().string() == "session")?;
+    match column.statistics()? {
+        Statistics::Int64(sessions) => sessions.max_opt().and_then(|last| u64::try_from(*last).ok()),
+        _ => None,
+    }
+}
+
 /// The operations of one fragment in trace order, chunk by chunk.
 pub struct OperationsReader {
     files: std::vec::IntoIter<PathBuf>,
@@ -293,10 +340,16 @@ impl OperationsReader {
     /// Puts the next rows into `rows` (cleared first); false at the end.
     pub fn next_chunk(&mut self, rows: &mut Vec<TraceRow>) -> Result<bool, TableError> {
         rows.clear();
+        self.append_chunk(rows)
+    }
+
+    /// Adds the next rows to `rows`; false at the end.
+    pub fn append_chunk(&mut self, rows: &mut Vec<TraceRow>) -> Result<bool, TableError> {
+        let held = rows.len();
         loop {
             if self.open.is_none() {
                 let Some(path) = self.files.next() else { return Ok(false) };
-                let reader = open_parquet(&path, self.batch_rows)?;
+                let reader = open_from(&path, self.batch_rows, self.first)?;
                 self.open = Some((path, reader));
             }
             let Some((path, reader)) = self.open.as_mut() else { continue };
@@ -306,9 +359,12 @@ impl OperationsReader {
                 Some(Ok(batch)) => {
                     decode(&batch, path, &mut self.kinds, rows)?;
                     if self.first > 0 {
-                        rows.retain(|r| r.session >= self.first);
+                        let early = rows[held..].partition_point(|row| row.session < self.first);
+                        rows.drain(held..held + early);
                     }
-                    if !rows.is_empty() {
+                    if rows.len() > held {
+                        // From here on all sessions are late enough.
+                        self.first = 0;
                         return Ok(true);
                     }
                 }

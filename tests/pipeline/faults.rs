@@ -63,7 +63,9 @@ fn connections_that_are_cut_accuse_nobody() {
             };
             let direct = with(&server.url(&name), &design);
             let store = with(&server.url_through(&proxy, &name), &design);
-            let replay = Replay { settings: LONG, limit: Limit::Sessions(12_000), ..Replay::new(folder.path()) };
+            // A few seconds: progress is heard of twice a second.
+            let sessions = if server.kind() == Kind::Mongodb { 12_000 } else { 40_000 };
+            let replay = Replay { settings: LONG, limit: Limit::Sessions(sessions), ..Replay::new(folder.path()) };
             replay.load(&direct).unwrap_or_else(|error| panic!("{error}"));
             // MongoDB's driver looks at the server anew after each cut, for half a second.
             let every = if server.kind() == Kind::Mongodb { 701 } else { 101 };
@@ -72,7 +74,7 @@ fn connections_that_are_cut_accuse_nobody() {
                 // Replies are lost and requests never arrive whole, by turns, once all
                 // threads are connected and before the end is written down.
                 let ended: u64 = snapshot.outcomes.iter().sum();
-                let faulty = (300..9_000).contains(&ended);
+                let faulty = (300..sessions * 3 / 4).contains(&ended);
                 if faulty != is_faulty {
                     is_faulty = faulty;
                     proxy.cut_replies_every(if faulty { every } else { 0 });
@@ -82,7 +84,7 @@ fn connections_that_are_cut_accuse_nobody() {
             let report = &replayed.report;
             assert!(proxy.cuts() > before + 10, "{store}: only {} cuts", proxy.cuts() - before);
             assert!(report.failed > 0 && report.unknown > 0, "{store}: {report:?}");
-            assert!(report.ok > 6_000, "{store}: {report:?}");
+            assert!(report.ok > sessions / 2, "{store}: {report:?}");
             accuses_nobody(&replayed, &store);
         }
     }

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use schemas::oplog::LogCompression;
 use schemas::plan::{Limit, Warmup};
 use schemas::run::EndReason;
 use schemas::sla::{nanoseconds, short_time};
@@ -126,6 +127,26 @@ struct RunArgs {
     /// Print the digest of the store's state afterwards
     #[arg(long)]
     digest: bool,
+    /// Compress the operation log, for long experiments on a small disk
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Compression::None)]
+    log_compression: Compression,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Compression {
+    None,
+    Lz4,
+    Zstd,
+}
+
+impl From<Compression> for LogCompression {
+    fn from(compression: Compression) -> LogCompression {
+        match compression {
+            Compression::None => LogCompression::None,
+            Compression::Lz4 => LogCompression::Lz4,
+            Compression::Zstd => LogCompression::Zstd,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -239,7 +260,8 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         unique_socialites: !args.shared_socialites,
     };
     let mut recording = recording::Recording::new(&args.output, &request)?;
-    let experiment = Experiment::prepare(recording.plan().clone(), recording.experiment_folder())?;
+    let experiment = Experiment::prepare(recording.plan().clone(), recording.experiment_folder())?
+        .with_log_compression(args.log_compression.into());
     // Nothing is written before the store has been found to be the right one.
     store.check(&experiment)?;
     recording.begin()?;

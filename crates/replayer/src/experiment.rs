@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use schemas::files::FileError;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::TraceSetError;
-use schemas::oplog::{LogRow, Outcome};
+use schemas::oplog::{LogCompression, LogRow, Outcome};
 use schemas::plan::{Limit, Plan};
 use schemas::share::{ends_after, sessions_by_fragment};
 use schemas::trace::TableError;
@@ -118,6 +118,8 @@ pub struct Experiment {
     pub(crate) source: Source,
     /// What each fragment of the plan replays.
     pub(crate) stretches: Vec<Stretch>,
+    pub(crate) is_logged: bool,
+    pub(crate) log_compression: LogCompression,
 }
 
 impl Experiment {
@@ -179,7 +181,19 @@ impl Experiment {
                 counts.iter().map(|c| c.sessions).sum::<u64>()
             ));
         }
-        Ok(Experiment { plan, folder, source, stretches })
+        Ok(Experiment { plan, folder, source, stretches, is_logged: true, log_compression: LogCompression::None })
+    }
+
+    /// Compresses its log, for long experiments: the writer's thread has more to do,
+    /// the disk less.
+    pub fn with_log_compression(self, log_compression: LogCompression) -> Experiment {
+        Experiment { log_compression, ..self }
+    }
+
+    /// Logs nothing, which leaves files that nobody can analyze: for measuring what
+    /// the log costs.
+    pub fn without_log(self) -> Experiment {
+        Experiment { is_logged: false, ..self }
     }
 
     /// Whether it takes the trace up where an earlier one has stopped: there is no

@@ -72,33 +72,33 @@ fn read_ahead(files: Vec<PathBuf>, first_session: u64, sender: &SyncSender<Resul
     let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
     let mut order = Order { session: first_session, step: 0 };
     let mut reader = OperationsReader::new(files, CHUNK_ROWS).starting_at(first_session);
-    let mut held: Chunk = Vec::new();
-    let mut rows = Vec::new();
+    let mut chunk: Chunk = Vec::new();
     loop {
-        match reader.next_chunk(&mut rows) {
+        let held = chunk.len();
+        match reader.append_chunk(&mut chunk) {
             Err(error) => {
                 // The receiver may be gone when the experiment has ended already.
                 let _ = sender.send(Err(error));
                 return;
             }
             Ok(false) => {
-                if !held.is_empty() {
-                    let _ = sender.send(Ok(held));
+                if !chunk.is_empty() {
+                    let _ = sender.send(Ok(chunk));
                 }
                 return;
             }
             Ok(true) => {
-                if let Err(message) = rows.iter().try_for_each(|row| order.check(row)) {
+                if let Err(message) = chunk[held..].iter().try_for_each(|row| order.check(row)) {
                     let _ = sender.send(Err(TableError::new(&folder, message)));
                     return;
                 }
-                let mut chunk = std::mem::take(&mut held);
-                chunk.append(&mut rows);
                 let Some(last) = chunk.last().map(|row| row.session) else { continue };
                 let whole = chunk.partition_point(|row| row.session < last);
-                held = chunk.split_off(whole);
-                if !chunk.is_empty() && sender.send(Ok(chunk)).is_err() {
-                    return;
+                if whole > 0 {
+                    let rest = chunk.split_off(whole);
+                    if sender.send(Ok(std::mem::replace(&mut chunk, rest))).is_err() {
+                        return;
+                    }
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use schemas::oplog::{LogBuffer, LogHeader, LogWriter};
+use schemas::oplog::{LogBuffer, LogCompression, LogHeader, LogWriter};
 use schemas::trace::TableError;
 
 /// Rows that a batch holds at the most.
@@ -47,10 +47,10 @@ pub struct LogSender {
 
 impl OperationLogs {
     /// Creates the files, which must not exist, and starts the writer.
-    pub fn create(files: Vec<(PathBuf, LogHeader)>) -> Result<OperationLogs, TableError> {
+    pub fn create(files: Vec<(PathBuf, LogHeader)>, compression: LogCompression) -> Result<OperationLogs, TableError> {
         let mut logs = Vec::with_capacity(files.len());
         for (path, header) in files {
-            logs.push(LogWriter::create(&path, &header)?);
+            logs.push(LogWriter::create(&path, &header, compression)?);
         }
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let failure = Arc::new(Failure::default());

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::trace::name_type;
 pub use frames::{LogEnd, has_begun};
 pub use read::{LogColumns, LogReader};
-pub use write::{LogBuffer, LogWriter};
+pub use write::{LogBuffer, LogCompression, LogWriter};
 
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -121,7 +121,8 @@ pub struct LogRow {
     pub thread: u32,
     /// When it should have started (open loop).
     pub due_ns: Option<i64>,
-    /// When the store was called, from the experiment's start.
+    /// When its thread took it up, from the experiment's start; the store is called
+    /// some 50 ns later.
     pub start_ns: i64,
     /// When its answer had been decoded.
     pub end_ns: i64,

@@ -5,6 +5,25 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::trace::TableError;
 
+const COMPRESSIONS: [LogCompression; 3] = [LogCompression::None, LogCompression::Lz4, LogCompression::Zstd];
+
+/// A log may claim that a few bytes were terabytes before they were compressed:
+/// nobody must try to make room for them.
+#[test]
+fn a_log_that_claims_too_much_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, _) = write(dir.path(), true, LogCompression::Zstd);
+    let bytes = std::fs::read(&path).unwrap();
+    // The column of sessions: ten rows of eight bytes.
+    let claim = 80i64.to_le_bytes();
+    let at = bytes.windows(8).position(|window| window == claim).expect("a compressed column");
+    let mut larger = bytes.clone();
+    larger[at..at + 8].copy_from_slice(&(1i64 << 45).to_le_bytes());
+    std::fs::write(&path, larger).unwrap();
+    let error = read(&path).unwrap_err().to_string();
+    assert!(error.contains("log.arrows") && error.contains("claims 35184372088832 bytes"), "{error}");
+}
+
 fn header() -> LogHeader {
     LogHeader {
         format_version: crate::RUN_FORMAT_VERSION,
@@ -35,9 +54,9 @@ fn row(session: u64, outcome: Outcome) -> LogRow {
 }
 
 /// Three batches of ten rows; gives the file and its size after each.
-fn write(dir: &Path, close: bool) -> (PathBuf, Vec<u64>) {
+fn write(dir: &Path, close: bool, compression: LogCompression) -> (PathBuf, Vec<u64>) {
     let path = dir.join("log.arrows");
-    let mut writer = LogWriter::create(&path, &header()).unwrap();
+    let mut writer = LogWriter::create(&path, &header(), compression).unwrap();
     let mut sizes = vec![];
     for batch in 0..3 {
         let mut buffer = LogBuffer::with_capacity(10, 2);
@@ -76,16 +95,22 @@ fn read(path: &Path) -> Result<(usize, LogEnd), TableError> {
 
 #[test]
 fn a_closed_log_reads_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, _) = write(dir.path(), true);
-    assert_eq!(read(&path).unwrap(), (30, LogEnd::Closed));
+    for compression in COMPRESSIONS {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, _) = write(dir.path(), true, compression);
+        assert_eq!(read(&path).unwrap(), (30, LogEnd::Closed), "{compression:?}");
+    }
 }
 
 /// A killed replayer leaves a file cut anywhere: every whole batch is read.
 #[test]
 fn a_log_cut_anywhere_keeps_its_whole_batches() {
+    COMPRESSIONS.into_iter().for_each(check_cuts);
+}
+
+fn check_cuts(compression: LogCompression) {
     let dir = tempfile::tempdir().unwrap();
-    let (path, sizes) = write(dir.path(), true);
+    let (path, sizes) = write(dir.path(), true, compression);
     let bytes = std::fs::read(&path).unwrap();
     for cut in (0..bytes.len()).step_by(7) {
         std::fs::write(&path, &bytes[..cut]).unwrap();
@@ -103,7 +128,7 @@ fn a_log_cut_anywhere_keeps_its_whole_batches() {
 #[test]
 fn garbage_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, sizes) = write(dir.path(), true);
+    let (path, sizes) = write(dir.path(), true, LogCompression::None);
     let bytes = std::fs::read(&path).unwrap();
     let check = |content: Vec<u8>, expect: &str| {
         std::fs::write(&path, content).unwrap();
@@ -123,9 +148,10 @@ proptest::proptest! {
     fn damaged_logs_never_panic(
         changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0u8..=255), 1..6),
         cut in proptest::option::of(proptest::prelude::any::<proptest::sample::Index>()),
+        compression in proptest::sample::select(&COMPRESSIONS[..]),
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let (path, _) = write(dir.path(), true);
+        let (path, _) = write(dir.path(), true, compression);
         let mut bytes = std::fs::read(&path).unwrap();
         for (at, byte) in changes {
             let at = at.index(bytes.len());

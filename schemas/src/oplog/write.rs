@@ -7,34 +7,63 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBufferBuilder, DictionaryArray, Int16Array, Int32Array, Int64Array, ListArray, RecordBatch,
-    StringArray,
+    ArrayRef, DictionaryArray, Int16Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Int16Type, Schema};
-use arrow::ipc::writer::StreamWriter;
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 
-use super::{LOG, LogHeader, LogRow, log_fields, observed_item, outcome_column};
+use super::{LOG, LogHeader, LogRow, Outcome, log_fields, observed_item, outcome_column};
 use crate::trace::TableError;
 
 /// Rows of the log on their way to a batch. Pushing allocates nothing until
 /// the capacity is exceeded.
 pub struct LogBuffer {
     session: Vec<i64>,
-    step: Vec<i16>,
+    step: Mostly<i16>,
     thread: Vec<i32>,
-    due_ns: Vec<i64>,
-    due_valid: BooleanBufferBuilder,
-    has_due: bool,
+    due_ns: Mostly<Option<i64>>,
     start_ns: Vec<i64>,
     end_ns: Vec<i64>,
-    waited_ns: Vec<i64>,
-    pool_wait_ns: Vec<i64>,
-    attempts: Vec<i16>,
-    outcome: Vec<i8>,
+    waited_ns: Mostly<i64>,
+    pool_wait_ns: Mostly<i64>,
+    attempts: Mostly<i16>,
+    outcome: Mostly<i8>,
     errors: Vec<(usize, String)>,
     offsets: Vec<i32>,
     observed: Vec<i64>,
+}
+
+/// A column in which one value is usual: nothing is kept until the first other
+/// one comes, so that a row writes half of its columns only.
+struct Mostly<T> {
+    usual: T,
+    values: Vec<T>,
+}
+
+impl<T: Copy + PartialEq> Mostly<T> {
+    fn new(usual: T) -> Mostly<T> {
+        Mostly { usual, values: Vec::new() }
+    }
+
+    /// Adds the value of a row that `rows` others are before.
+    #[inline]
+    fn push(&mut self, rows: usize, value: T) {
+        if value != self.usual || !self.values.is_empty() {
+            self.push_kept(rows, value);
+        }
+    }
+
+    fn push_kept(&mut self, rows: usize, value: T) {
+        self.values.resize(rows, self.usual);
+        self.values.push(value);
+    }
+
+    fn into_values(mut self, rows: usize) -> Vec<T> {
+        self.values.resize(rows, self.usual);
+        self.values
+    }
 }
 
 impl LogBuffer {
@@ -44,17 +73,15 @@ impl LogBuffer {
         offsets.push(0);
         LogBuffer {
             session: Vec::with_capacity(rows),
-            step: Vec::with_capacity(rows),
+            step: Mostly::new(0),
             thread: Vec::with_capacity(rows),
-            due_ns: Vec::with_capacity(rows),
-            due_valid: BooleanBufferBuilder::new(0),
-            has_due: false,
+            due_ns: Mostly::new(None),
             start_ns: Vec::with_capacity(rows),
             end_ns: Vec::with_capacity(rows),
-            waited_ns: Vec::with_capacity(rows),
-            pool_wait_ns: Vec::with_capacity(rows),
-            attempts: Vec::with_capacity(rows),
-            outcome: Vec::with_capacity(rows),
+            waited_ns: Mostly::new(0),
+            pool_wait_ns: Mostly::new(0),
+            attempts: Mostly::new(1),
+            outcome: Mostly::new(Outcome::Ok as i8),
             errors: Vec::new(),
             offsets,
             observed: Vec::with_capacity(rows * values_per_row),
@@ -64,34 +91,22 @@ impl LogBuffer {
     /// Adds a row with what it observed and, unless it is ok, why not.
     #[inline]
     pub fn push(&mut self, row: LogRow, observed: &[i64], error: Option<&str>) {
-        if row.due_ns.is_some() != self.has_due || self.has_due {
-            self.push_due(row.due_ns);
-        }
+        let rows = self.session.len();
         if let Some(error) = error {
-            self.errors.push((self.session.len(), error.to_string()));
+            self.errors.push((rows, error.to_string()));
         }
         self.session.push(row.session as i64);
-        self.step.push(row.step as i16);
+        self.step.push(rows, row.step as i16);
         self.thread.push(row.thread as i32);
+        self.due_ns.push(rows, row.due_ns);
         self.start_ns.push(row.start_ns);
         self.end_ns.push(row.end_ns);
-        self.waited_ns.push(row.waited_ns);
-        self.pool_wait_ns.push(row.pool_wait_ns);
-        self.attempts.push(row.attempts as i16);
-        self.outcome.push(row.outcome as i8);
+        self.waited_ns.push(rows, row.waited_ns);
+        self.pool_wait_ns.push(rows, row.pool_wait_ns);
+        self.attempts.push(rows, row.attempts as i16);
+        self.outcome.push(rows, row.outcome as i8);
         self.observed.extend_from_slice(observed);
         self.offsets.push(self.observed.len() as i32);
-    }
-
-    /// Due times exist in the open loop only: nothing is kept for them until
-    /// the first one comes.
-    fn push_due(&mut self, due_ns: Option<i64>) {
-        let rows = self.session.len();
-        self.due_ns.resize(rows, 0);
-        self.due_valid.append_n(rows - self.due_valid.len(), false);
-        self.has_due = true;
-        self.due_ns.push(due_ns.unwrap_or(0));
-        self.due_valid.append(due_ns.is_some());
     }
 
     /// Rows since the last batch.
@@ -110,27 +125,25 @@ impl LogBuffer {
     }
 
     /// The rows as a batch of the schema [`LOG`].
-    pub fn into_batch(mut self) -> RecordBatch {
+    pub fn into_batch(self) -> RecordBatch {
         let rows = self.session.len();
-        let due: ArrayRef = if self.has_due {
-            let nulls = NullBuffer::new(self.due_valid.finish());
-            Arc::new(Int64Array::new(self.due_ns.into(), Some(nulls)))
-        } else {
-            arrow::array::new_null_array(&DataType::Int64, rows)
+        let due: ArrayRef = match self.due_ns.values.is_empty() {
+            true => arrow::array::new_null_array(&DataType::Int64, rows),
+            false => Arc::new(Int64Array::from(self.due_ns.into_values(rows))),
         };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         let observed = Arc::new(Int64Array::from(self.observed));
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(self.session)),
-            Arc::new(Int16Array::from(self.step)),
+            Arc::new(Int16Array::from(self.step.into_values(rows))),
             Arc::new(Int32Array::from(self.thread)),
             due,
             Arc::new(Int64Array::from(self.start_ns)),
             Arc::new(Int64Array::from(self.end_ns)),
-            Arc::new(Int64Array::from(self.waited_ns)),
-            Arc::new(Int64Array::from(self.pool_wait_ns)),
-            Arc::new(Int16Array::from(self.attempts)),
-            outcome_column(self.outcome),
+            Arc::new(Int64Array::from(self.waited_ns.into_values(rows))),
+            Arc::new(Int64Array::from(self.pool_wait_ns.into_values(rows))),
+            Arc::new(Int16Array::from(self.attempts.into_values(rows))),
+            outcome_column(self.outcome.into_values(rows)),
             error_column(rows, &self.errors),
             Arc::new(ListArray::new(observed_item(), offsets, observed, None)),
         ];
@@ -139,6 +152,10 @@ impl LogBuffer {
 }
 
 fn error_column(rows: usize, errors: &[(usize, String)]) -> ArrayRef {
+    if errors.is_empty() {
+        let none = Int16Array::new_null(rows);
+        return Arc::new(DictionaryArray::<Int16Type>::new(none, Arc::new(StringArray::from(Vec::<&str>::new()))));
+    }
     let mut names: Vec<&str> = Vec::new();
     let mut codes: HashMap<&str, i16> = HashMap::new();
     let mut keys: Vec<Option<i16>> = vec![None; rows];
@@ -156,6 +173,18 @@ fn error_column(rows: usize, errors: &[(usize, String)]) -> ArrayRef {
     Arc::new(DictionaryArray::<Int16Type>::new(Int16Array::from(keys), Arc::new(StringArray::from(names))))
 }
 
+/// How a log's batches are written; a reader finds out by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogCompression {
+    /// As they are: the least work.
+    #[default]
+    None,
+    /// With LZ4.
+    Lz4,
+    /// With zstd: the smallest.
+    Zstd,
+}
+
 /// Appends batches to a log file. Each batch is with the operating system when
 /// [`LogWriter::write`] returns.
 pub struct LogWriter {
@@ -165,11 +194,19 @@ pub struct LogWriter {
 
 impl LogWriter {
     /// Creates the file, which must not exist.
-    pub fn create(path: &Path, header: &LogHeader) -> Result<LogWriter, TableError> {
+    pub fn create(path: &Path, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
         let file = File::create_new(path).map_err(|e| TableError::new(path, e))?;
         let text = serde_json::to_string(header).map_err(|e| TableError::new(path, e))?;
         let schema = Schema::new_with_metadata(log_fields(), HashMap::from([("encore".to_string(), text)]));
-        let mut stream = StreamWriter::try_new(BufWriter::with_capacity(1 << 20, file), &schema)
+        // For the small pieces of a message; its body, one large piece, passes by.
+        let compression = match compression {
+            LogCompression::None => None,
+            LogCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
+            LogCompression::Zstd => Some(CompressionType::ZSTD),
+        };
+        let mut stream = IpcWriteOptions::default()
+            .try_with_compression(compression)
+            .and_then(|options| StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options))
             .map_err(|e| TableError::new(path, e))?;
         stream.flush().map_err(|e| TableError::new(path, e))?;
         Ok(LogWriter { path: path.to_path_buf(), stream })

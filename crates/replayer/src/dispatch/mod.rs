@@ -163,7 +163,8 @@ impl Dispatcher {
             ready: VecDeque::with_capacity(threads),
             aside: 0,
             aside_max: aside_max(threads),
-            unique_socialites,
+            // A thread alone acts for one socialite at a time anyway.
+            unique_socialites: unique_socialites && threads > 1,
             closed: false,
         }
     }

@@ -112,7 +112,7 @@ fn the_warm_up_is_handed_out_alone_and_what_it_did_is_remembered() {
 
 #[test]
 fn a_stuck_socialite_blocks_before_memory_grows() {
-    let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 1, true);
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 2, true);
     dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
     let stuck = take(&mut dispatcher).unwrap();
     assert!(matches!(dispatcher.hand_out(), Next::Blocked));

@@ -146,7 +146,8 @@ fn run_workers<S: Store>(
                 block_on(store.url(), set_diverged(store, RUNNING))?;
                 let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
                 let clock = Clock::starting_in(delay_ns);
-                let logs = OperationLogs::create(log_files(experiment, shares, &threads, unix_ns() + delay_ns))?;
+                let files = log_files(experiment, shares, &threads, unix_ns() + delay_ns);
+                let logs = OperationLogs::create(files, experiment.log_compression)?;
                 for start in &starts {
                     // A worker that is gone has left its error in its handle.
                     let _ = start.send(Start { clock, sender: logs.sender() });
@@ -230,6 +231,7 @@ impl Worker<'_> {
             feeds,
             logs: self.share.to_vec(),
             sender,
+            is_logged: experiment.is_logged,
             clock,
             pass: self.pass,
             duration_ns,

@@ -41,6 +41,8 @@ pub struct WorkerPlan {
     pub logs: Vec<usize>,
     /// To the logs.
     pub sender: LogSender,
+    /// Whether operations are logged; not when the cost of the log is measured.
+    pub is_logged: bool,
     /// The experiment's time.
     pub clock: Clock,
     /// To the measured part, where a warm-up comes before it.

@@ -47,6 +47,7 @@ pub struct Shared {
     logs: Vec<usize>,
     buffers: RefCell<Vec<LogBuffer>>,
     sender: LogSender,
+    is_logged: bool,
     duration_ns: Option<i64>,
     /// When no more sessions are taken from the trace.
     deadline_ns: Cell<i64>,
@@ -83,6 +84,7 @@ impl Shared {
             feeds: plan.feeds,
             logs: plan.logs,
             sender: plan.sender,
+            is_logged: plan.is_logged,
             clock: plan.clock,
             duration_ns: plan.duration_ns,
             deadline_ns: Cell::new(deadline_ns),
@@ -104,8 +106,9 @@ impl Shared {
         (Rc::new(shared), plan.pass)
     }
 
-    /// The next session for a task; none when it is to end.
-    pub async fn next_session(&self, now_ns: i64) -> Option<Session> {
+    /// The next session for a task, and the time if it had to be waited for, else
+    /// `now_ns`; none when the task is to end.
+    pub async fn next_session(&self, now_ns: i64) -> Option<(Session, i64)> {
         let mut now_ns = now_ns;
         loop {
             if now_ns >= self.deadline_ns.get() || self.stop.load(Ordering::Relaxed) {
@@ -116,9 +119,12 @@ impl Shared {
                 self.wake_resting();
             }
             match next {
-                Next::Session(session) => return Some(session),
+                Next::Session(session) => return Some((session, now_ns)),
                 Next::Finished => return None,
-                Next::NeedsChunk(fragment) => self.supply(fragment),
+                Next::NeedsChunk(fragment) => {
+                    self.supply(fragment);
+                    now_ns = self.clock.now_ns();
+                }
                 Next::Blocked => {
                     self.wait_once().await;
                     now_ns = self.clock.now_ns();
@@ -232,16 +238,22 @@ impl Shared {
         }
     }
 
-    /// Logs and counts an operation.
+    /// Logs and counts an operation. True when that took longer than it mostly
+    /// does, since a full buffer was handed to the writer.
     #[inline]
-    pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) {
+    pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) -> bool {
+        self.snapshot.borrow_mut().count(&row);
+        if !self.is_logged {
+            return false;
+        }
         let mut buffers = self.buffers.borrow_mut();
         let buffer = &mut buffers[fragment];
         buffer.push(row, observed, error);
-        if buffer.len() >= BATCH_ROWS || buffer.observed_len() >= BATCH_VALUES {
+        let is_full = buffer.len() >= BATCH_ROWS || buffer.observed_len() >= BATCH_VALUES;
+        if is_full {
             self.send(fragment, buffer);
         }
-        self.snapshot.borrow_mut().count(&row);
+        is_full
     }
 
     fn send(&self, fragment: usize, buffer: &mut LogBuffer) {

@@ -67,7 +67,8 @@ impl Setup {
             started_unix_ns: 0,
         };
         let count = self.fragments.len();
-        let logs = OperationLogs::create((0..count).map(|f| (path(f), header(f))).collect()).unwrap();
+        let logs =
+            OperationLogs::create((0..count).map(|f| (path(f), header(f))).collect(), Default::default()).unwrap();
         let stretch = |rows: &Vec<TraceRow>| Stretch {
             weight: 1.0,
             first_session: 0,
@@ -85,6 +86,7 @@ impl Setup {
             feeds: self.fragments.iter().map(|rows| Feed::of(rows, 2)).collect(),
             logs: (0..count).collect(),
             sender: logs.sender(),
+            is_logged: true,
             clock: Clock::starting_in(0),
             pass,
             duration_ns: self.duration_ns,

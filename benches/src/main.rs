@@ -1,0 +1,191 @@
+//! Measures Encore beside the tools that people use today, and beside the leanest
+//! clients there are, in several interleaved rounds; `benches/run` starts it.
+
+mod codecs;
+mod large;
+mod machine;
+mod measure;
+mod memcached;
+mod null;
+mod postgres;
+mod sample;
+mod table;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand, ValueEnum};
+
+use machine::Machine;
+use sample::{Figures, Sample};
+use table::Tool;
+
+const EXAMPLES: &str = "Examples:
+  benches/run                                    everything, some twenty minutes
+  benches/run --only null --rounds 1             one table, quickly
+  benches/run --seconds 10 -o /tmp/figures       longer runs, other files
+  benches/run codecs                             what encodings and compressions are worth
+  benches/run large --log 1000000000             large trace sets and logs
+
+Peers that are not installed are left out by name: go builds go-ycsb, mvn fetches YCSB,
+pgbench and memtier_benchmark come with the system. PostgreSQL and memcached are started
+on loopback and end with the measurement. Nothing else should run meanwhile.";
+
+/// Measures Encore beside other tools and writes FILE.md and FILE.json
+#[derive(Parser)]
+#[command(name = "benches/run", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Measure this alone; may be given several times
+    #[arg(long, value_enum)]
+    only: Vec<Group>,
+    /// How often everything is measured
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// How long each run against a server takes
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    seconds: u32,
+    /// How many operations each run against nothing has
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+    operations: u64,
+    /// Where the report goes, without .md and .json
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/results")]
+    output: PathBuf,
+    /// Folder for peers that are built or fetched
+    #[arg(long, value_name = "DIR", default_value = "benches-peers")]
+    peers: PathBuf,
+    /// Folder for data and logs, on the disk to be measured [default: that for temporary files]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Sizes and speeds of encodings and compressions, for trace and log
+    Codecs,
+    /// Time, memory and bytes of large trace sets and logs
+    Large {
+        /// The most operations of a trace set
+        #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
+        trace: u64,
+        /// The most operations of a log; some 40 bytes each are needed on the disk
+        #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+        log: u64,
+        /// Where the report goes, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/large")]
+        output: PathBuf,
+    },
+    /// The bare loop over the memcache crate, as a process of its own
+    #[command(hide = true)]
+    Bare { address: String, threads: u32, seconds: u32 },
+    /// The replayer against nothing without its log, as a process of its own
+    #[command(hide = true)]
+    Unlogged { trace: PathBuf, threads: u32 },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// Clients against a back end that does nothing
+    Null,
+    /// The same statements through Encore and pgbench
+    Postgres,
+    /// Hits in memcached
+    Memcached,
+}
+
+/// What all groups need.
+pub struct Settings {
+    /// How often everything is measured.
+    pub rounds: u32,
+    /// Of a run against a server.
+    pub seconds: u32,
+    /// Of a run against nothing.
+    pub operations: u64,
+    /// Folder of the peers.
+    pub peers: PathBuf,
+}
+
+impl Settings {
+    /// Says what has just been measured.
+    pub fn progress(&self, round: u32, group: &str, case: &str, threads: u32, tool: &str, figures: &Figures) {
+        eprintln!(
+            "[{round}/{}] {group}: {case}, T={threads}, {tool}: {:.0} operations/s, {:.2} CPU s/M",
+            self.rounds, figures.operations_per_s, figures.client_cpu_s_per_million
+        );
+    }
+}
+
+/// What the replayer beside this program is.
+pub fn encore_version() -> String {
+    format!("Encore {}", env!("CARGO_PKG_VERSION"))
+}
+
+fn main() -> ExitCode {
+    match execute(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn execute(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Some(Command::Bare { address, threads, seconds }) => return tools::bare::main(&address, threads, seconds),
+        Some(Command::Unlogged { trace, threads }) => return tools::unlogged::main(&trace, threads),
+        Some(Command::Large { trace, log, output }) => {
+            let folder = tempfile::tempdir()?;
+            let folder = folder.path().to_path_buf();
+            let large = large::Large { trace_operations: trace, log_operations: log, folder };
+            return large::main(&large, &output);
+        }
+        Some(Command::Codecs) => return codecs::main(tempfile::tempdir()?.path()),
+        None => {}
+    }
+    let peers = std::path::absolute(&cli.peers)?;
+    let settings = Settings { rounds: cli.rounds, seconds: cli.seconds, operations: cli.operations, peers };
+    let folder = match &cli.folder {
+        Some(parent) => tempfile::tempdir_in(parent),
+        None => tempfile::tempdir(),
+    };
+    let folder = folder.context("no folder for data and logs")?;
+    readable_by_servers(folder.path())?;
+    let is_wanted = |group| cli.only.is_empty() || cli.only.contains(&group);
+    let (mut tools, mut samples): (Vec<Tool>, Vec<Sample>) = Default::default();
+    if is_wanted(Group::Null) {
+        samples.extend(null::run(&settings, folder.path(), &mut tools)?);
+    }
+    if is_wanted(Group::Postgres) {
+        samples.extend(postgres::run(&settings, folder.path(), &mut tools)?);
+    }
+    if is_wanted(Group::Memcached) {
+        samples.extend(memcached::run(&settings, folder.path(), &mut tools)?);
+    }
+    write(&cli.output, &settings, &tools, &samples)
+}
+
+/// A server that is started by root runs as somebody else, whose data is inside.
+fn readable_by_servers(folder: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
+}
+
+fn write(output: &Path, settings: &Settings, tools: &[Tool], samples: &[Sample]) -> anyhow::Result<()> {
+    let machine = Machine::current();
+    let command = format!(
+        "benches/run --rounds {} --seconds {} --operations {}",
+        settings.rounds, settings.seconds, settings.operations
+    );
+    let text = table::markdown(&machine, &command, tools, samples);
+    let json = serde_json::to_string_pretty(&table::json(&machine, &command, tools, samples))? + "\n";
+    for (extension, content) in [("md", &text), ("json", &json)] {
+        let path = output.with_extension(extension);
+        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    print!("{text}");
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Hits in memcached: through Encore's CASQL, and through clients that do nothing
+//! with what they get.
+
+use std::path::Path;
+
+use servers::{Kind, Options, Server, StartError};
+
+use crate::Settings;
+use crate::measure::server_cpu_s;
+use crate::sample::{Figures, Sample};
+use crate::table::Tool;
+use crate::tools::bare;
+use crate::tools::encore::{Encore, Replay};
+use crate::tools::memtier::Memtier;
+
+/// The table's name.
+pub const GROUP: &str = "memcached";
+
+const CASE: &str = "View Profile, all hits";
+
+/// A profile of some 300 bytes, of few members, so that all are in the cache soon.
+const SPEC: &str = r#"
+name = "memcached"
+sessions = 8_000_000
+[data]
+members = 2_000
+friends_per_member = 20
+attribute_bytes = 256
+image_bytes = 0
+thumbnail_bytes = 0
+[access]
+distribution = "zipfian"
+theta = 0.27
+own_profile_share = 0
+[mix]
+view_profile = 1
+"#;
+
+/// A value: the codec, the row's values, text and image with their lengths.
+const VALUE_BYTES: u64 = 1 + 1 + 2 * 8 + 4 + 256 + 4;
+
+/// Runs all rounds.
+pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow::Result<Vec<Sample>> {
+    let options = Options { arguments: &["-m", "1024"], folder: Some(folder), ..Options::default() };
+    let server = match Server::try_start(Kind::Memcached, options) {
+        Ok(server) => server,
+        Err(error @ StartError::Missing(_)) => {
+            tools.push(Tool::missing(GROUP, "memcached", &error.to_string()));
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let address = server.address();
+    let encore = Encore::new(folder)?;
+    let what = "casql+sqlite:, one worker, values decoded, every operation logged";
+    tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), what));
+    tools.push(Tool::here(GROUP, "bare loop", "memcache crate 0.21.0", "one runtime, asynchronous meta connections"));
+    let memtier = Memtier::find(folder);
+    let memtier = Tool::find(tools, GROUP, "memtier", "-t 1, memcache_text", memtier, Memtier::version);
+
+    let trace = encore.trace("memcached", SPEC, &[])?;
+    let database = folder.join("memcached.db");
+    let store = format!("casql+sqlite:{}?images=none&memcached={address}", database.display());
+    encore.load(&trace, &store)?;
+    let replay = |threads, seconds| Replay {
+        trace: &trace,
+        store: &store,
+        threads,
+        seconds,
+        continued: true,
+        shared_socialites: true,
+    };
+    // Fills the cache.
+    encore.replay(&replay(16, Some(3)))?;
+
+    let mut samples = Vec::new();
+    for round in 1..=settings.rounds {
+        for threads in [1, 4, 16, 64] {
+            let seconds = settings.seconds;
+            let mut measured = |tool, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
+                let before_s = server_cpu_s(&server.processes());
+                let figures = run()?;
+                let used_s = server_cpu_s(&server.processes()) - before_s;
+                let operations = figures.operations_per_s * f64::from(seconds);
+                let figures = Figures { server_cpu_s_per_million: Some(used_s / operations * 1e6), ..figures };
+                settings.progress(round, GROUP, CASE, threads, tool, &figures);
+                samples.push(Sample { group: GROUP, case: CASE.into(), threads, tool, figures });
+                anyhow::Ok(())
+            };
+            measured("Encore", &mut || Ok(encore.replay(&replay(threads, Some(seconds)))?.0))?;
+            measured("bare loop", &mut || Ok(bare::run(&address, threads, seconds)?.0))?;
+            if let Some(memtier) = &memtier {
+                measured("memtier", &mut || Ok(memtier.run(&address, threads, seconds, VALUE_BYTES)?.0))?;
+            }
+        }
+    }
+    Ok(samples)
+}

@@ -1,0 +1,135 @@
+//! The same statements on the same server, through Encore and through pgbench.
+
+use std::path::Path;
+
+use replayer::stores::relational::design::{Counts, Design, Friendship, Images, Indexes};
+use schemas::social::Action;
+use servers::{Kind, Options, Server, StartError};
+
+use crate::Settings;
+use crate::measure::server_cpu_s;
+use crate::sample::{Figures, Sample};
+use crate::table::Tool;
+use crate::tools::encore::{Encore, Replay};
+use crate::tools::pgbench::{self, Pgbench, Run, Script, Scripts};
+
+/// The table's name.
+pub const GROUP: &str = "PostgreSQL";
+
+const MEMBERS: u32 = 10_000;
+
+/// That of a URL with `images=none`.
+pub const DESIGN: Design =
+    Design { friendship: Friendship::TwoRow, images: Images::None, counts: Counts::Computed, indexes: Indexes::On };
+
+/// Both tools draw members Zipfian with an exponent of (almost) 1, the least that
+/// pgbench has.
+const SPEC: &str = r#"
+name = "postgres"
+sessions = 4_000_000
+[data]
+members = 10_000
+friends_per_member = 100
+pending_per_member = 50
+resources_per_member = 10
+comments_per_resource = 0
+attribute_bytes = 200
+image_bytes = 0
+thumbnail_bytes = 0
+resource_bytes = 64
+[access]
+distribution = "zipfian"
+theta = 0.001
+own_profile_share = 0
+[mix]
+"#;
+
+/// What is asked, as BG's mix and as scripts.
+struct Case {
+    name: &'static str,
+    mix: &'static str,
+    scripts: Vec<Script>,
+}
+
+fn cases() -> Vec<Case> {
+    let scripts = Scripts::new(&DESIGN, MEMBERS);
+    let read = |name, action, weight| scripts.read(name, action, weight);
+    vec![
+        Case {
+            name: "View Profile",
+            mix: "view_profile = 1",
+            scripts: vec![read("view_profile", Action::ViewProfile, 1)],
+        },
+        Case {
+            name: "List Friends",
+            mix: "list_friends = 1",
+            scripts: vec![read("list_friends", Action::ListFriends, 1)],
+        },
+        Case {
+            name: "mix with 1% writes",
+            mix: "view_profile = 40\nlist_friends = 5\nview_friend_requests = 5\nview_top_k_resources = 49\n\
+                  invite_friend = 0.4\naccept_friend_request = 0.2\nreject_friend_request = 0.2\nthaw_friendship = 0.2",
+            scripts: vec![
+                read("view_profile", Action::ViewProfile, 4_000),
+                read("list_friends", Action::ListFriends, 500),
+                read("view_friend_requests", Action::ViewFriendRequests, 500),
+                read("view_top_k_resources", Action::ViewTopKResources, 4_900),
+                // Five actions each.
+                scripts.writes(20),
+            ],
+        },
+    ]
+}
+
+/// Runs all rounds.
+pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow::Result<Vec<Sample>> {
+    let pgbench = Tool::find(tools, GROUP, "pgbench", pgbench::SETTINGS, Pgbench::find(folder), Pgbench::version);
+    // All data in the server's memory, every commit on disk.
+    let arguments = ["-c", "shared_buffers=1GB", "-c", "max_connections=200"];
+    let options = Options { durable: true, folder: Some(folder), arguments: &arguments, port: None };
+    let server = match Server::try_start(Kind::Postgres, options) {
+        Ok(server) => server,
+        Err(error @ StartError::Missing(_)) => {
+            tools.push(Tool::missing(GROUP, "PostgreSQL", &error.to_string()));
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let encore = Encore::new(folder)?;
+    let what = "?images=none, --shared-socialites, one worker, every operation logged; fsync=on, shared_buffers=1GB, data in memory";
+    tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), what));
+
+    let mut samples = Vec::new();
+    for (number, case) in cases().into_iter().enumerate() {
+        let trace = encore.trace(&format!("postgres-{number}"), &format!("{SPEC}{}", case.mix), &[])?;
+        // Each tool writes into a database of its own.
+        let url = |tool: &str| server.url(&format!("{tool}_{number}"));
+        let store = format!("{}?images=none", url("encore"));
+        encore.load(&trace, &store)?;
+        encore.load(&trace, &format!("{}?images=none", url("pgbench")))?;
+        for round in 1..=settings.rounds {
+            for threads in [1, 4, 16, 64] {
+                let mut measured = |tool, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
+                    let before_s = server_cpu_s(&server.processes());
+                    let figures = run()?;
+                    let used_s = server_cpu_s(&server.processes()) - before_s;
+                    let operations = figures.operations_per_s * f64::from(settings.seconds);
+                    let figures = Figures { server_cpu_s_per_million: Some(used_s / operations * 1e6), ..figures };
+                    settings.progress(round, GROUP, case.name, threads, tool, &figures);
+                    samples.push(Sample { group: GROUP, case: case.name.into(), threads, tool, figures });
+                    anyhow::Ok(())
+                };
+                let seconds = Some(settings.seconds);
+                let replay =
+                    Replay { trace: &trace, store: &store, threads, seconds, continued: true, shared_socialites: true };
+                measured("Encore", &mut || Ok(encore.replay(&replay)?.0))?;
+                if let Some(pgbench) = &pgbench {
+                    let (url, scripts) = (url("pgbench"), &case.scripts);
+                    let run = Run { url: &url, scripts, threads, seconds: settings.seconds };
+                    measured("pgbench", &mut || Ok(pgbench.run(&run)?.0))?;
+                }
+            }
+        }
+    }
+    Ok(samples)
+}

@@ -1,0 +1,96 @@
+//! What one run of one tool gave.
+
+use serde::Serialize;
+
+/// A run of a tool: where it belongs in the tables, and its figures.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample {
+    /// The table.
+    pub group: &'static str,
+    /// What was asked of the tools, within the table.
+    pub case: String,
+    /// T: threads, clients or connections, whatever the tool calls them.
+    pub threads: u32,
+    /// The tool.
+    pub tool: &'static str,
+    /// What came out.
+    pub figures: Figures,
+}
+
+/// Figures; those that a tool does not give are none.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Figures {
+    /// Operations a second, as the tool itself counts.
+    pub operations_per_s: f64,
+    /// CPU seconds of the tool's process, from its start to its end, for a
+    /// million operations.
+    pub client_cpu_s_per_million: f64,
+    /// CPU seconds of the server's processes in that time.
+    pub server_cpu_s_per_million: Option<f64>,
+    /// The most memory that the tool had resident.
+    pub memory_mib: f64,
+    /// Mean response time.
+    pub mean_us: Option<f64>,
+    /// Half of the response times are no longer than this.
+    pub p50_us: Option<f64>,
+    /// 99% of them.
+    pub p99_us: Option<f64>,
+}
+
+/// A figure's name in the tables, how it is had, and its decimals.
+pub type Column = (&'static str, fn(&Figures) -> Option<f64>, usize);
+
+impl Figures {
+    /// Operations for each CPU second of the tool.
+    pub fn operations_per_cpu_s(&self) -> f64 {
+        1e6 / self.client_cpu_s_per_million.max(1e-9)
+    }
+
+    /// The columns of the tables.
+    pub const COLUMNS: [Column; 8] = [
+        ("operations/s", |f| Some(f.operations_per_s), 0),
+        ("per CPU second", |f| Some(f.operations_per_cpu_s()), 0),
+        ("client CPU s/M", |f| Some(f.client_cpu_s_per_million), 2),
+        ("server CPU s/M", |f| f.server_cpu_s_per_million, 2),
+        ("mean µs", |f| f.mean_us, 1),
+        ("p50 µs", |f| f.p50_us, 1),
+        ("p99 µs", |f| f.p99_us, 1),
+        ("memory MiB", |f| Some(f.memory_mib), 0),
+    ];
+}
+
+/// The middle one of some figures, and the lowest and highest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Half of them are no higher.
+    pub median: f64,
+    /// The lowest.
+    pub lowest: f64,
+    /// The highest.
+    pub highest: f64,
+}
+
+impl Spread {
+    /// Of the figures of several runs; none when there is none.
+    pub fn of(figures: impl Iterator<Item = f64>) -> Option<Spread> {
+        let mut sorted: Vec<f64> = figures.collect();
+        sorted.sort_by(f64::total_cmp);
+        let (lowest, highest) = (*sorted.first()?, *sorted.last()?);
+        let upper = sorted.len() / 2;
+        let median = if sorted.len() % 2 == 1 { sorted[upper] } else { (sorted[upper - 1] + sorted[upper]) / 2.0 };
+        Some(Spread { median, lowest, highest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_middle_and_the_ends() {
+        let spread = |figures: &[f64]| Spread::of(figures.iter().copied());
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, lowest: 1.0, highest: 3.0 }));
+        assert_eq!(spread(&[4.0, 1.0, 2.0, 3.0]), Some(Spread { median: 2.5, lowest: 1.0, highest: 4.0 }));
+    }
+}

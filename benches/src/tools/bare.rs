@@ -1,0 +1,119 @@
+//! A bare loop over the memcache crate: asks for keys that are in the cache, and
+//! does nothing with what comes. One connection a task, all tasks on one thread.
+//!
+//! It runs as a process of its own (this program again), so that what it uses can
+//! be told apart.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use memcache::exp::{AsyncMetaConnection, GetOptions, ReturnCode, build_get};
+use schemas::latency::ResponseTimes;
+use serde::{Deserialize, Serialize};
+use tokio::task::LocalSet;
+
+use crate::measure::{self, Used};
+use crate::sample::Figures;
+
+/// How many different keys are asked for.
+const KEYS: usize = 10_000;
+
+/// What the process says in the end.
+#[derive(Serialize, Deserialize)]
+struct Said {
+    operations: u64,
+    seconds: f64,
+    mean_us: f64,
+    p50_us: f64,
+    p99_us: f64,
+}
+
+/// Starts the loop in a process of its own.
+pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<(Figures, Used)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bare", address, &threads.to_string(), &seconds.to_string()]);
+    let used = measure::run(&mut command)?;
+    let said: Said = serde_json::from_str(&used.output)?;
+    let figures = Figures {
+        operations_per_s: said.operations as f64 / said.seconds,
+        client_cpu_s_per_million: used.cpu_s / (said.operations as f64 / 1e6),
+        server_cpu_s_per_million: None,
+        memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+        mean_us: Some(said.mean_us),
+        p50_us: Some(said.p50_us),
+        p99_us: Some(said.p99_us),
+    };
+    Ok((figures, used))
+}
+
+/// The process itself: prints what it did as one JSON object.
+pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
+    let keys = keys(address)?;
+    anyhow::ensure!(!keys.is_empty(), "nothing is in the cache at {address}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (operations, elapsed, times) = LocalSet::new().block_on(&runtime, async {
+        let keys = std::rc::Rc::new(keys);
+        let mut connections = Vec::new();
+        for _ in 0..threads {
+            connections.push(AsyncMetaConnection::connect(address).await?);
+        }
+        let began = Instant::now();
+        let until = began + Duration::from_secs(seconds.into());
+        let tasks = connections.into_iter().enumerate().map(|(number, mut connection)| {
+            let keys = keys.clone();
+            tokio::task::spawn_local(async move {
+                let mut times = ResponseTimes::default();
+                // Another stride for each, through all keys.
+                let mut at = number * 7_919;
+                let mut now = Instant::now();
+                while now < until {
+                    at = (at + 104_729) % keys.len();
+                    let command = build_get(keys[at].as_str(), &GetOptions::default())?;
+                    let answer = connection.execute(&command).await?;
+                    anyhow::ensure!(answer.rc() == ReturnCode::Va, "a key is not in the cache any more");
+                    let end = Instant::now();
+                    times.record((end - now).as_nanos() as i64);
+                    now = end;
+                }
+                anyhow::Ok(times)
+            })
+        });
+        let mut all = ResponseTimes::default();
+        for task in tasks.collect::<Vec<_>>() {
+            all.merge(&task.await??);
+        }
+        anyhow::Ok((all.count(), began.elapsed(), all))
+    })?;
+    let said = Said {
+        operations,
+        seconds: elapsed.as_secs_f64(),
+        mean_us: times.mean_ns() / 1e3,
+        p50_us: times.percentile_ns(50.0) as f64 / 1e3,
+        p99_us: times.percentile_ns(99.0) as f64 / 1e3,
+    };
+    println!("{}", serde_json::to_string(&said)?);
+    Ok(())
+}
+
+/// Keys that the cache holds, as it lists them itself.
+fn keys(address: &str) -> anyhow::Result<Vec<String>> {
+    let mut stream = TcpStream::connect(address).with_context(|| format!("no memcached at {address}"))?;
+    stream.write_all(b"lru_crawler metadump all\r\n")?;
+    let mut keys = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line?;
+        if line == "END" {
+            break;
+        }
+        let key = line.split(' ').find_map(|field| field.strip_prefix("key="));
+        // The characters that its listing escapes do not occur in Encore's keys, but ':' may.
+        keys.extend(key.map(|key| key.replace("%3A", ":")));
+        if keys.len() == KEYS {
+            break;
+        }
+    }
+    Ok(keys)
+}

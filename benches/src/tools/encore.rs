@@ -1,0 +1,101 @@
+//! Encore's own replayer, every operation logged.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use schemas::latency::ResponseTimes;
+use schemas::oplog::{LogColumns, LogReader, Outcome};
+use schemas::run::{ReplayReport, RunFolder};
+use schemas::spec::Spec;
+
+use crate::measure::{self, Used};
+use crate::sample::Figures;
+
+/// The replayer, and a folder for what it writes.
+pub struct Encore {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// What is replayed.
+pub struct Replay<'a> {
+    /// The trace set.
+    pub trace: &'a Path,
+    /// The store's URL.
+    pub store: &'a str,
+    /// T.
+    pub threads: u32,
+    /// How long, or the whole trace.
+    pub seconds: Option<u32>,
+    /// Take the trace up where the last run has stopped.
+    pub continued: bool,
+    /// Let several threads act for one socialite, as other tools do.
+    pub shared_socialites: bool,
+}
+
+impl Encore {
+    /// The replayer beside this program.
+    pub fn new(folder: &Path) -> anyhow::Result<Encore> {
+        let program = std::env::current_exe()?.with_file_name("replayer");
+        anyhow::ensure!(program.is_file(), "{} is not there; start this with benches/run", program.display());
+        Ok(Encore { program, folder: folder.to_path_buf() })
+    }
+
+    /// A trace set of a specification with some keys set to other values.
+    pub fn trace(&self, name: &str, spec: &str, settings: &[&str]) -> anyhow::Result<PathBuf> {
+        let folder = self.folder.join(format!("{name}.trace"));
+        let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+        let spec = Spec::parse_with(spec, name, &settings)?;
+        tracegen::generate(&spec, &folder, &tracegen::GenerateOptions::default())?;
+        Ok(folder)
+    }
+
+    /// Puts a trace set's data into a store.
+    pub fn load(&self, trace: &Path, store: &str) -> anyhow::Result<()> {
+        measure::run(Command::new(&self.program).arg("load").arg("--trace").arg(trace).args(["--store", store]))?;
+        Ok(())
+    }
+
+    /// Replays, and reads the figures from the log.
+    pub fn replay(&self, replay: &Replay<'_>) -> anyhow::Result<(Figures, Used)> {
+        let run = self.folder.join("run");
+        let mut command = Command::new(&self.program);
+        command.arg("run").arg("--trace").arg(replay.trace).args(["--store", replay.store, "--json", "-T"]);
+        command.arg(replay.threads.to_string()).arg("-o").arg(&run);
+        command.args(replay.seconds.map(|s| format!("--duration={s}s")));
+        command.args(replay.continued.then_some("--continue"));
+        command.args(replay.shared_socialites.then_some("--shared-socialites"));
+        let used = measure::run(&mut command)?;
+        let report: ReplayReport = serde_json::from_str(&used.output).context("the replayer's report")?;
+        let others = report.failed + report.unknown + report.skipped;
+        anyhow::ensure!(others == 0, "{others} operations did not succeed: {}", used.output);
+        let times = response_times(&run, replay.threads)?;
+        // Logs are large, and the next run is like this one.
+        std::fs::remove_dir_all(&run)?;
+        let us = |ns: f64| Some(ns / 1e3);
+        let figures = Figures {
+            operations_per_s: report.ok as f64 / (report.elapsed_ns as f64 / 1e9),
+            client_cpu_s_per_million: used.cpu_s / (report.ok as f64 / 1e6),
+            server_cpu_s_per_million: None,
+            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+            mean_us: us(times.mean_ns()),
+            p50_us: us(times.percentile_ns(50.0) as f64),
+            p99_us: us(times.percentile_ns(99.0) as f64),
+        };
+        Ok((figures, used))
+    }
+}
+
+/// Response times of all operations in the only log of a run's only experiment.
+fn response_times(run: &Path, threads: u32) -> anyhow::Result<ResponseTimes> {
+    let mut times = ResponseTimes::default();
+    let log = RunFolder::new(run).experiment(1, threads).log(0);
+    for batch in LogReader::open(&log)? {
+        let batch = batch?;
+        let columns = LogColumns::of(&batch, &log)?;
+        let rows = (0..columns.len()).map(|row| columns.row(row)).filter(|row| row.outcome == Outcome::Ok);
+        rows.for_each(|row| times.record(row.end_ns - row.start_ns));
+    }
+    Ok(times)
+}

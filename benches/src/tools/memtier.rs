@@ -1,0 +1,59 @@
+//! memtier_benchmark, where it is installed: gets of values as large as Encore's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::{on_path, version};
+use crate::measure::{self, Used};
+use crate::sample::Figures;
+
+/// The program, and a folder for its report.
+pub struct Memtier {
+    program: PathBuf,
+    report: PathBuf,
+}
+
+impl Memtier {
+    /// The one on PATH.
+    pub fn find(folder: &Path) -> anyhow::Result<Memtier> {
+        let program = on_path("memtier_benchmark").context("memtier_benchmark is not installed")?;
+        Ok(Memtier { program, report: folder.join("memtier.json") })
+    }
+
+    /// What it is.
+    pub fn version(&self) -> String {
+        version(&self.program, &["--version"])
+    }
+
+    /// Gets of 10,000 keys of its own, which it has set before.
+    pub fn run(&self, address: &str, threads: u32, seconds: u32, bytes: u64) -> anyhow::Result<(Figures, Used)> {
+        let (host, port) = address.rsplit_once(':').context("an address is HOST:PORT")?;
+        let command = |more: &[&str]| {
+            let mut command = Command::new(&self.program);
+            command.args(["-s", host, "-p", port, "-P", "memcache_text", "--hide-histogram", "-t", "1"]);
+            command.args(["--key-maximum=10000", "--key-prefix=memtier-", "-d", &bytes.to_string()]).args(more);
+            command
+        };
+        measure::run(&mut command(&["-c", "1", "--ratio=1:0", "-n", "allkeys", "--key-pattern=S:S"]))?;
+        let mut gets = command(&["-c", &threads.to_string(), "--ratio=0:1", "--test-time", &seconds.to_string()]);
+        let used = measure::run(gets.arg("--json-out-file").arg(&self.report))?;
+        let report: Value = serde_json::from_slice(&std::fs::read(&self.report)?)?;
+        let gets = &report["ALL STATS"]["Gets"];
+        let number = |value: &Value| value.as_f64().context("memtier's report is not as expected");
+        let ms = |name: &str| gets["Percentile Latencies"][name].as_f64().map(|ms| ms * 1e3);
+        let operations = number(&gets["Count"])?;
+        let figures = Figures {
+            operations_per_s: number(&gets["Ops/sec"])?,
+            client_cpu_s_per_million: used.cpu_s / (operations / 1e6),
+            server_cpu_s_per_million: None,
+            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+            mean_us: gets["Average Latency"].as_f64().map(|ms| ms * 1e3),
+            p50_us: ms("p50.00"),
+            p99_us: ms("p99.00"),
+        };
+        Ok((figures, used))
+    }
+}

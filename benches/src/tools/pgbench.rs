@@ -1,0 +1,239 @@
+//! pgbench, with the very statements that Encore prepares.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use replayer::stores::postgres::PostgresServer;
+use replayer::stores::relational::design::Design;
+use replayer::stores::relational::engine::Engine;
+use replayer::stores::relational::statements::{Argument, Call, Statement, Statements};
+use schemas::social::{Action, Operation};
+
+use super::{on_path, version};
+use crate::measure::{self, Used};
+use crate::sample::Figures;
+
+/// What it is asked for beside the numbers, for the report.
+pub const SETTINGS: &str =
+    "-M prepared -j 1, random_zipfian(…, 1.001); percentiles from a log of every tenth transaction";
+
+/// The program, and a folder for scripts and logs.
+pub struct Pgbench {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// A script: its text, how often it is drawn, and how many actions it performs.
+pub struct Script {
+    name: &'static str,
+    text: String,
+    weight: u32,
+    actions: u32,
+}
+
+/// What is to be run.
+pub struct Run<'a> {
+    /// The database.
+    pub url: &'a str,
+    /// The scripts.
+    pub scripts: &'a [Script],
+    /// Clients.
+    pub threads: u32,
+    /// How long.
+    pub seconds: u32,
+}
+
+/// Scripts of Encore's statements, for a data set of so many members.
+pub struct Scripts {
+    statements: Statements,
+    members: u32,
+}
+
+impl Scripts {
+    /// Of a design.
+    pub fn new(design: &Design, members: u32) -> Scripts {
+        Scripts { statements: Statements::new(design, &PostgresServer::DIALECT), members }
+    }
+
+    /// One action on a member who is drawn.
+    pub fn read(&self, name: &'static str, action: Action, weight: u32) -> Script {
+        let draw = format!("random_zipfian(1, {}, 1.001) - 1", self.members);
+        let text =
+            format!("\\set target {draw}\n\\set me {draw}\n\\set top_k 5\n{}", self.statements_of(action).join("\n"));
+        Script { name, text, weight, actions: 1 }
+    }
+
+    /// Five writes that leave everything as it was: pgbench knows nobody's
+    /// friends, so each client works on pairs that nobody else takes.
+    pub fn writes(&self, weight: u32) -> Script {
+        let mut text = format!(
+            "\\set n :n + 1\n\\set a (:n * 64 + :client_id) % {members}\n\\set b (:a + {half}) % {members}\n",
+            members = self.members,
+            half = self.members / 2
+        );
+        let turns = [
+            (Action::InviteFriend, "a", "b"),
+            (Action::AcceptFriendRequest, "b", "a"),
+            (Action::ThawFriendship, "a", "b"),
+            (Action::InviteFriend, "a", "b"),
+            (Action::RejectFriendRequest, "b", "a"),
+        ];
+        for (action, me, target) in turns {
+            text += &format!("\\set me :{me}\n\\set target :{target}\n{}\n", self.statements_of(action).join("\n"));
+        }
+        Script { name: "writes", text, weight, actions: turns.len() as u32 }
+    }
+
+    fn statements_of(&self, action: Action) -> Vec<String> {
+        match self.statements.of(&Operation { action, socialite: 0, target: 1, comment: None }) {
+            Call::Read(read) => vec![spelled(&read.statement)],
+            Call::Write([only]) => vec![spelled(&only.statement)],
+            Call::Write(steps) => {
+                let steps = steps.iter().map(|step| spelled(&step.statement));
+                ["BEGIN;".to_string()].into_iter().chain(steps).chain(["COMMIT;".to_string()]).collect()
+            }
+        }
+    }
+}
+
+/// A statement with pgbench's variables for its parameters.
+fn spelled(statement: &Statement) -> String {
+    let mut text = statement.sql().as_str().to_string();
+    // From the last, so that $1 is not found in $10.
+    for (place, argument) in statement.arguments().iter().enumerate().rev() {
+        let name = match argument {
+            Argument::Me => ":me",
+            Argument::Target => ":target",
+            Argument::TopK => ":top_k",
+            Argument::Comment | Argument::Body => unreachable!("no script has comments"),
+        };
+        text = text.replace(&format!("${}", place + 1), name);
+    }
+    text + ";"
+}
+
+impl Pgbench {
+    /// The one on PATH.
+    pub fn find(folder: &Path) -> anyhow::Result<Pgbench> {
+        let folder = folder.join("pgbench");
+        std::fs::create_dir_all(&folder)?;
+        Ok(Pgbench { program: on_path("pgbench").context("pgbench is not installed")?, folder })
+    }
+
+    /// What it is.
+    pub fn version(&self) -> String {
+        version(&self.program, &["--version"])
+    }
+
+    /// Runs scripts and reads the figures from its report and its log.
+    pub fn run(&self, run: &Run<'_>) -> anyhow::Result<(Figures, Used)> {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).args(["-n", "-M", "prepared", "-j", "1", "-D", "n=0", "-l"]);
+        command.args(["--sampling-rate=0.1", "--log-prefix=log"]);
+        command.args(["-c", &run.threads.to_string(), "-T", &run.seconds.to_string()]);
+        for script in run.scripts {
+            let file = format!("{}.sql", script.name);
+            std::fs::write(self.folder.join(&file), &script.text)?;
+            command.arg("-f").arg(format!("{file}@{}", script.weight));
+        }
+        let used = measure::run(command.arg(run.url))?;
+        let report = Report::parse(&used.output, run.scripts)
+            .with_context(|| format!("pgbench's report is not as expected:\n{}", used.output))?;
+        let mut times = self.take_log(run.scripts)?;
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| times.get(((times.len() as f64 * share).ceil() as usize).saturating_sub(1)).copied();
+        let figures = Figures {
+            operations_per_s: report.actions_per_s,
+            client_cpu_s_per_million: used.cpu_s / (report.actions as f64 / 1e6),
+            server_cpu_s_per_million: None,
+            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+            mean_us: Some(run.threads as f64 / report.actions_per_s * 1e6),
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+        };
+        Ok((figures, used))
+    }
+
+    /// Response times in the log, which is removed. Several actions in one
+    /// transaction count as so many of the same length.
+    fn take_log(&self, scripts: &[Script]) -> anyhow::Result<Vec<f64>> {
+        let mut times = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log.")) {
+                continue;
+            }
+            for line in std::fs::read_to_string(&path)?.lines() {
+                let fields: Vec<&str> = line.split(' ').collect();
+                let of = |field: usize| fields.get(field).and_then(|text| text.parse::<f64>().ok());
+                let (Some(time_us), Some(script)) = (of(2), of(3)) else { anyhow::bail!("{line:?} in pgbench's log") };
+                let actions = scripts.get(script as usize).map_or(1, |script| script.actions);
+                times.extend((0..actions).map(|_| time_us / f64::from(actions)));
+            }
+            std::fs::remove_file(&path)?;
+        }
+        Ok(times)
+    }
+}
+
+/// What pgbench says in the end.
+struct Report {
+    actions: u64,
+    actions_per_s: f64,
+}
+
+impl Report {
+    fn parse(text: &str, scripts: &[Script]) -> Option<Report> {
+        let number = |line: &str, before: &str, after: &str| -> Option<f64> {
+            let (_, rest) = line.split_once(before)?;
+            rest.split(after).next()?.trim().parse().ok()
+        };
+        let tps = text.lines().find_map(|line| number(line, "tps = ", "(without"))?;
+        let transactions: f64 =
+            text.lines().find_map(|line| number(line, "number of transactions actually processed: ", "/"))?;
+        let actions = match scripts {
+            [only] => transactions * f64::from(only.actions),
+            _ => {
+                let each = text.lines().filter_map(|line| number(line, " - ", " transactions ("));
+                let counts: Vec<f64> = each.collect();
+                if counts.len() != scripts.len() {
+                    return None;
+                }
+                counts.iter().zip(scripts).map(|(count, script)| count * f64::from(script.actions)).sum()
+            }
+        };
+        Some(Report { actions: actions as u64, actions_per_s: tps * actions / transactions })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(name: &'static str, actions: u32) -> Script {
+        Script { name, text: String::new(), weight: 1, actions }
+    }
+
+    #[test]
+    fn actions_are_counted_over_all_scripts() {
+        let text = "number of transactions actually processed: 1000\n\
+                    tps = 100.0 (without initial connection time)\n\
+                    SQL script 1: a.sql\n - weight: 3 (targets 75.0% of total)\n\
+                    \x20- 800 transactions (80.0% of total, tps = 80.0)\n\
+                    SQL script 2: b.sql\n - 200 transactions (20.0% of total, tps = 20.0)\n";
+        let report = Report::parse(text, &[script("a", 1), script("b", 5)]).unwrap();
+        assert_eq!((report.actions, report.actions_per_s), (1800, 180.0));
+        let report = Report::parse(text, &[script("a", 1)]).unwrap();
+        assert_eq!((report.actions, report.actions_per_s), (1000, 100.0));
+        assert!(Report::parse("nothing", &[script("a", 1)]).is_none());
+    }
+
+    #[test]
+    fn statements_are_those_of_the_replayer_with_names_for_parameters() {
+        let scripts = Scripts::new(&crate::postgres::DESIGN, 100);
+        let text = scripts.writes(1).text;
+        assert!(text.contains("INSERT INTO invitations (invitee, inviter) VALUES (:target, :me);"), "{text}");
+        assert!(text.contains("BEGIN;") && text.contains("COMMIT;") && !text.contains('$'), "{text}");
+    }
+}

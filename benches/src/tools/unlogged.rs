@@ -1,0 +1,49 @@
+//! Encore's replayer against `null:` without its log, for what the log costs. Not a
+//! way to use it: without a log nothing can be analyzed, and no command offers it.
+
+use std::path::Path;
+use std::process::Command;
+
+use replayer::experiment::{Control, Experiment};
+use replayer::source::Source;
+use replayer::stores;
+use schemas::plan::{Limit, Plan};
+use schemas::run::ReplayReport;
+
+use crate::measure;
+use crate::sample::Figures;
+
+/// Starts it in a process of its own.
+pub fn run(trace: &Path, threads: u32) -> anyhow::Result<Figures> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let used = measure::run(command.arg("unlogged").arg(trace).arg(threads.to_string()))?;
+    let report: ReplayReport = serde_json::from_str(&used.output)?;
+    Ok(Figures {
+        operations_per_s: report.ok as f64 / (report.elapsed_ns as f64 / 1e9),
+        client_cpu_s_per_million: used.cpu_s / (report.ok as f64 / 1e6),
+        memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+        ..Figures::default()
+    })
+}
+
+/// The process itself: prints the replayer's report as JSON.
+pub fn main(trace: &Path, threads: u32) -> anyhow::Result<()> {
+    let source = Source::verified(trace)?;
+    let folder = tempfile::tempdir()?;
+    let plan = Plan {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        experiment: 1,
+        trace: trace.to_path_buf(),
+        trace_id: source.manifest.trace_id.clone(),
+        store: "null:".into(),
+        threads,
+        workers: 1,
+        limit: Limit::WholeTrace,
+        fragments: schemas::plan::fragments(&source.manifest, &[], 0),
+        unique_socialites: true,
+    };
+    let experiment = Experiment::prepare(plan, folder.path().to_path_buf())?.without_log();
+    let report = stores::open("null:")?.run(&experiment, &Control::default(), &mut |_| {})?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
