@@ -156,16 +156,14 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
     readable_by_servers(folder.path())?;
     let is_wanted = |group| cli.only.is_empty() || cli.only.contains(&group);
     let (mut tools, mut samples): (Vec<Tool>, Vec<Sample>) = Default::default();
-    if is_wanted(Group::Null) {
-        samples.extend(null::run(&settings, folder.path(), &mut tools)?);
-    }
-    if is_wanted(Group::Postgres) {
-        samples.extend(postgres::run(&settings, folder.path(), &mut tools)?);
-    }
-    if is_wanted(Group::Memcached) {
-        samples.extend(memcached::run(&settings, folder.path(), &mut tools)?);
-    }
-    write(&cli.output, &settings, &tools, &samples)
+    type Run = fn(&Settings, &Path, &mut Vec<Tool>, &mut Vec<Sample>) -> anyhow::Result<()>;
+    let groups: [(Group, Run); 3] =
+        [(Group::Null, null::run), (Group::Postgres, postgres::run), (Group::Memcached, memcached::run)];
+    let mut wanted = groups.iter().filter(|(group, _)| is_wanted(*group));
+    let done = wanted.try_for_each(|(_, run)| run(&settings, folder.path(), &mut tools, &mut samples));
+    // What was measured before something went wrong is not lost.
+    write(&cli.output, &settings, &tools, &samples)?;
+    done
 }
 
 /// A server that is started by root runs as somebody else, whose data is inside.

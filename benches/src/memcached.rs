@@ -40,13 +40,13 @@ view_profile = 1
 const VALUE_BYTES: u64 = 1 + 1 + 2 * 8 + 4 + 256 + 4;
 
 /// Runs all rounds.
-pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow::Result<Vec<Sample>> {
+pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
     let options = Options { arguments: &["-m", "1024"], folder: Some(folder), ..Options::default() };
     let server = match Server::try_start(Kind::Memcached, options) {
         Ok(server) => server,
         Err(error @ StartError::Missing(_)) => {
             tools.push(Tool::missing(GROUP, "memcached", &error.to_string()));
-            return Ok(Vec::new());
+            return Ok(());
         }
         Err(error) => return Err(error.into()),
     };
@@ -73,7 +73,6 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
     // Fills the cache.
     encore.replay(&replay(16, Some(3)))?;
 
-    let mut samples = Vec::new();
     for round in 1..=settings.rounds {
         for threads in [1, 4, 16, 64] {
             let seconds = settings.seconds;
@@ -94,5 +93,5 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
             }
         }
     }
-    Ok(samples)
+    Ok(())
 }

@@ -19,7 +19,7 @@ const CASE: &str = "95% reads, 5% writes";
 const SPEC: &str = include_str!("../../traces/quickstart.toml");
 
 /// Runs all rounds.
-pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow::Result<Vec<Sample>> {
+pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
     let operations = settings.operations;
     let encore = Encore::new(folder)?;
     let trace = encore.trace("null", SPEC, &[&format!("sessions={operations}")])?;
@@ -29,7 +29,6 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
         Tool::find(tools, GROUP, "go-ycsb", go_ycsb::SETTINGS, GoYcsb::find(&settings.peers), GoYcsb::version);
     let ycsb = Tool::find(tools, GROUP, "YCSB", ycsb::SETTINGS, Ycsb::find(&settings.peers), Ycsb::version);
 
-    let mut samples = Vec::new();
     for round in 1..=settings.rounds {
         for threads in [1, 64, 1000] {
             let mut add = |tool, figures: Figures| {
@@ -56,5 +55,5 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
             }
         }
     }
-    Ok(samples)
+    Ok(())
 }

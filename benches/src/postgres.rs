@@ -11,7 +11,7 @@ use crate::measure::server_cpu_s;
 use crate::sample::{Figures, Sample};
 use crate::table::Tool;
 use crate::tools::encore::{Encore, Replay};
-use crate::tools::pgbench::{self, Pgbench, Run, Script, Scripts};
+use crate::tools::pgbench::{self, Draw, Pgbench, Run, Script, Scripts};
 
 /// The table's name.
 pub const GROUP: &str = "PostgreSQL";
@@ -48,41 +48,41 @@ own_profile_share = 0
 struct Case {
     name: &'static str,
     mix: &'static str,
-    scripts: Vec<Script>,
+    scripts: fn(&Scripts) -> Vec<Script>,
 }
 
 fn cases() -> Vec<Case> {
-    let scripts = Scripts::new(&DESIGN, MEMBERS);
-    let read = |name, action, weight| scripts.read(name, action, weight);
     vec![
         Case {
             name: "View Profile",
             mix: "view_profile = 1",
-            scripts: vec![read("view_profile", Action::ViewProfile, 1)],
+            scripts: |scripts| vec![scripts.read("view_profile", Action::ViewProfile, 1)],
         },
         Case {
             name: "List Friends",
             mix: "list_friends = 1",
-            scripts: vec![read("list_friends", Action::ListFriends, 1)],
+            scripts: |scripts| vec![scripts.read("list_friends", Action::ListFriends, 1)],
         },
         Case {
             name: "mix with 1% writes",
             mix: "view_profile = 40\nlist_friends = 5\nview_friend_requests = 5\nview_top_k_resources = 49\n\
                   invite_friend = 0.4\naccept_friend_request = 0.2\nreject_friend_request = 0.2\nthaw_friendship = 0.2",
-            scripts: vec![
-                read("view_profile", Action::ViewProfile, 4_000),
-                read("list_friends", Action::ListFriends, 500),
-                read("view_friend_requests", Action::ViewFriendRequests, 500),
-                read("view_top_k_resources", Action::ViewTopKResources, 4_900),
-                // Five actions each.
-                scripts.writes(20),
-            ],
+            scripts: |scripts| {
+                vec![
+                    scripts.read("view_profile", Action::ViewProfile, 4_000),
+                    scripts.read("list_friends", Action::ListFriends, 500),
+                    scripts.read("view_friend_requests", Action::ViewFriendRequests, 500),
+                    scripts.read("view_top_k_resources", Action::ViewTopKResources, 4_900),
+                    // Five actions each.
+                    scripts.writes(20),
+                ]
+            },
         },
     ]
 }
 
 /// Runs all rounds.
-pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow::Result<Vec<Sample>> {
+pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
     let pgbench = Tool::find(tools, GROUP, "pgbench", pgbench::SETTINGS, Pgbench::find(folder), Pgbench::version);
     // All data in the server's memory, every commit on disk.
     let arguments = ["-c", "shared_buffers=1GB", "-c", "max_connections=200"];
@@ -91,7 +91,7 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
         Ok(server) => server,
         Err(error @ StartError::Missing(_)) => {
             tools.push(Tool::missing(GROUP, "PostgreSQL", &error.to_string()));
-            return Ok(Vec::new());
+            return Ok(());
         }
         Err(error) => return Err(error.into()),
     };
@@ -99,7 +99,6 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
     let what = "?images=none, --shared-socialites, one worker, every operation logged; fsync=on, shared_buffers=1GB, data in memory";
     tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), what));
 
-    let mut samples = Vec::new();
     for (number, case) in cases().into_iter().enumerate() {
         let trace = encore.trace(&format!("postgres-{number}"), &format!("{SPEC}{}", case.mix), &[])?;
         // Each tool writes into a database of its own.
@@ -123,13 +122,14 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>) -> anyhow:
                 let replay =
                     Replay { trace: &trace, store: &store, threads, seconds, continued: true, shared_socialites: true };
                 measured("Encore", &mut || Ok(encore.replay(&replay)?.0))?;
-                if let Some(pgbench) = &pgbench {
-                    let (url, scripts) = (url("pgbench"), &case.scripts);
-                    let run = Run { url: &url, scripts, threads, seconds: settings.seconds };
-                    measured("pgbench", &mut || Ok(pgbench.run(&run)?.0))?;
+                for (tool, draw) in [("pgbench", Draw::Zipfian), ("pgbench, uniform", Draw::Uniform)] {
+                    let Some(pgbench) = &pgbench else { continue };
+                    let (url, scripts) = (url("pgbench"), (case.scripts)(&Scripts::new(&DESIGN, MEMBERS, draw)));
+                    let run = Run { url: &url, scripts: &scripts, threads, seconds: settings.seconds };
+                    measured(tool, &mut || Ok(pgbench.run(&run)?.0))?;
                 }
             }
         }
     }
-    Ok(samples)
+    Ok(())
 }

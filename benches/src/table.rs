@@ -93,7 +93,7 @@ fn write_table(text: &mut String, samples: &[&Sample]) {
     let _ = writeln!(text, "|---|---:|---|{}", "---:|".repeat(names.len()));
     for ((case, threads, tool), rows) in grouped(samples) {
         let cells = columns.iter().map(|(_, figure, decimals)| {
-            let spread = Spread::of(rows.iter().filter_map(|figures| figure(figures)));
+            let spread = Spread::of(rows.iter().filter_map(figure));
             spread.map_or_else(String::new, |spread| cell(spread, *decimals))
         });
         let _ = writeln!(text, "| {case} | {threads} | {tool} | {} |", cells.collect::<Vec<_>>().join(" | "));

@@ -15,8 +15,7 @@ use crate::measure::{self, Used};
 use crate::sample::Figures;
 
 /// What it is asked for beside the numbers, for the report.
-pub const SETTINGS: &str =
-    "-M prepared -j 1, random_zipfian(…, 1.001); percentiles from a log of every tenth transaction";
+pub const SETTINGS: &str = "-M prepared -j 1, random_zipfian(…, 1.001), or random(…), which is much cheaper; percentiles from a log of every tenth transaction";
 
 /// The program, and a folder for scripts and logs.
 pub struct Pgbench {
@@ -48,29 +47,47 @@ pub struct Run<'a> {
 pub struct Scripts {
     statements: Statements,
     members: u32,
+    draw: Draw,
+}
+
+/// How pgbench draws members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draw {
+    /// As Encore's trace has them, which costs it a lot of CPU time.
+    Zipfian,
+    /// As cheaply as it can: what is left is the client for the database.
+    Uniform,
 }
 
 impl Scripts {
     /// Of a design.
-    pub fn new(design: &Design, members: u32) -> Scripts {
-        Scripts { statements: Statements::new(design, &PostgresServer::DIALECT), members }
+    pub fn new(design: &Design, members: u32, draw: Draw) -> Scripts {
+        Scripts { statements: Statements::new(design, &PostgresServer::DIALECT), members, draw }
     }
 
     /// One action on a member who is drawn.
     pub fn read(&self, name: &'static str, action: Action, weight: u32) -> Script {
-        let draw = format!("random_zipfian(1, {}, 1.001) - 1", self.members);
-        let text =
-            format!("\\set target {draw}\n\\set me {draw}\n\\set top_k 5\n{}", self.statements_of(action).join("\n"));
-        Script { name, text, weight, actions: 1 }
+        let statements = self.statements_of(action).join("\n");
+        let draw = match self.draw {
+            Draw::Zipfian => format!("random_zipfian(1, {}, 1.001) - 1", self.members),
+            Draw::Uniform => format!("random(0, {})", self.members - 1),
+        };
+        let mut text = String::new();
+        // A draw costs pgbench as much as a query: none that nobody needs.
+        for (variable, value) in [("target", draw.as_str()), ("me", draw.as_str()), ("top_k", "5")] {
+            if statements.contains(&format!(":{variable}")) {
+                text += &format!("\\set {variable} {value}\n");
+            }
+        }
+        Script { name, text: text + &statements, weight, actions: 1 }
     }
 
     /// Five writes that leave everything as it was: pgbench knows nobody's
-    /// friends, so each client works on pairs that nobody else takes.
+    /// friends, so each client works on pairs of ids that no member has.
     pub fn writes(&self, weight: u32) -> Script {
         let mut text = format!(
-            "\\set n :n + 1\n\\set a (:n * 64 + :client_id) % {members}\n\\set b (:a + {half}) % {members}\n",
-            members = self.members,
-            half = self.members / 2
+            "\\set n :n + 1\n\\set a {first} + :n * 1000 + :client_id\n\\set b :a + 1000000000\n",
+            first = self.members
         );
         let turns = [
             (Action::InviteFriend, "a", "b"),
@@ -231,9 +248,11 @@ mod tests {
 
     #[test]
     fn statements_are_those_of_the_replayer_with_names_for_parameters() {
-        let scripts = Scripts::new(&crate::postgres::DESIGN, 100);
+        let scripts = Scripts::new(&crate::postgres::DESIGN, 100, Draw::Uniform);
         let text = scripts.writes(1).text;
         assert!(text.contains("INSERT INTO invitations (invitee, inviter) VALUES (:target, :me);"), "{text}");
         assert!(text.contains("BEGIN;") && text.contains("COMMIT;") && !text.contains('$'), "{text}");
+        let text = scripts.read("view_profile", Action::ViewProfile, 1).text;
+        assert!(text.starts_with("\\set target random(0, 99)\nSELECT"), "{text}");
     }
 }

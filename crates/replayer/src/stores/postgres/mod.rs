@@ -54,9 +54,6 @@ pub enum Reset {
 /// Parameters that the driver understands.
 const DRIVER: [&str; 6] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "options"];
 
-/// Parameters that are Encore's.
-const OWN: [&str; 4] = ["synchronous_commit", "isolation", "reset", "timeout_ms"];
-
 /// How long an operation may take unless the URL says otherwise.
 pub const TIMEOUT_MS: u64 = 10_000;
 
@@ -88,8 +85,8 @@ impl Engine for PostgresServer {
     ];
 
     fn open(url: &StoreUrl) -> Result<PostgresServer, StoreError> {
-        let own: Vec<&str> = OWN.into_iter().chain(Design::PARAMETERS).chain(["connections"]).collect();
-        debug_assert!(PostgresServer::PARAMETERS.iter().all(|name| OWN.contains(name) || DRIVER.contains(name)));
+        let own = PostgresServer::PARAMETERS.iter().copied().filter(|name| !DRIVER.contains(name));
+        let own: Vec<&str> = own.chain(Design::PARAMETERS).chain(["connections"]).collect();
         let mut options = PgConnectOptions::from_str(&url.without(&own)).map_err(|e| StoreError::usage(url, e))?;
         let database = options.get_database().unwrap_or_default().to_string();
         if database.is_empty() {
