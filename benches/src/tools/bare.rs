@@ -109,11 +109,40 @@ fn keys(address: &str) -> anyhow::Result<Vec<String>> {
             break;
         }
         let key = line.split(' ').find_map(|field| field.strip_prefix("key="));
-        // The characters that its listing escapes do not occur in Encore's keys, but ':' may.
-        keys.extend(key.map(|key| key.replace("%3A", ":")));
+        keys.extend(key.map(unescaped));
         if keys.len() == KEYS {
             break;
         }
     }
     Ok(keys)
+}
+
+/// A key as it is: the listing writes some characters as `%3A`.
+fn unescaped(key: &str) -> String {
+    let mut pieces = key.split('%');
+    let mut out = pieces.next().unwrap_or_default().to_string();
+    for piece in pieces {
+        match piece.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(code) => {
+                out.push(char::from(code));
+                out += &piece[2..];
+            }
+            None => {
+                out.push('%');
+                out += piece;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unescaped;
+
+    #[test]
+    fn escaped_keys_are_read() {
+        assert_eq!(unescaped("encore%3A%2Ftmp%2Fa.db%3Aprofile%3A7"), "encore:/tmp/a.db:profile:7");
+        assert_eq!(unescaped("100%"), "100%");
+    }
 }
