@@ -14,9 +14,12 @@ use std::process::Command;
 /// Operations in the shorter of two runs.
 const OPERATIONS: u64 = 100_000;
 
-/// By what share a count may differ from the one written down: compilers and
+/// By what share a count may be higher than the one written down: compilers and
 /// processors differ a little, and so does the work of threads beside.
 const TOLERANCE: f64 = 0.05;
+
+/// By what share it may be lower before the new count has to be written down.
+const TOLERANCE_BELOW: f64 = 0.15;
 
 /// The quickstart's mix on a small data set, so that little comes before the
 /// first operation.
@@ -70,6 +73,7 @@ fn check(path: &str, short: u64, long: u64) {
     let counts: toml::Table = COUNTS.parse().expect("counts.toml is TOML");
     let written = counts[path].as_integer().expect("a count") as f64;
     let counted = (long - short) as f64 / OPERATIONS as f64;
+    // Shown with --nocapture.
     println!("{path}: {counted:.0} instructions an operation, {written:.0} written down");
     let ratio = counted / written;
     let more =
@@ -77,7 +81,10 @@ fn check(path: &str, short: u64, long: u64) {
     let less =
         "it costs less than it did: write the new count into tests/instructions/counts.toml, so that it stays so";
     assert!(ratio <= 1.0 + TOLERANCE, "{path}: {counted:.0} instructions an operation instead of {written:.0}; {more}");
-    assert!(ratio >= 1.0 - TOLERANCE, "{path}: {counted:.0} instructions an operation instead of {written:.0}; {less}");
+    assert!(
+        ratio >= 1.0 - TOLERANCE_BELOW,
+        "{path}: {counted:.0} instructions an operation instead of {written:.0}; {less}"
+    );
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! One thread: takes sessions, performs their operations, waits in between.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
 
 use schemas::oplog::{LogRow, Outcome};
@@ -58,12 +56,8 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
         now_ns = taken_ns;
         let mut writes_ok = true;
         for row in session.rows() {
-            let (outcome, free_ns, has_waited) = perform(&shared, &mut thread, &session, row, writes_ok, now_ns).await;
+            let (outcome, free_ns) = perform(&shared, &mut thread, &session, row, writes_ok, now_ns).await;
             now_ns = free_ns;
-            if has_waited {
-                // The others had their turn meanwhile.
-                yielded_ns = now_ns;
-            }
             writes_ok &= outcome == Outcome::Ok || row.operation.action.is_read();
         }
         shared.finish(&session, writes_ok);
@@ -73,6 +67,8 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
             now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
             yielded_ns = now_ns;
         } else if now_ns - yielded_ns > slice_ns {
+            // After a wait for the store too: answers that have come to others are to
+            // be stamped before this thread sends what makes them wait.
             tokio::task::yield_now().await;
             now_ns = shared.clock.now_ns();
             yielded_ns = now_ns;
@@ -81,8 +77,8 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
     thread
 }
 
-/// One operation: wait as the trace says, call the store, log. Gives its outcome,
-/// when the thread is free again, and whether it had to wait for the store. `writes_ok` tells of the earlier steps of its
+/// One operation: wait as the trace says, call the store, log. Gives its outcome
+/// and when the thread is free again. `writes_ok` tells of the earlier steps of its
 /// session.
 ///
 /// It starts at `now_ns`, when its thread took it up, or after its waits. What
@@ -96,7 +92,7 @@ async fn perform<C: Connection>(
     row: &TraceRow,
     writes_ok: bool,
     now_ns: i64,
-) -> (Outcome, i64, bool) {
+) -> (Outcome, i64) {
     let clock = &shared.clock;
     let mut start_ns = now_ns;
     // That of the first operation is the inter-arrival time, after the session.
@@ -122,18 +118,11 @@ async fn perform<C: Connection>(
     }
     let answer = &mut thread.answer;
     answer.clear();
-    let mut has_waited = false;
     let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
         answer.attempts = 0;
         (Outcome::Skipped, Some("a write that it depends on did not succeed".to_string()), start_ns)
     } else {
-        let mut execution = pin!(thread.connection.execute(&row.operation, answer));
-        let result = poll_fn(|context| {
-            let polled = execution.as_mut().poll(context);
-            has_waited |= polled.is_pending();
-            polled
-        });
-        let result = result.await;
+        let result = thread.connection.execute(&row.operation, answer).await;
         let end_ns = clock.now_ns();
         match result {
             Ok(()) => (Outcome::Ok, None, end_ns),
@@ -163,5 +152,5 @@ async fn perform<C: Connection>(
     if outcome != Outcome::Ok && row.operation.action.is_write() {
         shared.writes_not_ok.set(shared.writes_not_ok.get() + 1);
     }
-    (outcome, free_ns, has_waited)
+    (outcome, free_ns)
 }
