@@ -179,7 +179,7 @@ pub(crate) fn column<'a, A: Array + 'static>(
 
 /// The values of a column of numbers from 0 on.
 fn unsigned<'a>(array: &'a Int64Array, name: &str, path: &Path) -> Result<&'a [i64], TableError> {
-    // One test for all of them: of eight rows this decides for, none needs one of its own.
+    // One pass without a branch for all of them; only a damaged file needs a second look.
     if array.values().iter().fold(0, |all, value| all | value) < 0
         && let Some(row) = (0..array.len()).find(|&row| array.is_valid(row) && array.value(row) < 0)
     {

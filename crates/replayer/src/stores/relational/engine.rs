@@ -187,7 +187,7 @@ macro_rules! client {
                     return Ok(row.iter().len());
                 }
                 // Row by row as they come: `fetch_all` keeps them all, and wraps this
-                // stream in three others. That cost a quarter of List Friends.
+                // stream in three others, each of which is polled for every row.
                 let mut results = sqlx::Executor::fetch_many(self, query);
                 let mut rows = 0;
                 while let Some(result) = futures::TryStreamExt::try_next(&mut results).await? {
