@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
+use tempfile::TempDir;
 
 use machine::Machine;
 use sample::{Figures, Sample};
@@ -58,7 +59,7 @@ struct Cli {
     #[arg(long, value_name = "DIR", default_value = "benches-peers")]
     peers: PathBuf,
     /// Folder for data and logs, on the disk to be measured [default: that for temporary files]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     folder: Option<PathBuf>,
 }
 
@@ -138,21 +139,17 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         Some(Command::Bare { address, threads, seconds }) => return tools::bare::main(&address, threads, seconds),
         Some(Command::Unlogged { trace, threads }) => return tools::unlogged::main(&trace, threads),
         Some(Command::Large { trace, log, output }) => {
-            let folder = tempfile::tempdir()?;
-            let folder = folder.path().to_path_buf();
-            let large = large::Large { trace_operations: trace, log_operations: log, folder };
+            let folder = work_folder(cli.folder.as_deref())?;
+            let path = folder.path().to_path_buf();
+            let large = large::Large { trace_operations: trace, log_operations: log, folder: path };
             return large::main(&large, &output);
         }
-        Some(Command::Codecs) => return codecs::main(tempfile::tempdir()?.path()),
+        Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),
         None => {}
     }
     let peers = std::path::absolute(&cli.peers)?;
     let settings = Settings { rounds: cli.rounds, seconds: cli.seconds, operations: cli.operations, peers };
-    let folder = match &cli.folder {
-        Some(parent) => tempfile::tempdir_in(parent),
-        None => tempfile::tempdir(),
-    };
-    let folder = folder.context("no folder for data and logs")?;
+    let folder = work_folder(cli.folder.as_deref())?;
     readable_by_servers(folder.path())?;
     let is_wanted = |group| cli.only.is_empty() || cli.only.contains(&group);
     let (mut tools, mut samples): (Vec<Tool>, Vec<Sample>) = Default::default();
@@ -162,8 +159,15 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
     let mut wanted = groups.iter().filter(|(group, _)| is_wanted(*group));
     let done = wanted.try_for_each(|(_, run)| run(&settings, folder.path(), &mut tools, &mut samples));
     // What was measured before something went wrong is not lost.
-    write(&cli.output, &settings, &tools, &samples)?;
+    let failure = done.as_ref().err().map(|error| format!("{error:#}"));
+    write(&cli, &tools, &samples, failure.as_deref())?;
     done
+}
+
+/// A folder for data and logs, removed in the end.
+fn work_folder(parent: Option<&Path>) -> anyhow::Result<TempDir> {
+    let folder = parent.map_or_else(tempfile::tempdir, tempfile::tempdir_in);
+    folder.context("no folder for data and logs")
 }
 
 /// A server that is started by root runs as somebody else, whose data is inside.
@@ -172,16 +176,16 @@ fn readable_by_servers(folder: &Path) -> anyhow::Result<()> {
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
-fn write(output: &Path, settings: &Settings, tools: &[Tool], samples: &[Sample]) -> anyhow::Result<()> {
+fn write(cli: &Cli, tools: &[Tool], samples: &[Sample], failure: Option<&str>) -> anyhow::Result<()> {
     let machine = Machine::current();
-    let command = format!(
-        "benches/run --rounds {} --seconds {} --operations {}",
-        settings.rounds, settings.seconds, settings.operations
-    );
-    let text = table::markdown(&machine, &command, tools, samples);
-    let json = serde_json::to_string_pretty(&table::json(&machine, &command, tools, samples))? + "\n";
+    let only: Vec<_> = cli.only.iter().filter_map(ValueEnum::to_possible_value).collect();
+    let only: String = only.iter().map(|group| format!(" --only {}", group.get_name())).collect();
+    let command =
+        format!("benches/run{only} --rounds {} --seconds {} --operations {}", cli.rounds, cli.seconds, cli.operations);
+    let text = table::markdown(&machine, &command, tools, samples, failure);
+    let json = serde_json::to_string_pretty(&table::json(&machine, &command, tools, samples, failure))? + "\n";
     for (extension, content) in [("md", &text), ("json", &json)] {
-        let path = output.with_extension(extension);
+        let path = cli.output.with_extension(extension);
         std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
     }
     print!("{text}");

@@ -6,7 +6,6 @@ use std::path::Path;
 use servers::{Kind, Options, Server, StartError};
 
 use crate::Settings;
-use crate::measure::server_cpu_s;
 use crate::sample::{Figures, Sample};
 use crate::table::Tool;
 use crate::tools::bare;
@@ -77,19 +76,15 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
         for threads in [1, 4, 16, 64] {
             let seconds = settings.seconds;
             let mut measured = |tool, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
-                let before_s = server_cpu_s(&server.processes());
-                let figures = run()?;
-                let used_s = server_cpu_s(&server.processes()) - before_s;
-                let operations = figures.operations_per_s * f64::from(seconds);
-                let figures = Figures { server_cpu_s_per_million: Some(used_s / operations * 1e6), ..figures };
+                let figures = Figures::beside(&server, settings.seconds, run)?;
                 settings.progress(round, GROUP, CASE, threads, tool, &figures);
                 samples.push(Sample { group: GROUP, case: CASE.into(), threads, tool, figures });
                 anyhow::Ok(())
             };
-            measured("Encore", &mut || Ok(encore.replay(&replay(threads, Some(seconds)))?.0))?;
-            measured("bare loop", &mut || Ok(bare::run(&address, threads, seconds)?.0))?;
+            measured("Encore", &mut || encore.replay(&replay(threads, Some(seconds))))?;
+            measured("bare loop", &mut || bare::run(&address, threads, seconds))?;
             if let Some(memtier) = &memtier {
-                measured("memtier", &mut || Ok(memtier.run(&address, threads, seconds, VALUE_BYTES)?.0))?;
+                measured("memtier", &mut || memtier.run(&address, threads, seconds, VALUE_BYTES))?;
             }
         }
     }

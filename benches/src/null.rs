@@ -43,7 +43,7 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
                 continued: false,
                 shared_socialites: false,
             };
-            let (figures, _) = encore.replay(&replay)?;
+            let figures = encore.replay(&replay)?;
             // A response time of nothing is the clock's own.
             add("Encore", Figures { mean_us: None, p50_us: None, p99_us: None, ..figures });
             add("Encore, no log", unlogged::run(&trace, threads)?);

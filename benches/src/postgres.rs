@@ -7,7 +7,6 @@ use schemas::social::Action;
 use servers::{Kind, Options, Server, StartError};
 
 use crate::Settings;
-use crate::measure::server_cpu_s;
 use crate::sample::{Figures, Sample};
 use crate::table::Tool;
 use crate::tools::encore::{Encore, Replay};
@@ -109,11 +108,7 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
         for round in 1..=settings.rounds {
             for threads in [1, 4, 16, 64] {
                 let mut measured = |tool, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
-                    let before_s = server_cpu_s(&server.processes());
-                    let figures = run()?;
-                    let used_s = server_cpu_s(&server.processes()) - before_s;
-                    let operations = figures.operations_per_s * f64::from(settings.seconds);
-                    let figures = Figures { server_cpu_s_per_million: Some(used_s / operations * 1e6), ..figures };
+                    let figures = Figures::beside(&server, settings.seconds, run)?;
                     settings.progress(round, GROUP, case.name, threads, tool, &figures);
                     samples.push(Sample { group: GROUP, case: case.name.into(), threads, tool, figures });
                     anyhow::Ok(())
@@ -121,12 +116,12 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
                 let seconds = Some(settings.seconds);
                 let replay =
                     Replay { trace: &trace, store: &store, threads, seconds, continued: true, shared_socialites: true };
-                measured("Encore", &mut || Ok(encore.replay(&replay)?.0))?;
+                measured("Encore", &mut || encore.replay(&replay))?;
                 for (tool, draw) in [("pgbench", Draw::Zipfian), ("pgbench, uniform", Draw::Uniform)] {
                     let Some(pgbench) = &pgbench else { continue };
                     let (url, scripts) = (url("pgbench"), (case.scripts)(&Scripts::new(&DESIGN, MEMBERS, draw)));
                     let run = Run { url: &url, scripts: &scripts, threads, seconds: settings.seconds };
-                    measured(tool, &mut || Ok(pgbench.run(&run)?.0))?;
+                    measured(tool, &mut || pgbench.run(&run))?;
                 }
             }
         }

@@ -1,6 +1,9 @@
 //! What one run of one tool gave.
 
 use serde::Serialize;
+use servers::Server;
+
+use crate::measure::{Used, server_cpu_s};
 
 /// A run of a tool: where it belongs in the tables, and its figures.
 #[derive(Debug, Clone, Serialize)]
@@ -41,6 +44,30 @@ pub struct Figures {
 pub type Column = (&'static str, fn(&Figures) -> Option<f64>, usize);
 
 impl Figures {
+    /// What every tool has: its own throughput, and what its process used for so
+    /// many operations.
+    pub fn of(used: &Used, operations: f64, operations_per_s: f64) -> Figures {
+        Figures {
+            operations_per_s,
+            client_cpu_s_per_million: used.cpu_s / (operations / 1e6),
+            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+            ..Figures::default()
+        }
+    }
+
+    /// The figures of a run of so many seconds, with what the server used meanwhile.
+    pub fn beside(
+        server: &Server,
+        seconds: u32,
+        run: impl FnOnce() -> anyhow::Result<Figures>,
+    ) -> anyhow::Result<Figures> {
+        let before_s = server_cpu_s(&server.processes());
+        let figures = run()?;
+        let used_s = server_cpu_s(&server.processes()) - before_s;
+        let millions = figures.operations_per_s * f64::from(seconds) / 1e6;
+        Ok(Figures { server_cpu_s_per_million: Some(used_s / millions), ..figures })
+    }
+
     /// Operations for each CPU second of the tool.
     pub fn operations_per_cpu_s(&self) -> f64 {
         1e6 / self.client_cpu_s_per_million.max(1e-9)

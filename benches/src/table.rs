@@ -62,7 +62,7 @@ impl Tool {
 type Key<'a> = (&'a str, u32, &'a str);
 
 /// The report as Markdown.
-pub fn markdown(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sample]) -> String {
+pub fn markdown(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sample], failure: Option<&str>) -> String {
     let mut text = format!("# Encore beside other tools\n\n`{command}`, on {machine}\n");
     let mut groups: Vec<&str> = tools.iter().map(|tool| tool.group).collect();
     groups.dedup();
@@ -78,6 +78,9 @@ pub fn markdown(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sam
         if !samples.is_empty() {
             write_table(&mut text, &samples);
         }
+    }
+    if let Some(failure) = failure.and_then(|failure| failure.lines().last()) {
+        let _ = write!(text, "\nEnded early: {failure}\n");
     }
     text += "\nMedians of all rounds; in brackets the lowest and the highest.\n";
     text
@@ -136,8 +139,8 @@ fn with_commas(number: &str) -> String {
 }
 
 /// The report as JSON: all samples as they came.
-pub fn json(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sample]) -> Value {
-    json!({ "machine": machine, "command": command, "tools": tools, "samples": samples })
+pub fn json(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sample], failure: Option<&str>) -> Value {
+    json!({ "machine": machine, "command": command, "tools": tools, "samples": samples, "failure": failure })
 }
 
 #[cfg(test)]
@@ -155,7 +158,8 @@ mod tests {
         let tools = [Tool::here("A", "x", "1.0", "-q"), Tool::missing("A", "y", "not installed")];
         let samples =
             [sample(1, "x", 1000.0), sample(64, "x", 7.0), sample(1, "x", 3000.0), sample(1, "x", 2_000_000.0)];
-        let text = markdown(&machine, "benches/run", &tools, &samples);
+        let text = markdown(&machine, "benches/run", &tools, &samples, Some("x failed:\nno disk"));
+        assert!(text.contains("\nEnded early: no disk\n"), "{text}");
         assert!(text.contains("- x: 1.0; -q\n- y is left out: not installed\n"), "{text}");
         assert!(text.contains("| reads | 1 | x | 3,000 (1,000–2,000,000) | 500,000 | 2.00 |"), "{text}");
         assert!(text.contains("| reads | 64 | x | 7 |"), "{text}");

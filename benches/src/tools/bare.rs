@@ -15,7 +15,7 @@ use schemas::latency::ResponseTimes;
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
-use crate::measure::{self, Used};
+use crate::measure;
 use crate::sample::Figures;
 
 /// How many different keys are asked for.
@@ -32,21 +32,13 @@ struct Said {
 }
 
 /// Starts the loop in a process of its own.
-pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<(Figures, Used)> {
+pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<Figures> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bare", address, &threads.to_string(), &seconds.to_string()]);
     let used = measure::run(&mut command)?;
     let said: Said = serde_json::from_str(&used.output)?;
-    let figures = Figures {
-        operations_per_s: said.operations as f64 / said.seconds,
-        client_cpu_s_per_million: used.cpu_s / (said.operations as f64 / 1e6),
-        server_cpu_s_per_million: None,
-        memory_mib: used.memory_bytes as f64 / 1_048_576.0,
-        mean_us: Some(said.mean_us),
-        p50_us: Some(said.p50_us),
-        p99_us: Some(said.p99_us),
-    };
-    Ok((figures, used))
+    let all = Figures::of(&used, said.operations as f64, said.operations as f64 / said.seconds);
+    Ok(Figures { mean_us: Some(said.mean_us), p50_us: Some(said.p50_us), p99_us: Some(said.p99_us), ..all })
 }
 
 /// The process itself: prints what it did as one JSON object.

@@ -9,7 +9,7 @@ use schemas::oplog::{LogColumns, LogReader, Outcome};
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::spec::Spec;
 
-use crate::measure::{self, Used};
+use crate::measure;
 use crate::sample::Figures;
 
 /// The replayer, and a folder for what it writes.
@@ -58,7 +58,7 @@ impl Encore {
     }
 
     /// Replays, and reads the figures from the log.
-    pub fn replay(&self, replay: &Replay<'_>) -> anyhow::Result<(Figures, Used)> {
+    pub fn replay(&self, replay: &Replay<'_>) -> anyhow::Result<Figures> {
         let run = self.folder.join("run");
         let mut command = Command::new(&self.program);
         command.arg("run").arg("--trace").arg(replay.trace).args(["--store", replay.store, "--json", "-T"]);
@@ -74,16 +74,13 @@ impl Encore {
         // Logs are large, and the next run is like this one.
         std::fs::remove_dir_all(&run)?;
         let us = |ns: f64| Some(ns / 1e3);
-        let figures = Figures {
-            operations_per_s: report.ok as f64 / (report.elapsed_ns as f64 / 1e9),
-            client_cpu_s_per_million: used.cpu_s / (report.ok as f64 / 1e6),
-            server_cpu_s_per_million: None,
-            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+        let all = Figures::of(&used, report.ok as f64, report.ok as f64 / (report.elapsed_ns as f64 / 1e9));
+        Ok(Figures {
             mean_us: us(times.mean_ns()),
             p50_us: us(times.percentile_ns(50.0) as f64),
             p99_us: us(times.percentile_ns(99.0) as f64),
-        };
-        Ok((figures, used))
+            ..all
+        })
     }
 }
 

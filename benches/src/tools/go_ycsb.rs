@@ -63,12 +63,7 @@ impl GoYcsb {
         let used = measure::run(&mut command)?;
         let seconds = used.output.lines().find_map(|line| seconds(line.strip_prefix("Run finished, takes ")?));
         let seconds = seconds.with_context(|| format!("go-ycsb did not say how long it took: {}", used.output))?;
-        Ok(Figures {
-            operations_per_s: operations as f64 / seconds,
-            client_cpu_s_per_million: used.cpu_s / (operations as f64 / 1e6),
-            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
-            ..Figures::default()
-        })
+        Ok(Figures::of(&used, operations as f64, operations as f64 / seconds))
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::{on_path, version};
-use crate::measure::{self, Used};
+use crate::measure;
 use crate::sample::Figures;
 
 /// The program, and a folder for its report.
@@ -29,7 +29,7 @@ impl Memtier {
     }
 
     /// Gets of 10,000 keys of its own, which it has set before.
-    pub fn run(&self, address: &str, threads: u32, seconds: u32, bytes: u64) -> anyhow::Result<(Figures, Used)> {
+    pub fn run(&self, address: &str, threads: u32, seconds: u32, bytes: u64) -> anyhow::Result<Figures> {
         let (host, port) = address.rsplit_once(':').context("an address is HOST:PORT")?;
         let command = |more: &[&str]| {
             let mut command = Command::new(&self.program);
@@ -45,15 +45,12 @@ impl Memtier {
         let number = |value: &Value| value.as_f64().context("memtier's report is not as expected");
         let ms = |name: &str| gets["Percentile Latencies"][name].as_f64().map(|ms| ms * 1e3);
         let operations = number(&gets["Count"])?;
-        let figures = Figures {
-            operations_per_s: number(&gets["Ops/sec"])?,
-            client_cpu_s_per_million: used.cpu_s / (operations / 1e6),
-            server_cpu_s_per_million: None,
-            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+        let all = Figures::of(&used, operations, number(&gets["Ops/sec"])?);
+        Ok(Figures {
             mean_us: gets["Average Latency"].as_f64().map(|ms| ms * 1e3),
             p50_us: ms("p50.00"),
             p99_us: ms("p99.00"),
-        };
-        Ok((figures, used))
+            ..all
+        })
     }
 }

@@ -11,7 +11,7 @@ use replayer::stores::relational::statements::{Argument, Call, Statement, Statem
 use schemas::social::{Action, Operation};
 
 use super::{on_path, version};
-use crate::measure::{self, Used};
+use crate::measure;
 use crate::sample::Figures;
 
 /// What it is asked for beside the numbers, for the report.
@@ -144,7 +144,7 @@ impl Pgbench {
     }
 
     /// Runs scripts and reads the figures from its report and its log.
-    pub fn run(&self, run: &Run<'_>) -> anyhow::Result<(Figures, Used)> {
+    pub fn run(&self, run: &Run<'_>) -> anyhow::Result<Figures> {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).args(["-n", "-M", "prepared", "-j", "1", "-D", "n=0", "-l"]);
         command.args(["--sampling-rate=0.1", "--log-prefix=log"]);
@@ -160,16 +160,13 @@ impl Pgbench {
         let mut times = self.take_log(run.scripts)?;
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times.get(((times.len() as f64 * share).ceil() as usize).saturating_sub(1)).copied();
-        let figures = Figures {
-            operations_per_s: report.actions_per_s,
-            client_cpu_s_per_million: used.cpu_s / (report.actions as f64 / 1e6),
-            server_cpu_s_per_million: None,
-            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+        let all = Figures::of(&used, report.actions as f64, report.actions_per_s);
+        Ok(Figures {
             mean_us: Some(run.threads as f64 / report.actions_per_s * 1e6),
             p50_us: at(0.5),
             p99_us: at(0.99),
-        };
-        Ok((figures, used))
+            ..all
+        })
     }
 
     /// Response times in the log, which is removed. Several actions in one

@@ -18,12 +18,7 @@ pub fn run(trace: &Path, threads: u32) -> anyhow::Result<Figures> {
     let mut command = Command::new(std::env::current_exe()?);
     let used = measure::run(command.arg("unlogged").arg(trace).arg(threads.to_string()))?;
     let report: ReplayReport = serde_json::from_str(&used.output)?;
-    Ok(Figures {
-        operations_per_s: report.ok as f64 / (report.elapsed_ns as f64 / 1e9),
-        client_cpu_s_per_million: used.cpu_s / (report.ok as f64 / 1e6),
-        memory_mib: used.memory_bytes as f64 / 1_048_576.0,
-        ..Figures::default()
-    })
+    Ok(Figures::of(&used, report.ok as f64, report.ok as f64 / (report.elapsed_ns as f64 / 1e9)))
 }
 
 /// The process itself: prints the replayer's report as JSON.

@@ -67,11 +67,6 @@ impl Ycsb {
         });
         // It deals operations out to threads in whole numbers.
         let done = operations / u64::from(threads) * u64::from(threads);
-        Ok(Figures {
-            operations_per_s: throughput.context("YCSB did not say its throughput")?,
-            client_cpu_s_per_million: used.cpu_s / (done as f64 / 1e6),
-            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
-            ..Figures::default()
-        })
+        Ok(Figures::of(&used, done as f64, throughput.context("YCSB did not say its throughput")?))
     }
 }
