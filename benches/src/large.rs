@@ -5,10 +5,13 @@
 //! data set, since the store that answers is this machine's memory, and of actions
 //! without long lists, since these are bytes of the application and not of Encore.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use analyzer::chart::{self, Across, LineChart, LinePoint, LineSeries, Mark, Scale};
+use anyhow::Context;
 use serde::Serialize;
 
 use crate::machine::Machine;
@@ -61,17 +64,29 @@ reject_friend_request = 0.8
 thaw_friendship = 1
 "#;
 
-const PERCENTILES: &str = "SELECT action, count(*), quantile_disc(response_ns, [0.5, 0.95, 0.99, 0.999]) \
-                           FROM operations GROUP BY ALL ORDER BY action";
+/// Exact percentiles. The view counts equal times before anything is sorted.
+const PERCENTILES: &str = "SELECT action, \
+                             min(response_ns) FILTER (percent >= 50) AS p50_ns, \
+                             min(response_ns) FILTER (percent >= 99) AS p99_ns, \
+                             min(response_ns) FILTER (percent >= 99.9) AS p999_ns \
+                           FROM spectrum GROUP BY action ORDER BY action";
+
+/// What an analysis may use: the whole process, and DuckDB inside it.
+const MEMORY_LIMIT_BYTES: u64 = 4 << 30;
+const DUCKDB_LIMIT: &str = "2GiB";
+
+/// A raw log of more operations is larger than most disks have room for.
+const RAW_LOG_OPERATIONS_MAX: u64 = 10_000_000;
 
 /// A step of the pipeline on so many operations.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Line {
     operations: u64,
     step: &'static str,
     seconds: f64,
     cpu_s: f64,
     memory_mib: f64,
+    /// What it wrote; 0 for nothing.
     bytes: u64,
 }
 
@@ -83,25 +98,26 @@ pub struct Large {
     pub log_operations: u64,
     /// Where the files go, and go away again.
     pub folder: PathBuf,
+    /// Where the report goes, without an extension.
+    pub output: PathBuf,
 }
 
-/// Measures, prints a table and writes it as Markdown and JSON.
-pub fn main(large: &Large, output: &Path) -> anyhow::Result<()> {
+/// Measures, and writes table and charts anew after each size, so that nothing is
+/// lost when the next one fails.
+pub fn main(large: &Large) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for operations in steps(large.trace_operations) {
         let trace = large.folder.join("large.trace");
         generate(&large.folder, TRACE_SPEC, operations, &trace, "generate, 10 M members", &mut lines)?;
         std::fs::remove_dir_all(&trace)?;
+        report(large, &lines)?;
     }
     for operations in steps(large.log_operations) {
         log(&large.folder, operations, &mut lines)?;
+        report(large, &lines)?;
     }
-    let machine = Machine::current();
-    let table = table(&machine, &lines);
-    print!("{table}");
-    std::fs::write(output.with_extension("md"), table)?;
-    let json = serde_json::json!({ "machine": machine, "lines": lines });
-    Ok(std::fs::write(output.with_extension("json"), serde_json::to_string_pretty(&json)? + "\n")?)
+    print!("{}", std::fs::read_to_string(large.output.with_extension("md"))?);
+    Ok(())
 }
 
 fn steps(most: u64) -> impl Iterator<Item = u64> {
@@ -111,16 +127,26 @@ fn steps(most: u64) -> impl Iterator<Item = u64> {
 fn log(folder: &Path, operations: u64, lines: &mut Vec<Line>) -> anyhow::Result<()> {
     let (trace, run) = (folder.join("log.trace"), folder.join("log.run"));
     generate(folder, LOG_SPEC, operations, &trace, "generate, 0.1 M members", lines)?;
-    let mut replay = program("replayer")?;
-    replay.arg("run").arg("--trace").arg(&trace).args(["--store", "memory:", "-T", "16"]);
-    replay.args(["--log-compression", "zstd", "-o"]).arg(&run);
-    lines.push(measured(operations, "replay on memory:, log with zstd", &mut replay, &run.join("experiments"))?);
+    let mut replay = |step, compression: &str| -> anyhow::Result<()> {
+        let mut replay = program("replayer")?;
+        replay.arg("run").arg("--trace").arg(&trace).args(["--store", "memory:", "-T", "16"]);
+        replay.args(["--log-compression", compression, "-o"]).arg(&run);
+        lines.push(measured(operations, step, &mut replay, &run.join("experiments"))?);
+        Ok(())
+    };
+    if operations <= RAW_LOG_OPERATIONS_MAX {
+        replay("replay on memory:, raw log", "none")?;
+        std::fs::remove_dir_all(&run)?;
+    }
+    replay("replay on memory:, log with zstd", "zstd")?;
     let mut summary = program("analyzer")?;
     summary.arg("summary").arg(&run);
+    limited(&mut summary);
     lines.push(measured(operations, "validate, summarize, seal", &mut summary, &run.join("operations"))?);
     let mut sql = program("analyzer")?;
-    sql.arg("sql").arg(&run).arg(PERCENTILES);
-    lines.push(measured(operations, "percentiles by action, SQL", &mut sql, &run.join("nothing"))?);
+    sql.arg("sql").arg(&run).args([PERCENTILES, "--memory-limit", DUCKDB_LIMIT]);
+    limited(&mut sql);
+    lines.push(measured(operations, "exact percentiles, SQL", &mut sql, &run.join("nothing"))?);
     std::fs::remove_dir_all(&trace)?;
     Ok(std::fs::remove_dir_all(&run)?)
 }
@@ -144,6 +170,18 @@ fn generate(
 /// A tool that was built beside this program.
 fn program(name: &str) -> anyhow::Result<Command> {
     Ok(Command::new(std::env::current_exe()?.with_file_name(name)))
+}
+
+/// Ends the program's address space at the limit: memory beyond it is refused.
+fn limited(command: &mut Command) {
+    let limit = libc::rlimit { rlim_cur: MEMORY_LIMIT_BYTES, rlim_max: MEMORY_LIMIT_BYTES };
+    // SAFETY: one system call, which may be made between fork and exec.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_AS, &limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
 }
 
 fn measured(operations: u64, step: &'static str, command: &mut Command, written: &Path) -> anyhow::Result<Line> {
@@ -171,14 +209,76 @@ fn bytes_below(folder: &Path) -> u64 {
     bytes.sum()
 }
 
-fn table(machine: &Machine, lines: &[Line]) -> String {
-    let mut text = format!("# Large trace sets and logs\n\n`benches/run large`, on {machine}\n\n");
-    text += "| step | operations | seconds | M operations/s | CPU s | memory MiB | bytes an operation |\n";
-    text += "|---|---:|---:|---:|---:|---:|---:|\n";
-    let mut by_step: Vec<&Line> = lines.iter().collect();
+/// Writes the table as Markdown and JSON, and three charts.
+fn report(large: &Large, lines: &[Line]) -> anyhow::Result<()> {
+    let machine = Machine::current();
+    let mut by_step = lines.to_vec();
     let place = |line: &Line| lines.iter().position(|other| other.step == line.step);
     by_step.sort_by_key(|line| (place(line), line.operations));
-    for line in by_step {
+    let json = serde_json::json!({ "machine": machine, "lines": by_step });
+    let mut files = vec![
+        ("md".to_string(), table(large, &machine, &by_step)),
+        ("json".to_string(), serde_json::to_string_pretty(&json)? + "\n"),
+    ];
+    for (name, y_label, of) in CHARTS {
+        files.push((format!("{name}.svg"), chart(name, y_label, of, &by_step)?));
+    }
+    for (extension, text) in files {
+        let path = large.output.with_extension(extension);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Name, unit and value of what is drawn.
+const CHARTS: [(&str, &str, fn(&Line) -> f64); 3] = [
+    ("time", "seconds", |line| line.seconds),
+    ("memory", "most memory resident (MiB)", |line| line.memory_mib),
+    ("bytes", "written (MB)", |line| line.bytes as f64 / 1e6),
+];
+
+/// Both axes in powers of ten, where what grows with the operations rises by one
+/// step each, and what does not stays level.
+fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> anyhow::Result<String> {
+    let mut series: Vec<LineSeries> = Vec::new();
+    for line in lines.iter().filter(|line| of(line) > 0.0) {
+        let point = LinePoint { x: line.operations as f64 / 1e6, y: of(line), mark: Mark::Filled };
+        match series.iter_mut().find(|series| series.label == line.step) {
+            Some(series) => series.points.push(point),
+            None => series.push(LineSeries { label: line.step.to_string(), points: vec![point] }),
+        }
+    }
+    let told = series.iter().map(|series| {
+        let points = series.points.iter().map(|point| format!("{:.1} at {} M", point.y, point.x));
+        format!("{}: {}", series.label, points.collect::<Vec<_>>().join(", "))
+    });
+    let chart = LineChart {
+        title: format!("Large trace sets and logs: {name}"),
+        description: told.collect::<Vec<_>>().join("; "),
+        x_label: "million operations".into(),
+        y_label: y_label.into(),
+        across: Across::Numbers(Scale::Log),
+        y_scale: Scale::Log,
+        series,
+    };
+    Ok(chart::lines(&chart)?)
+}
+
+fn table(large: &Large, machine: &Machine, lines: &[Line]) -> String {
+    let stem = large.output.file_name().unwrap_or_default().to_string_lossy();
+    let mut text = format!("# Large trace sets and logs\n\n`benches/run large`, on {machine}\n\n");
+    text += &format!(
+        "What reads a log ran with an address space of {} GiB, so that more memory would have been refused; \
+         DuckDB in it with `--memory-limit {DUCKDB_LIMIT}`. Bytes are those of the operations alone, \
+         without the data set.\n\n",
+        MEMORY_LIMIT_BYTES >> 30
+    );
+    for (name, _, _) in CHARTS {
+        text += &format!("![{name}]({stem}.{name}.svg)\n\n");
+    }
+    text += "| step | operations | seconds | M operations/s | CPU s | memory MiB | bytes an operation |\n";
+    text += "|---|---:|---:|---:|---:|---:|---:|\n";
+    for line in lines {
         let rate = line.operations as f64 / 1e6 / line.seconds;
         let bytes = match line.bytes {
             0 => String::new(),
@@ -194,4 +294,43 @@ fn table(machine: &Machine, lines: &[Line]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(step: &'static str, operations: u64, bytes: u64) -> Line {
+        Line { operations, step, seconds: operations as f64 / 1e6, cpu_s: 1.0, memory_mib: 100.0, bytes }
+    }
+
+    #[test]
+    fn a_report_keeps_steps_together_and_draws_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("large");
+        let large = Large { trace_operations: 0, log_operations: 0, folder: "unused".into(), output };
+        let lines = [line("a", 1_000_000, 5_000_000), line("b", 1_000_000, 0), line("a", 10_000_000, 40_000_000)];
+        report(&large, &lines).unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let rows = "| a | 1 M | 1.0 | 1.00 | 1.0 | 100 | 5.0 |\n| a | 10 M | 10.0 | 1.00 | 1.0 | 100 | 4.0 |\n\
+                    | b | 1 M | 1.0 | 1.00 | 1.0 | 100 |  |\n";
+        let text = read("large.md");
+        assert!(text.ends_with(rows), "{text}");
+        for (name, _, _) in CHARTS {
+            assert!(
+                text.contains(&format!("(large.{name}.svg)")) && read(&format!("large.{name}.svg")).contains("a: ")
+            );
+        }
+        let (bytes, time) = (read("large.bytes.svg"), read("large.time.svg"));
+        assert!(time.contains("b: 1.0 at 1 M") && !bytes.contains("b: "), "{bytes}");
+    }
+
+    #[test]
+    fn a_limited_program_gets_no_more_memory() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -v"]);
+        limited(&mut command);
+        let printed = measure::run(&mut command).unwrap().output;
+        assert_eq!(printed.trim().parse::<u64>().unwrap() * 1024, MEMORY_LIMIT_BYTES);
+    }
 }

@@ -75,7 +75,7 @@ enum Command {
         /// The most operations of a log; some 40 bytes each are needed on the disk
         #[arg(long, value_name = "N", default_value_t = 100_000_000)]
         log: u64,
-        /// Where the report goes, without .md and .json
+        /// Where report and charts go, without .md, .json and .svg
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/large")]
         output: PathBuf,
     },
@@ -141,8 +141,7 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         Some(Command::Large { trace, log, output }) => {
             let folder = work_folder(cli.folder.as_deref())?;
             let path = folder.path().to_path_buf();
-            let large = large::Large { trace_operations: trace, log_operations: log, folder: path };
-            return large::main(&large, &output);
+            return large::main(&large::Large { trace_operations: trace, log_operations: log, folder: path, output });
         }
         Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),
         None => {}

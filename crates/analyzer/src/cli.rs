@@ -93,13 +93,15 @@ struct Validate {
 /// Run a SELECT over a run; the run is never changed by it.
 ///
 /// Views: operations (one row an operation), sessions, experiments, timeline (one
-/// row a slice of time), freshness (by age of what was read), unpredictable (one row
-/// a wrong item of a read). A run that is not analyzed yet is analyzed first.
+/// row a slice of time), spectrum (one row a response time), freshness (by age of
+/// what was read), unpredictable (one row a wrong item of a read). A run that is not
+/// analyzed yet is analyzed first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   analyzer sql runs/quickstart \"SELECT * FROM experiments\"
   analyzer sql runs/quickstart \"SELECT action, max(response_ns) FROM operations GROUP BY ALL\" --format csv
+  analyzer sql runs/quickstart \"SELECT action, min(response_ns) FROM spectrum WHERE percent >= 99.9 GROUP BY ALL\"
   analyzer sql runs/quickstart \"DESCRIBE operations\"")]
 struct Sql {
     /// The run folder.
@@ -110,6 +112,9 @@ struct Sql {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    /// The most memory of DuckDB, such as 4GiB; what does not fit goes to the folder for temporary files. [default: 80% of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory_limit: Option<String>,
 }
 
 /// Runs the analyzer with the arguments of a command line, the program's name first.
@@ -198,7 +203,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let Some(verdict) = verdicts.first() else {
         return Ok((if arguments.json { "null\n" } else { "no experiment yet\n" }.to_string(), SUCCESS));
     };
-    let database = Database::open(&run, &verdicts)?;
+    let database = Database::open(&run, &verdicts, None)?;
     let worst = witness::worst_offenders(&database, verdict.experiment, arguments.worst)?;
     let figures = &verdict.figures;
     let in_warmup = witness::unpredictable_in_warmup(&database, verdict.experiment)?;
@@ -225,7 +230,7 @@ fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {
     for (experiment, _) in run.experiments()? {
         verdicts.push(verdict(&run, experiment, None)?);
     }
-    let database = Database::open(&run, &verdicts)?;
+    let database = Database::open(&run, &verdicts, arguments.memory_limit.as_deref())?;
     let answer = database.query(&arguments.statement)?;
     Ok((print(&database, &answer, arguments.format)?, SUCCESS))
 }

@@ -52,6 +52,14 @@ pub enum AnalyzeError {
     /// The user's statement is not one that may be run, or is wrong.
     #[error("{0}")]
     Statement(String),
+    /// DuckDB does not take it for a size of memory.
+    #[error("--memory-limit {limit}: {message}; write a number and a unit, such as 4GiB")]
+    MemoryLimit {
+        /// As it was given.
+        limit: String,
+        /// What DuckDB says.
+        message: String,
+    },
     /// A result cannot be written.
     #[error("cannot write: {0}")]
     Write(#[source] TableError),

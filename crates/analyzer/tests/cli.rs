@@ -153,6 +153,8 @@ fn wrong_usage_and_input_have_exit_code_2() {
         (&["summary", "RUN", "--experiment", "9"], "there is no experiment 9; it has 1"),
         (&["validate", "RUN", "--experiment", "9"], "there is no experiment 9; it has 1"),
         (&["sql", "RUN", "SELEC 1"], "error: SQL: "),
+        (&["sql", "RUN", "SELECT 1", "--memory-limit", "much"], "--memory-limit much: "),
+        (&["sql", "RUN", "SELECT 1", "--memory-limit", "4' '"], "--memory-limit 4' ': "),
         (&["frobnicate"], "unrecognized subcommand"),
     ] {
         let text = run(&fixture, arguments);
@@ -202,12 +204,28 @@ fn sql_prints_tables_csv_and_json() {
 #[test]
 fn sql_views_have_documented_columns() {
     let fixture = liar();
-    for view in ["operations", "sessions", "experiments", "timeline", "freshness", "unpredictable"] {
+    for view in ["operations", "sessions", "experiments", "timeline", "spectrum", "freshness", "unpredictable"] {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
         insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));
     }
     insta::assert_snapshot!(sql(&fixture, "SELECT * EXCLUDE (trace) FROM experiments", "json"));
     insta::assert_snapshot!(sql(&fixture, "SELECT * FROM sessions WHERE any_unknown", "json"));
+}
+
+#[test]
+fn sql_keeps_to_its_memory_limit() {
+    let fixture = honest();
+    let limit = |size| {
+        let setting = "SELECT current_setting('memory_limit') AS m";
+        run(&fixture, &["sql", "RUN", setting, "--format", "csv", "--memory-limit", size])
+    };
+    assert_eq!(limit("3GiB"), "m\n3.0 GiB\nexit code 0\n");
+    let statement = "SELECT count(DISTINCT hash(range)) AS n FROM range(20000000)";
+    let text = run(&fixture, &["sql", "RUN", statement, "--memory-limit", "8MiB"]);
+    assert!(
+        text.contains("error: SQL: ") && text.contains("Out of Memory") && text.ends_with("exit code 2\n"),
+        "{text}"
+    );
 }
 
 /// An experiment without a violation, and a run without an experiment, have the same columns.

@@ -20,7 +20,7 @@ fn truthful(seed: u64, operations: u64) -> Vec<Event> {
 }
 
 fn query(fixture: &Fixture, verdict: &Verdict, statement: &str) -> Answer {
-    Database::open(&fixture.run, std::slice::from_ref(verdict)).unwrap().query(statement).unwrap()
+    Database::open(&fixture.run, std::slice::from_ref(verdict), None).unwrap().query(statement).unwrap()
 }
 
 fn integer(value: &Value) -> u64 {
@@ -97,6 +97,28 @@ fn the_warm_up_is_sealed_and_checked_and_not_counted() {
                 (SELECT count(*) FROM unpredictable), (SELECT count(*) FROM sessions WHERE warmup), \
                 (SELECT sum(warmup_operations + noops) FROM experiments) FROM operations";
     assert_eq!(integers(&query(&fixture, &verdict, sums)), [[300, 600, 0, 299, 1, 1, 300, 420]]);
+}
+
+#[test]
+fn the_spectrum_counts_every_response_time_once() {
+    let events = truthful(1, 900);
+    let mut fixture = Fixture::new(&[(world(), events.clone())]);
+    warm(&mut fixture, &events, 300);
+    let verdict = fixture.analyze().unwrap();
+    let mut expect: Vec<u64> = events[300..]
+        .iter()
+        .filter(|e| e.operation.action == Action::ViewProfile)
+        .map(|e| (e.log.end_ns - e.log.start_ns) as u64)
+        .collect();
+    expect.sort_unstable();
+    for (percent, rank) in [(50.0, expect.len().div_ceil(2)), (100.0, expect.len())] {
+        let statement = format!(
+            "SELECT min(response_ns), (SELECT sum(operations) FROM spectrum WHERE action = 'view_profile'), \
+             (SELECT sum(operations) FROM spectrum) FROM spectrum WHERE action = 'view_profile' AND percent >= {percent}"
+        );
+        let answer = integers(&query(&fixture, &verdict, &statement));
+        assert_eq!(answer, [[expect[rank - 1], expect.len() as u64, 600]], "{percent}");
+    }
 }
 
 /// A killed replayer reports nothing: the log alone says when the measured part was.

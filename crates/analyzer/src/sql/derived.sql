@@ -71,3 +71,18 @@ SELECT
     coalesce(e.max_ns, 0) AS max_ns
 FROM slice AS s
 LEFT JOIN ended AS e ON s.experiment = e.experiment AND s.slice = e.slice;
+
+-- The distribution of response times, one row a value. It is counted and not sorted, so
+-- that it needs memory for the different values alone, and can go to disk.
+CREATE VIEW spectrum AS
+WITH counted AS (
+    SELECT experiment, "action", response_ns, count(*) AS operations
+    FROM operations
+    WHERE outcome = 'ok' AND NOT warmup
+    GROUP BY ALL
+)
+SELECT
+    *,
+    100.0 * sum(operations) OVER (PARTITION BY experiment, "action" ORDER BY response_ns)
+        / sum(operations) OVER (PARTITION BY experiment, "action") AS percent
+FROM counted;

@@ -33,8 +33,16 @@ pub struct Answer {
 
 impl Database {
     /// Opens the sealed tables of a run whose experiments have these verdicts.
-    pub fn open(run: &RunFolder, verdicts: &[Verdict]) -> Result<Database, AnalyzeError> {
+    ///
+    /// `memory_limit` is what DuckDB may use, such as `4GiB`; without it four fifths
+    /// of the machine's. What does not fit goes to a temporary folder.
+    pub fn open(run: &RunFolder, verdicts: &[Verdict], memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
         let connection = Connection::open_in_memory()?;
+        if let Some(limit) = memory_limit {
+            let set = format!("SET memory_limit = {}", quoted(limit));
+            let wrong = |e| AnalyzeError::MemoryLimit { limit: limit.to_string(), message: first_lines(&e) };
+            connection.execute_batch(&set).map_err(wrong)?;
+        }
         let spill = TempDir::new().map_err(|source| {
             let path = std::env::temp_dir();
             AnalyzeError::File(schemas::files::FileError { path, source })
