@@ -27,6 +27,8 @@ use schemas::plan::{Limit, Plan};
 use schemas::spec::Spec;
 use schemas::trace::open_parquet;
 
+use crate::machine::Machine;
+
 const SPEC: &str = include_str!("../../traces/quickstart.toml");
 
 /// Rows of each of the two tables.
@@ -37,6 +39,7 @@ const ROW_GROUP_ROWS: usize = 262_144;
 
 /// Prints both tables as Markdown.
 pub fn main(folder: &Path) -> anyhow::Result<()> {
+    println!("# Encodings and compressions\n\n`benches/run codecs`, on {}\n", Machine::current());
     let trace = folder.join("codecs.trace");
     let spec = Spec::parse_with(SPEC, "quickstart.toml", &[format!("sessions={OPERATIONS}")])?;
     let manifest = tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default())?;
@@ -76,8 +79,7 @@ fn log(folder: &Path, trace: &Path, manifest: &Manifest) -> anyhow::Result<Vec<R
 
 fn table(folder: &Path, batches: &[RecordBatch]) -> anyhow::Result<()> {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    let in_memory: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
-    println!("{rows} rows, {:.1} bytes each in memory\n", in_memory as f64 / rows as f64);
+    println!("{rows} rows\n");
     println!("| format | compression | bytes a row | written, M rows/s | read, M rows/s |\n|---|---|---:|---:|---:|");
     let path = folder.join("codecs.file");
     let line = |format: &str, compression: &str, written_s: f64, read_s: f64| -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use analyzer::chart::{self, Across, LineChart, LinePoint, LineSeries, Mark, Scale};
 use anyhow::Context;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::measure;
@@ -79,10 +79,10 @@ const DUCKDB_LIMIT: &str = "2GiB";
 const RAW_LOG_OPERATIONS_MAX: u64 = 10_000_000;
 
 /// A step of the pipeline on so many operations.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Line {
     operations: u64,
-    step: &'static str,
+    step: String,
     seconds: f64,
     cpu_s: f64,
     memory_mib: f64,
@@ -103,7 +103,8 @@ pub struct Large {
 }
 
 /// Measures, and writes table and charts anew after each size, so that nothing is
-/// lost when the next one fails.
+/// lost when the next one fails. What an earlier report has and is not measured again
+/// stays as it was.
 pub fn main(large: &Large) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for operations in steps(large.trace_operations) {
@@ -156,7 +157,7 @@ fn generate(
     spec: &str,
     operations: u64,
     trace: &Path,
-    step: &'static str,
+    step: &str,
     lines: &mut Vec<Line>,
 ) -> anyhow::Result<()> {
     let file = folder.join("large.toml");
@@ -184,12 +185,12 @@ fn limited(command: &mut Command) {
     }
 }
 
-fn measured(operations: u64, step: &'static str, command: &mut Command, written: &Path) -> anyhow::Result<Line> {
+fn measured(operations: u64, step: &str, command: &mut Command, written: &Path) -> anyhow::Result<Line> {
     let began = Instant::now();
     let used = measure::run(command)?;
     let line = Line {
         operations,
-        step,
+        step: step.to_string(),
         seconds: began.elapsed().as_secs_f64(),
         cpu_s: used.cpu_s,
         memory_mib: used.memory_bytes as f64 / 1_048_576.0,
@@ -212,8 +213,16 @@ fn bytes_below(folder: &Path) -> u64 {
 /// Writes the table as Markdown and JSON, and three charts.
 fn report(large: &Large, lines: &[Line]) -> anyhow::Result<()> {
     let machine = Machine::current();
-    let mut by_step = lines.to_vec();
-    let place = |line: &Line| lines.iter().position(|other| other.step == line.step);
+    let mut by_step = earlier(&large.output.with_extension("json"))?;
+    by_step.retain(|old| !lines.iter().any(|new| (&new.step, new.operations) == (&old.step, old.operations)));
+    by_step.extend(lines.iter().cloned());
+    let mut steps: Vec<String> = Vec::new();
+    for line in &by_step {
+        if !steps.contains(&line.step) {
+            steps.push(line.step.clone());
+        }
+    }
+    let place = |line: &Line| steps.iter().position(|step| *step == line.step);
     by_step.sort_by_key(|line| (place(line), line.operations));
     let json = serde_json::json!({ "machine": machine, "lines": by_step });
     let mut files = vec![
@@ -228,6 +237,16 @@ fn report(large: &Large, lines: &[Line]) -> anyhow::Result<()> {
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// The lines of an earlier report.
+fn earlier(path: &Path) -> anyhow::Result<Vec<Line>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let mut report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    serde_json::from_value(report["lines"].take())
+        .with_context(|| format!("{} is no report of this bench; name another file with -o", path.display()))
 }
 
 /// Name, unit and value of what is drawn.
@@ -245,7 +264,7 @@ fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> any
         let point = LinePoint { x: line.operations as f64 / 1e6, y: of(line), mark: Mark::Filled };
         match series.iter_mut().find(|series| series.label == line.step) {
             Some(series) => series.points.push(point),
-            None => series.push(LineSeries { label: line.step.to_string(), points: vec![point] }),
+            None => series.push(LineSeries { label: line.step.clone(), points: vec![point] }),
         }
     }
     let told = series.iter().map(|series| {
@@ -300,8 +319,8 @@ fn table(large: &Large, machine: &Machine, lines: &[Line]) -> String {
 mod tests {
     use super::*;
 
-    fn line(step: &'static str, operations: u64, bytes: u64) -> Line {
-        Line { operations, step, seconds: operations as f64 / 1e6, cpu_s: 1.0, memory_mib: 100.0, bytes }
+    fn line(step: &str, operations: u64, bytes: u64) -> Line {
+        Line { operations, step: step.into(), seconds: operations as f64 / 1e6, cpu_s: 1.0, memory_mib: 100.0, bytes }
     }
 
     #[test]
@@ -321,6 +340,9 @@ mod tests {
                 text.contains(&format!("(large.{name}.svg)")) && read(&format!("large.{name}.svg")).contains("a: ")
             );
         }
+        // Another report keeps what it does not measure.
+        report(&large, &[line("a", 10_000_000, 30_000_000)]).unwrap();
+        assert!(read("large.md").ends_with(&rows.replace("| 4.0 |", "| 3.0 |")), "{}", read("large.md"));
         let (bytes, time) = (read("large.bytes.svg"), read("large.time.svg"));
         assert!(time.contains("b: 1.0 at 1 M") && !bytes.contains("b: "), "{bytes}");
     }

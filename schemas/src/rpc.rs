@@ -2,7 +2,17 @@
 
 #![allow(missing_docs, reason = "generated from the .proto, which documents every message")]
 
-tonic::include_proto!("encore.replayer.v1");
+tonic::include_proto!("encore.replayer.v2");
 
 /// The version of the protocol; a replayer of another version is refused.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
+
+/// The metadata that names the lease of a call.
+pub const LEASE: &str = "encore-lease";
+
+/// The largest message that either side takes. Manifests and reports are the
+/// largest there are; files come in chunks.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// The bytes of a file in one message.
+pub const CHUNK_BYTES: usize = 256 << 10;

@@ -19,6 +19,7 @@ use crate::spec::Spec;
 /// experiments/0007-T64/plan.json                plan::Plan, without secrets
 ///                      replay.json              ReplayReport
 ///                      verdict.json             verdict::Verdict
+///                      trial.json               what a coordinator ran it for
 ///                      log/fragment-0.arrows    oplog
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
 /// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
@@ -156,6 +157,11 @@ impl ExperimentFolder {
         self.root.join("verdict.json")
     }
 
+    /// `trial.json`.
+    pub fn trial(&self) -> PathBuf {
+        self.root.join("trial.json")
+    }
+
     /// The raw log of a fragment.
     pub fn log(&self, fragment: u32) -> PathBuf {
         self.root.join(format!("log/fragment-{fragment}.arrows"))
@@ -194,6 +200,13 @@ pub struct RunDocument {
     pub host: Host,
     /// The command line, without secrets.
     pub command: Vec<String>,
+}
+
+impl RunDocument {
+    /// The name of the run in the work folders of replayers on other machines.
+    pub fn fleet_name(&self) -> String {
+        format!("{}-{}", self.name, self.started_unix_s)
+    }
 }
 
 /// How far a run got.
@@ -275,6 +288,48 @@ pub struct ReplayReport {
     /// hits and misses, say. Empty where it counts nothing.
     #[serde(default)]
     pub store_counters: BTreeMap<String, u64>,
+    /// Writes that did not succeed, warm-up included.
+    #[serde(default)]
+    pub writes_not_ok: u64,
+    /// What each replayer did, by a coordinator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replayers: Vec<ReplayerReport>,
+    /// What happened to which replayer, where the experiment says nothing for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+}
+
+/// One replayer's part in an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayerReport {
+    /// Where the coordinator reached it, `HOST:PORT`.
+    pub name: String,
+    /// Its machine.
+    pub host: Host,
+    /// The fragments that it replayed.
+    pub fragments: Vec<u32>,
+    /// Its share of T.
+    pub threads: u32,
+    /// Its operations that succeeded.
+    pub ok: u64,
+    /// Its operations that did not.
+    pub errors: u64,
+    /// CPU time over wall time of its busiest worker thread, 0 to 1.
+    pub worker_cpu_share: f64,
+    /// [`ReplayReport::dispatch_lag_ns_p99`].
+    pub dispatch_lag_ns_p99: u64,
+    /// Its clock before the experiment, and after it.
+    pub clock: [ClockReading; 2],
+}
+
+/// How a replayer's clock stands to the coordinator's. Nothing in a validation depends
+/// on it, as each fragment belongs to one replayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// The replayer's clock less the coordinator's.
+    pub offset_ns: i64,
+    /// From the question to the answer; the offset is known to half of it.
+    pub round_trip_ns: i64,
 }
 
 /// Where a fragment stands.

@@ -24,6 +24,26 @@ pub struct Verdict {
     pub reasons: Vec<String>,
     /// The figures.
     pub figures: Figures,
+    /// Each replayer's own, where several took part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replayers: Vec<ReplayerFigures>,
+}
+
+/// What one of several replayers saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayerFigures {
+    /// As in [`crate::run::ReplayerReport`].
+    pub name: String,
+    /// Its share of T.
+    pub threads: u32,
+    /// Its successful operations a second.
+    pub throughput_per_s: f64,
+    /// Of its operations, those within β, in percent.
+    pub within_beta_percent: f64,
+    /// Of its reads, the unpredictable ones, in percent.
+    pub unpredictable_percent: f64,
+    /// Which clauses of the SLA it missed by itself.
+    pub missed: Vec<String>,
 }
 
 /// The ruling on an experiment.

@@ -7,6 +7,7 @@ mod bad_input;
 mod caches;
 mod digests;
 mod faults;
+mod fleet;
 mod interrupted;
 mod lies;
 mod rating;

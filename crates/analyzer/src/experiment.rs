@@ -12,13 +12,13 @@ use schemas::plan::{Limit, Plan};
 use schemas::run::{ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::trace::TableError;
-use schemas::verdict::{Ruling, Verdict};
+use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
 use crate::error::AnalyzeError;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
-use crate::ruling::rule;
+use crate::ruling::{of_replayer, rule};
 use crate::seal::Sealed;
 use crate::timeline::Measured;
 
@@ -74,16 +74,19 @@ pub fn analyze_with(
             trace: &plan.trace,
             manifest: &manifest,
             beta_ns: sla.beta_ns,
-            has_report: report.is_some(),
+            has_report: report.as_ref().is_some_and(|report| tells_of(report, fragment.fragment)),
             sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
             progress,
         })
         .collect();
-    let (summary, sealed) = analyze_fragments(&inputs, sla.beta_ns, plan.limit, report.as_ref())?;
-    let figures = summary.figures();
-    let (ruling, reasons) = rule(&figures, report.as_ref(), &sla);
+    let Analyzed { figures, each, sealed } = analyze_fragments(&inputs, sla.beta_ns, plan.limit, report.as_ref())?;
+    let parts = report.iter().flat_map(|report| &report.replayers).zip(&each);
+    let replayers: Vec<ReplayerFigures> =
+        parts.map(|(part, figures)| of_replayer(part.name.clone(), part.threads, figures, &sla)).collect();
+    let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla);
     let threads = plan.threads;
-    let verdict = Verdict { format_version: RUN_FORMAT_VERSION, experiment, threads, sla, ruling, reasons, figures };
+    let format_version = RUN_FORMAT_VERSION;
+    let verdict = Verdict { format_version, experiment, threads, sla, ruling, reasons, figures, replayers };
     // Nothing gets its name before everything is there: a log that turns out to be
     // damaged leaves the run as it was.
     sealed.into_iter().try_for_each(Sealed::place).map_err(AnalyzeError::Write)?;
@@ -173,26 +176,54 @@ fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, Analyz
     Ok(if path.exists() { Some(files::read_json(&path)?) } else { None })
 }
 
+/// What came of the fragments of an experiment.
+struct Analyzed {
+    /// Of all of them.
+    figures: Figures,
+    /// Of each replayer's, in the order of the report, where there were several.
+    each: Vec<Figures>,
+    sealed: Vec<Sealed>,
+}
+
+/// Whether a report is that of the replayer which had this fragment too: one that was
+/// lost has left none.
+fn tells_of(report: &ReplayReport, fragment: u32) -> bool {
+    report.faults.is_empty() || report.positions.iter().any(|position| position.fragment == fragment)
+}
+
 /// Analyzes the fragments in parallel, after a first look at all of their logs.
 fn analyze_fragments(
     inputs: &[FragmentInput<'_>],
     beta_ns: u64,
     limit: Limit,
     report: Option<&ReplayReport>,
-) -> Result<(Summary, Vec<Sealed>), AnalyzeError> {
+) -> Result<Analyzed, AnalyzeError> {
     let surveys = in_parallel(inputs, FragmentInput::survey).into_iter().collect::<Result<Vec<_>, _>>()?;
     let measured = measured(limit, report, surveys.iter().flatten());
     let surveyed: Vec<_> = inputs.iter().zip(&surveys).collect();
+    let replayers = report.map_or(&[][..], |report| &report.replayers);
     // A summary takes megabytes, so each is merged at once; their order does not matter.
-    let merged = Mutex::new(Summary::new(beta_ns, measured));
+    let merged: Vec<Mutex<Summary>> =
+        (0..replayers.len().max(1)).map(|_| Mutex::new(Summary::new(beta_ns, measured))).collect();
     let sealed = in_parallel(&surveyed, |(input, survey)| {
         let (summary, sealed) = input.analyze(survey.as_ref(), measured)?;
-        merged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(&summary);
+        // The fragments of a replayer that was lost count with the first one's: such an
+        // experiment is void in any case.
+        let replayer = replayers.iter().position(|replayer| replayer.fragments.contains(&input.plan.fragment));
+        let own = &merged[replayer.unwrap_or(0)];
+        own.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(&summary);
         Ok(sealed)
     });
     let sealed = sealed.into_iter().collect::<Result<Vec<_>, AnalyzeError>>()?;
-    let merged = merged.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok((merged, sealed.into_iter().flatten().collect()))
+    let merged = merged.into_iter().map(|own| own.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    let merged: Vec<Summary> = merged.collect();
+    let each = if replayers.len() > 1 { merged.iter().map(Summary::figures).collect() } else { Vec::new() };
+    let whole = merged.into_iter().reduce(|mut whole, other| {
+        whole.merge(&other);
+        whole
+    });
+    let figures = whole.map(|whole| whole.figures()).unwrap_or_default();
+    Ok(Analyzed { figures, each, sealed: sealed.into_iter().flatten().collect() })
 }
 
 /// The measured part: as the replayer reports it, else from the first start to the last end in it.

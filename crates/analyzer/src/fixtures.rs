@@ -49,5 +49,8 @@ pub(crate) fn report(elapsed_ns: u64) -> ReplayReport {
         trace_stall_ns: 0,
         store_settings: Default::default(),
         store_counters: Default::default(),
+        writes_not_ok: 0,
+        replayers: Vec::new(),
+        faults: Vec::new(),
     }
 }

@@ -62,7 +62,9 @@ impl FragmentInput<'_> {
         let (fragment, mut summary) = (self.plan.fragment, Summary::new(self.beta_ns, measured));
         let sealer = self.sealer()?;
         let Some(survey) = survey else {
-            let sentence = format!("fragment {fragment}: there is no log, the experiment never began");
+            let sentence = format!(
+                "fragment {fragment}: there is no log; the experiment never began, or its replayer has the log"
+            );
             summary.note_missing(fragment, sentence);
             return Ok((summary, sealer.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?));
         };

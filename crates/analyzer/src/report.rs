@@ -107,6 +107,20 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
+    if !verdict.replayers.is_empty() {
+        let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpredictable", "missed"], 0);
+        for replayer in &verdict.replayers {
+            table.add_row([
+                replayer.name.clone(),
+                replayer.threads.to_string(),
+                format!("{:.1}", replayer.throughput_per_s),
+                format!("{:.2}", replayer.within_beta_percent),
+                format!("{:.3}", replayer.unpredictable_percent),
+                replayer.missed.join("; "),
+            ]);
+        }
+        let _ = writeln!(out, "\n{}", table.trim_fmt());
+    }
     let figures = &verdict.figures;
     let parts = [course::throughput(figures), course::timeline(figures), course::freshness(&figures.freshness)];
     for part in parts.iter().filter(|part| !part.is_empty()) {

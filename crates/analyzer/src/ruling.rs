@@ -3,7 +3,7 @@
 use schemas::RUN_FORMAT_VERSION;
 use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::{Figures, Ruling, Verdict};
+use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
 /// More errors than this share of the operations, in percent, and the figures
 /// are about something else than the store's normal work.
@@ -13,13 +13,34 @@ const FULL_CPU_SHARE: f64 = 0.95;
 /// The most of the experiment, in percent, that workers may stand still for the replayer's own files.
 const MOST_STALL_PERCENT: f64 = 1.0;
 
-/// Rules on an experiment. Without a report the replayer died.
-pub fn rule(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> (Ruling, Vec<String>) {
+/// What a replayer saw, of whose fragments these are the figures.
+pub fn of_replayer(name: String, threads: u32, figures: &Figures, sla: &Sla) -> ReplayerFigures {
+    ReplayerFigures {
+        name,
+        threads,
+        throughput_per_s: figures.throughput_per_s,
+        within_beta_percent: figures.within_beta_percent,
+        unpredictable_percent: figures.unpredictable_percent,
+        missed: missed_clauses(figures, sla),
+    }
+}
+
+/// Rules on an experiment. Without a report the replayer died. Where several replayers
+/// took part, it passes when every one of them by itself keeps the SLA.
+pub fn rule(
+    figures: &Figures,
+    each: &[ReplayerFigures],
+    report: Option<&ReplayReport>,
+    sla: &Sla,
+) -> (Ruling, Vec<String>) {
     let void = void_reasons(figures, report, sla);
     if !void.is_empty() {
         return (Ruling::Void, void);
     }
-    let missed = missed_clauses(figures, sla);
+    let mut missed = missed_clauses(figures, sla);
+    for replayer in each {
+        missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
+    }
     (if missed.is_empty() { Ruling::Pass } else { Ruling::Fail }, missed)
 }
 
@@ -27,7 +48,7 @@ pub fn rule(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> (Rul
 /// store was not in the expected state: void, for these reasons, without figures.
 pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String>) -> Verdict {
     let (format_version, ruling, figures) = (RUN_FORMAT_VERSION, Ruling::Void, Figures::default());
-    Verdict { format_version, experiment, threads, sla, ruling, reasons, figures }
+    Verdict { format_version, experiment, threads, sla, ruling, reasons, figures, replayers: Vec::new() }
 }
 
 fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> Vec<String> {
@@ -39,7 +60,8 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> 
     reasons.extend(figures.missing.iter().cloned());
     let overall = &figures.overall;
     let operations = overall.ok + overall.failed + overall.unknown + overall.skipped;
-    if let Some(report) = report {
+    // What a lost replayer counted is lost with it.
+    if let Some(report) = report.filter(|report| report.faults.is_empty()) {
         let reported = report.ok + report.failed + report.unknown + report.skipped;
         let (warmup, reported_warmup) = (figures.warmup_operations, report.warmup_operations);
         if reported != operations {
@@ -71,9 +93,11 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> 
 }
 
 fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Vec<String> {
-    let mut reasons = Vec::new();
+    let mut reasons = report.faults.clone();
     match report.end {
         EndReason::Limit => {}
+        // The others are stopped when one is lost.
+        EndReason::Interrupted if !reasons.is_empty() => {}
         EndReason::TraceExhausted { sessions_needed } => {
             let sessions = report.sessions;
             reasons
@@ -147,7 +171,7 @@ mod tests {
         let overall = &figures.overall;
         (report.ok, report.failed) = (overall.ok, overall.failed);
         (report.unknown, report.skipped) = (overall.unknown, overall.skipped);
-        let (found, reasons) = rule(&figures, Some(&report), &Sla::default());
+        let (found, reasons) = rule(&figures, &[], Some(&report), &Sla::default());
         assert_eq!((found, reasons), (ruling, expect.iter().map(|s| s.to_string()).collect()));
     }
 
@@ -156,12 +180,12 @@ mod tests {
     fn an_incomplete_log_is_void() {
         let (mut figures, mut report) = good();
         report.ok = 1200;
-        let (ruling, reasons) = rule(&figures, Some(&report), &Sla::default());
+        let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default());
         assert_eq!(ruling, Ruling::Void);
         assert_eq!(reasons, ["the log has 1000 rows, the replayer counted 1200 operations"]);
         report.ok = 1000;
         figures.missing.push("fragment 0: torn".into());
-        let (ruling, reasons) = rule(&figures, Some(&report), &Sla::default());
+        let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default());
         assert_eq!((ruling, reasons), (Ruling::Void, vec!["fragment 0: torn".to_string()]));
     }
 
@@ -234,8 +258,39 @@ mod tests {
     }
 
     #[test]
+    fn what_happened_to_a_replayer_makes_it_void() {
+        let gone = "load2:7070 cannot be reached";
+        let lost = |r: &mut ReplayReport| (r.end, r.faults) = (EndReason::Interrupted, vec![gone.to_string()]);
+        check(|_, r| lost(r), Ruling::Void, &[gone]);
+        check(
+            |f, r| {
+                lost(r);
+                f.missing = vec!["fragment 1: there is no log".to_string()];
+            },
+            Ruling::Void,
+            &[gone, "fragment 1: there is no log"],
+        );
+    }
+
+    /// What they do together may look well while one of them does not.
+    #[test]
+    fn each_replayer_has_to_keep_the_sla() {
+        let (figures, mut report) = good();
+        report.ok = 1000;
+        let slow = Figures { within_beta_percent: 94.0, ..figures.clone() };
+        let of = |name: &str, figures: &Figures| of_replayer(name.into(), 4, figures, &Sla::default());
+        let each = [of("load1:7070", &figures), of("load2:7070", &slow)];
+        let (ruling, reasons) = rule(&figures, &each, Some(&report), &Sla::default());
+        assert_eq!(
+            (ruling, reasons.as_slice()),
+            (Ruling::Fail, &["replayer load2:7070: 94% within 100ms, needs 95%".to_string()][..])
+        );
+        assert_eq!(rule(&figures, &each[..1], Some(&report), &Sla::default()).0, Ruling::Pass);
+    }
+
+    #[test]
     fn a_dead_replayer_makes_it_void() {
-        let (ruling, reasons) = rule(&good().0, None, &Sla::default());
+        let (ruling, reasons) = rule(&good().0, &[], None, &Sla::default());
         assert_eq!(ruling, Ruling::Void);
         assert_eq!(reasons, ["the replayer died before its end: there is no replay.json"]);
     }

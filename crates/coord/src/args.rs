@@ -8,6 +8,7 @@ use schemas::plan::Warmup;
 use schemas::sla::Sla;
 use schemas::verdict::Between;
 
+use crate::fleet::Address;
 use crate::simulate::Form;
 
 /// Rates data stores under social-network load.
@@ -45,6 +46,10 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Rate or measure several stores or designs with the same trace sets, side by side
     Compare(CompareArgs),
+    /// Make certificates for replayers on other machines
+    Certs(CertsArgs),
+    /// Fetch the logs of a run that replayers still have
+    Collect(CollectArgs),
     /// Generate and inspect trace sets (the `tracegen` tool)
     #[command(disable_help_flag = true)]
     Trace(ToolArgs),
@@ -95,6 +100,9 @@ pub struct WorkloadArgs {
     /// Operating-system threads of a replayer (at most one a fragment)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub workers: u32,
+    /// Which replayers do the work.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
     /// Name of the run [default: the spec's name and the time]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -104,6 +112,25 @@ pub struct WorkloadArgs {
     /// Print one JSON object on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
+}
+
+/// Which replayers do the work.
+#[derive(Debug, Clone, Default, Args)]
+pub struct FleetArgs {
+    /// A replayer that waits there (`replayer serve`), with *2 behind it for twice the
+    /// share of others; may be given several times [default: a process on this machine]
+    #[arg(long = "replayer", value_name = "HOST:PORT[*W]")]
+    pub replayers: Vec<Address>,
+    /// Folder with ca.pem, coordinator.pem and coordinator.key, as `coord certs` makes
+    /// it, for replayers that were started with --certs
+    #[arg(long, value_name = "DIR", requires = "replayers")]
+    pub certs: Option<PathBuf>,
+    /// File with the secret of replayers that were started with --token-file
+    #[arg(long, value_name = "FILE", requires = "replayers")]
+    pub token_file: Option<PathBuf>,
+    /// How many experiments may be repeated because a replayer was lost
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
 }
 
 /// `coord rate`.
@@ -117,6 +144,9 @@ Examples:
   coord rate --set data.members=100000 --set access.distribution=uniform
   coord rate my.toml --rating soar --search-s 1,2,4 --between continue --warmup 500000ops
   coord rate my.toml --delta-check 10 --monitor 10
+  coord rate my.toml --set fragments=8 --store postgres://me@db/x \\
+      --replayer load1:7070 --replayer load2:7070*2 --certs certs
+  coord rate --resume runs/bg-1                           after Ctrl-C, or a lost machine
 
 SoAR is the highest throughput that keeps the SLA, Socialites the highest number
 of simultaneous threads that does. Exit code 1 when no number of threads keeps it.
@@ -127,6 +157,11 @@ pub struct RateArgs {
     /// Workload specification [default: traces/quickstart.toml]
     #[arg(value_name = "SPEC.toml")]
     pub spec: Option<PathBuf>,
+    /// Go on with a rating that was interrupted or failed; what its experiments showed is
+    /// not measured again. All else is as it was, but for --store (whose secrets no run
+    /// folder holds), --replayer, --certs, --token-file, --retries, --monitor and --json
+    #[arg(long, value_name = "RUN", conflicts_with = "spec")]
+    pub resume: Option<PathBuf>,
     /// What both kinds of run need.
     #[command(flatten)]
     pub workload: WorkloadArgs,
@@ -236,6 +271,44 @@ pub struct RunArgs {
     /// End after this many sessions instead
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub sessions: Option<u64>,
+}
+
+/// `coord certs`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  coord certs certs --host load1 --host load2      names that the coordinator will use
+  coord certs certs --host 10.0.0.5 --host 10.0.0.6
+
+Makes an authority of your own and two certificates of it, valid for ten years. Copy
+ca.pem, replayer.pem and replayer.key to each load host and start `replayer serve
+--certs DIR` there; `coord rate --certs DIR` uses ca.pem, coordinator.pem and
+coordinator.key. ca.key is needed by neither: keep it away from both.")]
+pub struct CertsArgs {
+    /// Folder for the six files
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Name or address by which the coordinator reaches replayers; several times for
+    /// several [default: this machine alone]
+    #[arg(long = "host", value_name = "HOST")]
+    pub hosts: Vec<String>,
+}
+
+/// `coord collect`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  coord collect runs/bg-1 --replayer load1:7070 --replayer load2:7070 --certs certs
+
+For a run whose coordinator was gone before it had fetched everything. What is there
+already is left alone; then `coord analyze summary runs/bg-1` takes all into account.")]
+pub struct CollectArgs {
+    /// The run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Which replayers may have logs of it.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 /// `coord simulate`.

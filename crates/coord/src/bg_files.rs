@@ -35,7 +35,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use schemas::files::{self, FileError};
 use schemas::run::RunFolder;
 use schemas::sla::Sla;
-use schemas::verdict::Ruling;
+use schemas::verdict::{ReplayerFigures, Ruling, Verdict};
 
 use crate::args::Wanted;
 use crate::campaign::{Purpose, Trial};
@@ -46,25 +46,20 @@ pub fn write(run: &RunFolder, sla: &Sla, wanted: Wanted, trials: &[Trial]) -> Re
     files::write_atomically(&run.bg_results(), results(trials).as_bytes())
 }
 
-/// A replayer's part in an experiment.
-struct Client {
-    threads: u32,
-    unpredictable_percent: f64,
-    throughput_per_s: f64,
-    within_beta_percent: f64,
-    ruling: Ruling,
-}
-
-/// The replayers of an experiment. A run has one at present, so that its
-/// figures are those of the experiment.
-fn clients(trial: &Trial) -> [Client; 1] {
-    let figures = &trial.verdict.figures;
-    [Client {
-        threads: trial.verdict.threads,
-        unpredictable_percent: figures.unpredictable_percent,
+/// The replayers of an experiment; the figures of a single one are those of the
+/// experiment.
+fn clients(trial: &Trial) -> Vec<ReplayerFigures> {
+    let Verdict { threads, figures, replayers, reasons, .. } = &trial.verdict;
+    if !replayers.is_empty() {
+        return replayers.clone();
+    }
+    vec![ReplayerFigures {
+        name: String::new(),
+        threads: *threads,
         throughput_per_s: figures.throughput_per_s,
         within_beta_percent: figures.within_beta_percent,
-        ruling: trial.verdict.ruling,
+        unpredictable_percent: figures.unpredictable_percent,
+        missed: reasons.clone(),
     }]
 }
 
@@ -77,7 +72,8 @@ fn final_result(sla: &Sla, wanted: Wanted, trials: &[Trial]) -> String {
             Purpose::Final(objective) => objective,
             Purpose::Search | Purpose::Single => wanted.name(),
         };
-        let succeeded = clients.iter().filter(|client| client.ruling == Ruling::Pass).count();
+        let kept = clients.iter().filter(|client| client.missed.is_empty()).count();
+        let succeeded = if verdict.ruling == Ruling::Void { 0 } else { kept };
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
@@ -100,7 +96,7 @@ fn final_result(sla: &Sla, wanted: Wanted, trials: &[Trial]) -> String {
 fn results(trials: &[Trial]) -> String {
     let mut out = String::new();
     for client in trials.iter().flat_map(clients) {
-        let Client { threads, unpredictable_percent, throughput_per_s, within_beta_percent, .. } = client;
+        let ReplayerFigures { threads, unpredictable_percent, throughput_per_s, within_beta_percent, .. } = client;
         let _ = writeln!(out, "{threads},{unpredictable_percent},{throughput_per_s},{within_beta_percent}");
     }
     out
@@ -151,6 +147,26 @@ mod tests {
         );
         let soar_alone = final_result(&sla, Wanted::Soar, &trials()[..1]);
         assert!(soar_alone.contains(",12500,SoAR,0.25,"), "{soar_alone}");
+    }
+
+    #[test]
+    fn each_replayer_has_its_line() {
+        let mut several = trial(1, 12, 3000.0, Ruling::Fail, Purpose::Search);
+        several.verdict.replayers = [(8, vec![]), (4, vec!["90% within 100ms, needs 95%".to_string()])]
+            .map(|(threads, missed)| ReplayerFigures {
+                name: format!("load{threads}:7070"),
+                threads,
+                throughput_per_s: 250.0 * f64::from(threads),
+                within_beta_percent: 99.0,
+                unpredictable_percent: 0.5,
+                missed,
+            })
+            .to_vec();
+        assert_eq!(results(std::slice::from_ref(&several)), "8,0.5,2000,99\n4,0.5,1000,99\n");
+        let line = |trial: &Trial| final_result(&Sla::default(), Wanted::Both, std::slice::from_ref(trial));
+        assert!(line(&several).contains(",95,2,12,") && line(&several).ends_with(",1\n"), "{}", line(&several));
+        several.verdict.ruling = Ruling::Void;
+        assert!(line(&several).ends_with(",0\n"), "{}", line(&several));
     }
 
     #[test]

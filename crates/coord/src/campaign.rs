@@ -1,16 +1,18 @@
 //! The experiments of a run: numbers them, keeps the run folder and `run.json`,
 //! extends the trace when it runs out, and has each one analyzed.
 
+use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
 use schemas::files;
 use schemas::plan::{Limit, Plan, Warmup};
 use schemas::run::{EndReason, Host, ReplayReport, RunDocument, RunFolder, RunState};
 use schemas::verdict::{Between, RatedExperiment, Verdict};
+use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
-use crate::fleet::{Fleet, Ran, Stage};
+use crate::fleet::{self, Fleet, Order, Ran, Stage};
 use crate::interrupt::Interrupt;
 use crate::live::Live;
 use crate::monitor::Monitor;
@@ -25,7 +27,8 @@ use crate::trace_set::TraceSet;
 const MOST_EXTENSIONS: u32 = 4;
 
 /// What an experiment is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// It stands for itself.
     Single,
@@ -33,6 +36,21 @@ pub enum Purpose {
     Search,
     /// It is to confirm what is named here.
     Final(String),
+}
+
+/// `trial.json`: of a [`Trial`] what no other file of its folder holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialNote {
+    /// [`Trial::purpose`].
+    pub purpose: Purpose,
+    /// [`Trial::limit`].
+    pub limit: Limit,
+    /// [`Trial::started_unix_s`].
+    pub started_unix_s: u64,
+    /// [`Trial::took_s`].
+    pub took_s: f64,
+    /// [`Trial::lost`].
+    pub lost: Option<String>,
 }
 
 /// An experiment that has ended and was analyzed.
@@ -49,6 +67,8 @@ pub struct Trial {
     /// How it went, from the replayers' side; none when it did not run, because
     /// the store was not in the state that it starts from.
     pub report: Option<ReplayReport>,
+    /// Which replayer was lost before it began, and how.
+    pub lost: Option<String>,
     /// What came out.
     pub verdict: Verdict,
 }
@@ -57,6 +77,23 @@ impl Trial {
     /// How long its measured part took, in seconds.
     pub fn elapsed_s(&self) -> f64 {
         self.report.as_ref().map_or(0.0, |report| report.elapsed_ns as f64 / 1e9)
+    }
+
+    /// Which replayers were lost, before it began or later, and how.
+    pub fn lost(&self) -> Option<String> {
+        let faults = self.report.as_ref().map(|report| &report.faults).filter(|faults| !faults.is_empty());
+        self.lost.clone().or_else(|| Some(faults?.join("; ")))
+    }
+
+    /// Whether somebody ended it early.
+    pub fn was_interrupted(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.end == EndReason::Interrupted)
+    }
+
+    /// What `trial.json` says of it.
+    fn note(&self) -> TrialNote {
+        let Trial { purpose, limit, started_unix_s, took_s, lost, .. } = self.clone();
+        TrialNote { purpose, limit, started_unix_s, took_s, lost }
     }
 
     /// How many sessions the trace should have had, when it ran out.
@@ -100,7 +137,12 @@ pub struct Campaign {
     rows: Rows,
     fleet: Fleet,
     trials: Vec<Trial>,
+    /// What is known already, in the order in which it was found out.
+    past: VecDeque<Trial>,
+    /// Whether it goes on with what an earlier one has left.
+    has_past: bool,
     numbered: u32,
+    retries_left: u32,
     voice: Voice,
     interrupt: Interrupt,
     runtime: Runtime,
@@ -129,11 +171,15 @@ impl Campaign {
         let standing = Standing::new(setting.between);
         let rows = Rows::new(&setting.sla, &trace.manifest);
         let run = RunFolder::new(&setting.folder);
-        let fleet = runtime.block_on(Fleet::local())?;
+        let numbered = run.experiments()?.last().map_or(0, |(number, _)| *number);
+        let past = VecDeque::from(std::mem::take(&mut setting.past));
+        let fleet = runtime.block_on(Fleet::open(&setting.fleet))?;
         let document = document(&setting, &trace);
         files::write_json(&run.document(), &document)?;
         voice.say(&render::header(&setting, &trace));
+        fleet.told().iter().for_each(|replayer| voice.say(&format!("replayer  {replayer}")));
         Ok(Campaign {
+            retries_left: setting.retries,
             setting,
             run,
             document,
@@ -143,7 +189,9 @@ impl Campaign {
             rows,
             fleet,
             trials: Vec::new(),
-            numbered: 0,
+            past,
+            has_past: numbered > 0,
+            numbered,
             voice,
             interrupt,
             runtime,
@@ -186,7 +234,7 @@ impl Campaign {
         self.make_long_enough(limit)?;
         for _ in 0..MOST_EXTENSIONS {
             let before = self.standing.done();
-            let trial = self.once(threads, limit, purpose)?;
+            let trial = self.with_all_replayers(threads, limit, purpose)?;
             let Some(needed) = trial.sessions_needed() else { return Ok(trial) };
             let sessions = self.trace.manifest.sessions();
             self.voice.say(&format!(
@@ -196,7 +244,61 @@ impl Campaign {
             ));
             self.extend(self.standing.extension(before, needed, sessions) + self.warmup_sessions)?;
         }
-        self.once(threads, limit, purpose)
+        self.with_all_replayers(threads, limit, purpose)
+    }
+
+    /// Repeats an experiment in which a replayer was lost, once all are back: it is
+    /// recorded as void, and the next one starts from a load.
+    fn with_all_replayers(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
+        if let Some(trial) = self.remembered(threads, limit, purpose) {
+            return Ok(trial);
+        }
+        loop {
+            let trial = self.once(threads, limit, purpose)?;
+            let Some(why) = trial.lost() else { return Ok(trial) };
+            let experiment = trial.verdict.experiment;
+            if self.retries_left == 0 {
+                return Err(Failure::tool(format!("experiment {experiment} is void, and no retry is left: {why}")));
+            }
+            self.retries_left -= 1;
+            self.voice.say(&format!(
+                "experiment {experiment} is void: {why}\nT={threads} runs again when all replayers are there ({} retries left)",
+                self.retries_left
+            ));
+            self.runtime.block_on(self.fleet.recover(&mut self.interrupt)).map_err(|failure| match failure {
+                Failure::Lost(why) => Failure::tool(format!("the replayer did not come back: {why}")),
+                other => other,
+            })?;
+        }
+    }
+
+    /// What an experiment of an earlier part of the run has shown, if it is the one that
+    /// is asked for next.
+    fn remembered(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Option<Trial> {
+        let is_asked_for =
+            |trial: &Trial| (trial.verdict.threads, trial.limit, &trial.purpose) == (threads, limit, purpose);
+        if !self.past.front().is_some_and(is_asked_for) {
+            self.past.clear();
+            return None;
+        }
+        let trial = self.past.pop_front()?;
+        if let Some(report) = &trial.report {
+            self.document.store_settings = report.store_settings.clone();
+        }
+        self.keep(&trial);
+        Some(trial)
+    }
+
+    /// Prints the row of an experiment, and takes it in.
+    fn keep(&mut self, trial: &Trial) {
+        if self.trials.is_empty() {
+            self.voice.say(&self.rows.heading());
+        }
+        self.voice.say(&self.rows.row(trial));
+        if let Some(why) = self.standing.after(trial) {
+            self.voice.say(&format!("the next experiment starts from a load: {why}"));
+        }
+        self.trials.push(trial.clone());
     }
 
     /// Extends a trace that is known to be too short before the experiment runs.
@@ -256,16 +358,12 @@ impl Campaign {
         live.analyzing(number, threads);
         let trial = self.trial(threads, limit, purpose, attempt)?;
         drop(live);
+        files::write_json(&self.run.experiment(number, threads).trial(), &trial.note())?;
         if self.trials.is_empty() {
             files::write_json(&self.run.document(), &self.document)?;
-            self.voice.say(&self.rows.heading());
-        }
-        self.voice.say(&self.rows.row(&trial));
-        if let Some(why) = standing.after(&trial) {
-            self.voice.say(&format!("the next experiment starts from a load: {why}"));
         }
         self.standing = standing;
-        self.trials.push(trial.clone());
+        self.keep(&trial);
         self.check_interrupt()?;
         Ok(trial)
     }
@@ -279,13 +377,18 @@ impl Campaign {
         let mut monitor = self.setting.monitor_s.map(Monitor::new);
         let mut watch = |stage: Stage| {
             live.experiment(number, threads, &stage);
-            if let (Some(monitor), Stage::Running(progress)) = (&mut monitor, &stage)
-                && let Some(line) = monitor.line(progress)
-            {
-                live.above(|| voice.report(&line));
+            if let (Some(monitor), Stage::Running { whole, each }) = (&mut monitor, &stage) {
+                for line in monitor.lines(whole, each) {
+                    live.above(|| voice.report(&line));
+                }
             }
         };
-        let ran = self.runtime.block_on(self.fleet.experiment(plan, &folder, &mut self.interrupt, &mut watch))?;
+        let run = self.document.fleet_name();
+        let order = Order { plan, manifest: &self.trace.manifest, folder: &folder, run: &run };
+        let ran = self.runtime.block_on(self.fleet.experiment(&order, &mut self.interrupt, &mut watch))?;
+        if let Some(note) = fleet::clock_note(&ran.report) {
+            live.above(|| voice.say(&note));
+        }
         files::write_json(&folder.report(), &ran.report)?;
         self.document.store_settings = ran.report.store_settings.clone();
         Ok(ran)
@@ -300,15 +403,29 @@ impl Campaign {
                 let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(start_unix_ns.max(0) as u64);
                 let took_s = SystemTime::now().duration_since(started).map_or(0.0, |d| d.as_secs_f64());
                 let started_unix_s = start_unix_ns.max(0) as u64 / 1_000_000_000;
-                Ok(Trial { purpose, limit, started_unix_s, took_s, report: Some(report), verdict })
+                Ok(Trial { purpose, limit, started_unix_s, took_s, report: Some(report), lost: None, verdict })
             }
             Attempt::Refused(why) => {
-                let verdict = standing::refused(number, threads, sla, &why);
-                files::write_json(&self.run.experiment(number, threads).verdict(), &verdict)?;
-                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                Ok(Trial { purpose, limit, started_unix_s: now.as_secs(), took_s: 0.0, report: None, verdict })
+                let why = format!("the store was not in the state that the experiment starts from: {why}");
+                self.never_ran(threads, limit, purpose, why, None)
             }
+            Attempt::Lost(why) => self.never_ran(threads, limit, purpose, why.clone(), Some(why)),
         }
+    }
+
+    /// Records the experiment numbered last as void.
+    fn never_ran(
+        &self,
+        threads: u32,
+        limit: Limit,
+        purpose: Purpose,
+        why: String,
+        lost: Option<String>,
+    ) -> Result<Trial, Failure> {
+        let verdict = standing::never_ran(self.numbered, threads, self.setting.sla, why);
+        files::write_json(&self.run.experiment(self.numbered, threads).verdict(), &verdict)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Trial { purpose, limit, started_unix_s: now.as_secs(), took_s: 0.0, report: None, lost, verdict })
     }
 
     fn check_interrupt(&self) -> Result<(), Failure> {
@@ -334,16 +451,17 @@ impl Campaign {
     /// Ends the replayers and writes into `run.json` how the run ended. A run
     /// that was refused before its first experiment leaves no folder.
     pub fn close<X>(self, result: Result<X, Failure>) -> Result<X, Failure> {
-        let Campaign { mut document, run, fleet, runtime, trials, .. } = self;
+        let Campaign { mut document, run, fleet, runtime, trials, has_past, .. } = self;
         runtime.block_on(fleet.close());
         let result = result.map_err(|failure| match failure {
             Failure::Interrupted { .. } => Failure::Interrupted { run: Some(run.root().to_path_buf()) },
-            Failure::Tool(message) | Failure::State(message) => {
+            Failure::Tool(message) | Failure::State(message) | Failure::Lost(message) => {
                 Failure::Tool(format!("{message}\nwhat ran until then is in {}", run.root().display()))
             }
             usage @ Failure::Usage(_) => usage,
         });
-        if let (Err(failure @ Failure::Usage(_)), true) = (&result, trials.is_empty()) {
+        let is_empty = trials.is_empty() && !has_past;
+        if let (Err(failure @ Failure::Usage(_)), true) = (&result, is_empty) {
             return match std::fs::remove_dir_all(run.root()) {
                 Ok(()) => result,
                 Err(e) => {

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use schemas::verdict::Ruling;
 
-use crate::args::{Command, CommandLine, CompareArgs, RateArgs, RunArgs, SimulateArgs};
+use crate::args::{CertsArgs, Command, CommandLine, CompareArgs, RateArgs, RunArgs, SimulateArgs};
 use crate::failure::Failure;
 use crate::resolve::{self, Surroundings};
-use crate::{compare, rate, simulate, single};
+use crate::{certs, collect, compare, rate, resume, simulate, single};
 
 /// Runs the program with its arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -30,6 +30,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => run_once(&args, &around),
         Command::Simulate(args) => simulate_store(&args),
         Command::Compare(args) => compare_stores(&args, &around),
+        Command::Certs(args) => make_certificates(&args),
+        Command::Collect(args) => collect::collect(&args).and_then(|told| print(&told).map(|()| ExitCode::SUCCESS)),
         Command::Trace(tool) => return tracegen::cli::main(named("tracegen", tool.arguments)),
         Command::Replay(tool) | Command::Replayer(tool) => {
             return replayer::cli::main(named("replayer", tool.arguments));
@@ -48,7 +50,11 @@ fn named(name: &str, arguments: Vec<OsString>) -> impl Iterator<Item = OsString>
 }
 
 fn rate_store(args: &RateArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
-    let document = rate::rate(resolve::rating(args, around)?)?;
+    let rating = match &args.resume {
+        Some(run) => resume::rating(run, args, around)?,
+        None => resolve::rating(args, around)?,
+    };
+    let document = rate::rate(rating)?;
     if args.workload.json {
         print_json(&document)?;
     }
@@ -62,6 +68,18 @@ fn run_once(args: &RunArgs, around: &Surroundings) -> Result<ExitCode, Failure> 
         print_json(&verdict)?;
     }
     Ok(if verdict.ruling == Ruling::Pass { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn make_certificates(args: &CertsArgs) -> Result<ExitCode, Failure> {
+    let made = certs::make(&args.folder, &args.hosts)?;
+    let names: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
+    print(&format!(
+        "{}\nnext:\n  replayer serve --listen HOST:7070 --certs DIR     on each load host, with ca.pem, replayer.pem and replayer.key\n  \
+         coord rate --replayer HOST:7070 --certs {} --store URL",
+        names.join("\n"),
+        args.folder.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn simulate_store(args: &SimulateArgs) -> Result<ExitCode, Failure> {

@@ -17,6 +17,10 @@ pub enum Failure {
     /// experiment says nothing, but the run can go on.
     #[error("{0}")]
     State(String),
+    /// A replayer is gone, or cannot do its part: the experiment says nothing, but the
+    /// run can go on when the replayer is back.
+    #[error("{0}")]
+    Lost(String),
     /// Ctrl-C, or a request to terminate.
     #[error("interrupted{}", .run.as_ref().map(|r| format!("; what ran until now is in {}", r.display())).unwrap_or_default())]
     Interrupted {
@@ -40,7 +44,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),
-            Failure::Tool(_) | Failure::State(_) | Failure::Interrupted { .. } => ExitCode::from(3),
+            Failure::Tool(_) | Failure::State(_) | Failure::Lost(_) | Failure::Interrupted { .. } => ExitCode::from(3),
         }
     }
 }

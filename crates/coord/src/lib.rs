@@ -32,7 +32,9 @@
 pub mod args;
 pub mod bg_files;
 pub mod campaign;
+mod certs;
 pub mod cli;
+mod collect;
 pub mod compare;
 pub mod failure;
 pub mod fleet;
@@ -42,6 +44,7 @@ mod monitor;
 pub mod rate;
 pub mod render;
 pub mod resolve;
+mod resume;
 pub mod search;
 pub mod simulate;
 pub mod single;

@@ -33,7 +33,19 @@ impl Live {
             Stage::Loading { rows, rows_total } => {
                 format!("loading: {} of {} rows", thousands(*rows), thousands(*rows_total))
             }
-            Stage::Running(progress) => running(progress),
+            Stage::Sending { bytes, bytes_total } => {
+                let mib = |bytes: u64| thousands(bytes >> 20);
+                format!("sending the trace set: {} of {} MiB", mib(*bytes), mib(*bytes_total))
+            }
+            Stage::Running { whole, each } => {
+                let mut text = running(whole);
+                // One below the other, so that a lame one is seen.
+                for (name, progress) in each.iter().filter(|_| each.len() > 1) {
+                    text += &format!("\n    {name}  {}", running(progress));
+                }
+                text
+            }
+            Stage::Collecting => "fetching the logs".to_string(),
         };
         self.0.set_message(format!("#{experiment} T={threads}  {what}"));
     }

@@ -19,8 +19,30 @@ impl Monitor {
         Monitor { every_ns: i64::from(every_s) * 1_000_000_000, shown: Progress::default() }
     }
 
+    /// The lines that are due now: of all replayers, and of each where there are several.
+    pub fn lines(&mut self, whole: &Progress, each: &[(String, Progress)]) -> Vec<String> {
+        let line = self.line(whole);
+        let several = each.iter().filter(|_| each.len() > 1 && line.is_some());
+        let of_each = several.map(|(name, progress)| {
+            let elapsed_s = progress.elapsed_ns.max(1) as f64 / 1e9;
+            let time = |percent| short_time(progress.response_times.percentile_ns(percent));
+            format!(
+                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}  errors {}  CPUs {:.2}  lag {}  {name}",
+                "since start",
+                thousands((progress.ok as f64 / elapsed_s).round() as u64),
+                time(95.0),
+                time(99.0),
+                thousands(progress.errors),
+                progress.cpus_used,
+                short_time(progress.dispatch_lag_ns_p99),
+            )
+        });
+        let of_each: Vec<String> = of_each.collect();
+        line.into_iter().chain(of_each).collect()
+    }
+
     /// The line that is due now, if one is.
-    pub fn line(&mut self, now: &Progress) -> Option<String> {
+    fn line(&mut self, now: &Progress) -> Option<String> {
         if now.is_warmup != self.shown.is_warmup {
             // The measured part has begun, which counts from 0 again.
             self.shown = Progress { is_warmup: now.is_warmup, ..Progress::default() };

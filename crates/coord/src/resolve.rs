@@ -11,8 +11,10 @@ use schemas::sla::Sla;
 use schemas::spec::Spec;
 use schemas::verdict::{Between, RatingParameters};
 
-use crate::args::{RateArgs, RunArgs, Wanted, WorkloadArgs};
+use crate::args::{FleetArgs, RateArgs, RunArgs, Wanted, WorkloadArgs};
+use crate::campaign::Trial;
 use crate::failure::Failure;
+use crate::fleet::FleetSetting;
 use crate::search::Limits;
 
 /// What the arguments are resolved against.
@@ -88,6 +90,12 @@ pub struct Setting {
     pub between: Between,
     /// Operating-system threads of a replayer.
     pub workers: u32,
+    /// Which replayers do the work.
+    pub fleet: FleetSetting,
+    /// How many experiments may be repeated because a replayer was lost.
+    pub retries: u32,
+    /// What the run has found out already, when it goes on.
+    pub past: Vec<Trial>,
     /// Whether stdout is for one JSON object alone.
     pub json: bool,
     /// When the run began, in seconds since 1970.
@@ -256,8 +264,12 @@ fn setting(
     let source = source(spec, args, sessions, around)?;
     let name = name(args.name.as_deref(), &source.spec().name, &args.runs, around.now)?;
     let folder = args.runs.join(&name);
+    let fleet = fleet(&args.fleet)?;
     let store = match &args.store {
         Some(url) => url.clone(),
+        None if !fleet.replayers.is_empty() => {
+            return Err(Failure::usage("--replayer: name with --store the store that all replayers reach"));
+        }
         None => format!("sqlite:{}", folder.join("store.db").display()),
     };
     if !store.contains(':') {
@@ -277,10 +289,32 @@ fn setting(
         unique_socialites: !args.shared_socialites,
         between: Between::Load,
         workers: args.workers,
+        fleet,
+        retries: args.fleet.retries,
+        past: Vec::new(),
         json: args.json,
         started_unix_s,
         command: around.command.iter().map(|argument| schemas::plan::redact(argument)).collect(),
     })
+}
+
+/// Resolves which replayers take part.
+pub fn fleet(args: &FleetArgs) -> Result<FleetSetting, Failure> {
+    let mut names: Vec<String> = args.replayers.iter().map(ToString::to_string).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!(
+            "--replayer {} is named twice; give it a weight instead: {}*2",
+            twice[0], twice[0]
+        )));
+    }
+    let token = args.token_file.as_ref().map(|path| {
+        let text = std::fs::read_to_string(path);
+        text.map(|text| text.trim().to_string())
+            .map_err(|e| Failure::usage(format!("--token-file {}: {e}", path.display())))
+    });
+    let (replayers, certificates) = (args.replayers.clone(), args.certs.clone());
+    Ok(FleetSetting { replayers, certificates, token: token.transpose()? })
 }
 
 fn source(

@@ -59,6 +59,9 @@ impl Standing {
             return None;
         }
         let experiment = trial.verdict.experiment;
+        if trial.lost().is_some() {
+            return Some(format!("a replayer was lost in experiment {experiment}"));
+        }
         let Some(report) = &trial.report else {
             return Some(format!("experiment {experiment} found the store in another state than it should be"));
         };
@@ -91,6 +94,8 @@ pub enum Attempt<R> {
     Ran(R),
     /// The store was not in the state that it starts from, for this reason.
     Refused(String),
+    /// A replayer was lost before it began.
+    Lost(String),
 }
 
 /// Tries an experiment from where the store stands. When the store cannot be
@@ -103,6 +108,7 @@ pub fn attempt<R>(
     let refused = match run(standing) {
         Ok(ran) => return Ok(Attempt::Ran(ran)),
         Err(Failure::State(why)) => why,
+        Err(Failure::Lost(why)) => return Ok(Attempt::Lost(why)),
         Err(other) => return Err(other),
     };
     if !standing.is_continued() {
@@ -113,21 +119,22 @@ pub fn attempt<R>(
     match run(standing) {
         Ok(ran) => Ok(Attempt::Ran(ran)),
         Err(Failure::State(why)) => Ok(Attempt::Refused(why)),
+        Err(Failure::Lost(why)) => Ok(Attempt::Lost(why)),
         Err(other) => Err(other),
     }
 }
 
-/// The verdict on an experiment that never ran, because the store was not in
-/// the state that it starts from.
-pub fn refused(experiment: u32, threads: u32, sla: Sla, why: &str) -> Verdict {
+/// The verdict on an experiment that never ran, for this reason.
+pub fn never_ran(experiment: u32, threads: u32, sla: Sla, why: String) -> Verdict {
     Verdict {
         format_version: schemas::RUN_FORMAT_VERSION,
         experiment,
         threads,
         sla,
         ruling: Ruling::Void,
-        reasons: vec![format!("the store was not in the state that the experiment starts from: {why}")],
+        reasons: vec![why],
         figures: Figures::default(),
+        replayers: Vec::new(),
     }
 }
 
@@ -190,9 +197,9 @@ mod tests {
 
     #[test]
     fn an_experiment_that_never_ran_is_void_and_says_why() {
-        let verdict = refused(7, 64, Sla::default(), "it is at session 3");
+        let verdict = never_ran(7, 64, Sla::default(), "it is at session 3".into());
         assert_eq!((verdict.experiment, verdict.threads, verdict.ruling), (7, 64, Ruling::Void));
-        assert!(verdict.reasons[0].contains("not in the state") && verdict.reasons[0].ends_with("it is at session 3"));
+        assert_eq!(verdict.reasons, ["it is at session 3"]);
     }
 
     /// Tries an experiment whose store gives these answers in turn; also gives
@@ -226,6 +233,10 @@ mod tests {
         assert_eq!((result, tries), (Ok(Attempt::Refused("b".into())), vec![true, false]));
         let (result, tries, said) = check(false, vec![state("a")]);
         assert_eq!((result, tries, said.as_str()), (Ok(Attempt::Refused("a".into())), vec![false], ""));
+        let (result, tries, _) = check(true, vec![state("a"), Err(Failure::Lost("gone".into()))]);
+        assert_eq!((result, tries), (Ok(Attempt::Lost("gone".into())), vec![true, false]));
+        let (result, tries, _) = check(true, vec![Err(Failure::Lost("gone".into()))]);
+        assert_eq!((result, tries), (Ok(Attempt::Lost("gone".into())), vec![true]));
         let (result, tries, _) = check(true, vec![Err(Failure::tool("gone"))]);
         assert_eq!((result, tries), (Err("gone".into()), vec![true]));
     }

@@ -17,7 +17,7 @@ use schemas::sla::{nanoseconds, short_time};
 
 use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
 use crate::recording;
-use crate::service;
+use crate::service::{self, Access, Misuse, Shares, Token};
 use crate::source::Source;
 use crate::stores::{self, AnyStore, Blame, StoreError};
 
@@ -69,7 +69,7 @@ enum Command {
     ///
     /// `tracegen digest` prints the one that the trace must leave.
     Digest(Target),
-    /// Wait for a coordinator, on a loopback address
+    /// Wait for a coordinator
     Serve(ServeArgs),
 }
 
@@ -150,12 +150,38 @@ impl From<Compression> for LogCompression {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  replayer serve                                                    this machine alone
+  replayer serve --listen 127.0.0.2:7070 --work /data/encore
+  replayer serve --listen 10.0.0.5:7070 --certs certs               other machines, by certificate
+  replayer serve --listen 10.0.0.5:7070 --certs certs --token-file token
+  replayer serve --share /mnt/encore                                traces and runs on shared storage
+
+A coordinator takes it with `coord rate --replayer HOST:PORT`. Trace sets that it sends
+are kept, and are not sent again; logs are kept until you remove them. Other addresses
+than loopback need certificates, which `coord certs` makes.")]
 struct ServeArgs {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070")]
     listen: SocketAddr,
-    /// End when standard input ends, as it does when the parent process dies
-    #[arg(long)]
+    /// Folder for trace sets that are sent and for logs; nothing that a coordinator asks for leaves it
+    #[arg(long, value_name = "DIR", default_value = "replayer-work")]
+    work: PathBuf,
+    /// A folder that the coordinator sees under the same path: trace sets and runs in it are used where they are; may be given several times
+    #[arg(long, value_name = "DIR")]
+    share: Vec<PathBuf>,
+    /// Refuse trace sets of more bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 40)]
+    trace_bytes_max: u64,
+    /// Folder with ca.pem, replayer.pem and replayer.key, as `coord certs` makes it: TLS, for clients with a certificate of that authority
+    #[arg(long, value_name = "DIR")]
+    certs: Option<PathBuf>,
+    /// File with a secret of at least 16 characters that every call has to name; with --certs, clients need no certificate then
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Read the secret from the first line of standard input, and end when that ends, as it does when the parent process dies
+    #[arg(long, hide = true, conflicts_with = "token_file")]
     exit_with_stdin: bool,
 }
 
@@ -180,6 +206,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn is_usage(error: &anyhow::Error) -> bool {
+    if error.is::<Misuse>() {
+        return true;
+    }
     error.downcast_ref::<ExperimentError>().is_some_and(ExperimentError::is_usage)
         || error.downcast_ref::<StoreError>().is_some_and(|e| e.blame != Blame::Store)
         || error.downcast_ref::<schemas::manifest::TraceSetError>().is_some()
@@ -352,7 +381,12 @@ fn digest(target: &Target) -> anyhow::Result<ExitCode> {
 fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let ended = Arc::new(tokio::sync::Notify::new());
+    let mut token = args.token_file.as_deref().map(Token::read).transpose()?;
     if args.exit_with_stdin {
+        // Other users of this machine reach the port too, but not this pipe.
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line)?;
+        token = Some(Token::new(&line)?);
         let ended = ended.clone();
         std::thread::spawn(move || {
             let mut nothing = [0; 64];
@@ -360,7 +394,14 @@ fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             ended.notify_one();
         });
     }
-    runtime.block_on(service::serve(args.listen, |address| println!("listening on {address}"), async move {
+    let settings = service::Settings {
+        address: args.listen,
+        work: std::path::absolute(&args.work)?,
+        shares: Shares::new(&args.share)?,
+        trace_bytes_max: args.trace_bytes_max,
+        access: Access { certificates: args.certs.clone(), token },
+    };
+    runtime.block_on(service::serve(settings, |address| println!("listening on {address}"), async move {
         tokio::select! {
             () = ended.notified() => {}
             () = told_to_end() => {}

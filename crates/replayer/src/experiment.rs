@@ -72,6 +72,8 @@ pub struct Snapshot {
     pub outcomes: [u64; 4],
     /// Response times of successful operations.
     pub response_times: ResponseTimes,
+    /// How late the workers' 10 ms tick came.
+    pub lag: ResponseTimes,
 }
 
 impl Snapshot {
@@ -98,16 +100,38 @@ impl Snapshot {
             *mine += others;
         }
         self.response_times.merge(&other.response_times);
+        self.lag.merge(&other.lag);
     }
 }
 
-/// Ends an experiment early, or delays its start.
-#[derive(Debug, Clone, Default)]
+/// Waits until the start of an experiment is known, and gives it in nanoseconds since
+/// 1970 (it starts at once when that has passed); none when it will not start.
+pub type StartSignal = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
+
+/// Ends an experiment early, delays its start, and says what to tell the store of it.
+#[derive(Clone, Default)]
 pub struct Control {
     /// Set it to end: what is in flight is finished and logged.
     pub stop: Arc<AtomicBool>,
-    /// When to start, in nanoseconds since 1970; at once when it has passed.
-    pub start_unix_ns: Option<i64>,
+    /// Called when every connection stands; without it the experiment starts then.
+    pub start: Option<StartSignal>,
+    /// What the store is asked and told besides the operations.
+    pub duty: StoreDuty,
+}
+
+/// What a replayer asks and tells the store besides the operations: several that
+/// share a store must not all do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StoreDuty {
+    /// Whether it is in the right state, that an experiment runs, and where it stands
+    /// when that has ended.
+    #[default]
+    Alone,
+    /// The same without the end, which comes when all have ended
+    /// ([`AnyStore::settle`](crate::stores::AnyStore::settle)).
+    Leads,
+    /// Nothing.
+    Follows,
 }
 
 /// A plan that has been checked against its trace set.

@@ -2,53 +2,127 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
 use common::{plan, trace};
+use replayer::service::{Access, Settings, Shares, Token};
 use replayer::source::Source;
 use schemas::plan::{Limit, Plan};
 use schemas::rpc::replayer_client::ReplayerClient;
-use schemas::rpc::{LoadRequest, PrepareRequest, ReportRequest, RunRequest, StartProposal};
+use schemas::rpc::{
+    ClockRequest, FetchRequest, FileChunk, HelloRequest, LEASE, LoadRequest, LogsRequest, OfferRequest,
+    PROTOCOL_VERSION, Part, Phase, PrepareRequest, Progress, ReportRequest, RunRequest, StartProposal, StartRequest,
+};
 use schemas::run::{EndReason, ReplayReport};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
+use tonic::{Code, Request, Status};
+
+/// A client whose calls carry a lease, and a token where there is one.
+type Client = ReplayerClient<InterceptedService<Channel, Carried>>;
+
+#[derive(Clone, Default)]
+struct Carried {
+    lease: Option<MetadataValue<Ascii>>,
+    token: Option<MetadataValue<Ascii>>,
+}
+
+impl tonic::service::Interceptor for Carried {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        for (name, value) in [(LEASE, &self.lease), ("authorization", &self.token)] {
+            if let Some(value) = value {
+                request.metadata_mut().insert(name, value.clone());
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// Asks for the replayer, as a coordinator of this name.
+async fn hello(channel: &Channel, name: &str, lease: Duration, carried: Carried) -> Result<Client, Status> {
+    let mut client = ReplayerClient::with_interceptor(channel.clone(), carried.clone());
+    let request = HelloRequest {
+        protocol_version: PROTOCOL_VERSION,
+        encore_version: "test".into(),
+        coordinator: name.into(),
+        lease_ms: lease.as_millis() as u32,
+    };
+    let lease = client.hello(request).await?.into_inner().lease;
+    let carried = Carried { lease: Some(lease.parse().expect("a name")), ..carried };
+    Ok(ReplayerClient::with_interceptor(channel.clone(), carried))
+}
+
+fn settings(work: &Path, shares: &[PathBuf], token: Option<&str>) -> Settings {
+    Settings {
+        address: "127.0.0.1:0".parse().expect("an address"),
+        work: work.to_path_buf(),
+        shares: Shares::new(shares).expect("folders"),
+        trace_bytes_max: 1 << 30,
+        access: Access { certificates: None, token: token.map(|token| Token::new(token).expect("a token")) },
+    }
+}
 
 /// Serves in this process, and speaks to it as long as the future runs.
-fn with_service<X>(speak: impl AsyncFnOnce(ReplayerClient<Channel>) -> X) -> X {
+fn with_settings<X>(settings: Settings, speak: impl AsyncFnOnce(Channel) -> X) -> X {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("one");
     runtime.block_on(async {
         let (told, address) = tokio::sync::oneshot::channel();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let listening = move |address| told.send(address).expect("somebody asks");
-        let loopback = "127.0.0.1:0".parse().expect("an address");
-        let service = tokio::spawn(replayer::service::serve(loopback, listening, async {
+        let service = tokio::spawn(replayer::service::serve(settings, listening, async {
             // The sender's end is as good as its word.
             let _ = ended.await;
         }));
         let address = address.await.expect("an address");
         let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
         let channel = endpoint.connect().await.expect("a connection");
-        let result = speak(ReplayerClient::new(channel)).await;
+        let result = speak(channel).await;
         end.send(()).expect("it still serves");
         service.await.expect("no panic").expect("it served");
         result
     })
 }
 
-/// Prepare, Load, AgreeStart, Run, Report.
-async fn experiment(
-    client: &mut ReplayerClient<Channel>,
-    plan: &Plan,
-    folder: &std::path::Path,
-) -> Result<ReplayReport, Status> {
+/// A service that shares a folder with the coordinator, who has it already.
+fn with_service<X>(shared: &Path, speak: impl AsyncFnOnce(Client) -> X) -> X {
+    let settings = settings(&shared.join("work"), &[shared.to_path_buf()], None);
+    with_settings(settings, async |channel| {
+        speak(hello(&channel, "test", Duration::from_secs(60), Carried::default()).await.expect("a lease")).await
+    })
+}
+
+/// Prepare and Load.
+async fn ready(client: &mut Client, plan: &Plan, folder: &Path) -> Result<(), Status> {
     let experiment_folder = folder.join(plan.experiment.to_string()).display().to_string();
     let plan_json = serde_json::to_string(plan).expect("JSON");
-    client.prepare(PrepareRequest { plan_json, experiment_folder }).await?;
-    let mut loading = client.load(LoadRequest {}).await?.into_inner();
+    client.prepare(PrepareRequest { plan_json, experiment_folder, run: "test".into() }).await?;
+    let mut loading = client.load(LoadRequest { part: Part::Alone.into() }).await?.into_inner();
     while loading.message().await?.is_some() {}
+    Ok(())
+}
+
+/// Run until it is ready, AgreeStart and Start; the stream goes on.
+async fn start(client: &mut Client, experiment: u32) -> Result<tonic::Streaming<Progress>, Status> {
+    let mut running = client.run(RunRequest { experiment, part: Part::Alone.into() }).await?.into_inner();
+    while running.message().await?.expect("it waits for its start").phase() != Phase::Ready {}
     let start = client.agree_start(StartProposal { start_unix_ns: 0 }).await?.into_inner();
-    let mut running = client.run(RunRequest { start_unix_ns: start.start_unix_ns }).await?.into_inner();
-    while running.message().await?.is_some() {}
+    client.start(StartRequest { start_unix_ns: start.start_unix_ns }).await?;
+    Ok(running)
+}
+
+async fn report(client: &mut Client) -> Result<ReplayReport, Status> {
     let report = client.report(ReportRequest {}).await?.into_inner();
     Ok(serde_json::from_str(&report.report_json).expect("a report"))
+}
+
+/// All phases of an experiment.
+async fn experiment(client: &mut Client, plan: &Plan, folder: &Path) -> Result<ReplayReport, Status> {
+    ready(client, plan, folder).await?;
+    let mut running = start(client, plan.experiment).await?;
+    while running.message().await?.is_some() {}
+    report(client).await
 }
 
 fn planned(source: &Source, experiment: u32, store: &str, plan: Plan) -> Plan {
@@ -64,7 +138,7 @@ fn experiments_continue_through_the_service() {
     let source = trace(folder.path(), &["fragments=2"]);
     let sqlite = format!("sqlite:{}?synchronous=off", folder.path().join("s.db").display());
     for (number, url) in [(1, "memory:"), (4, sqlite.as_str())] {
-        with_service(async |mut client| {
+        with_service(folder.path(), async |mut client| {
             let first = planned(&source, number, url, plan(&source, 3, Limit::Sessions(150), &[], 10));
             let first = experiment(&mut client, &first, folder.path()).await.expect("an experiment");
             let next = planned(&source, number + 1, url, plan(&source, 3, Limit::Sessions(90), &first.positions, 0));
@@ -85,8 +159,8 @@ fn experiments_continue_through_the_service() {
 fn a_store_in_another_state_has_a_code_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &[]);
-    with_service(async |mut client| {
-        let error = client.load(LoadRequest {}).await.expect_err("nothing is prepared");
+    with_service(folder.path(), async |mut client| {
+        let error = client.load(LoadRequest { part: Part::Alone.into() }).await.expect_err("nothing is prepared");
         assert_eq!(error.code(), Code::Aborted, "{error}");
         // The plan starts where no experiment has left the store.
         let at = [schemas::run::FragmentPosition { fragment: 0, next_session: 7 }];
@@ -102,4 +176,164 @@ fn a_store_in_another_state_has_a_code_of_its_own() {
         let error = experiment(&mut client, &nowhere, folder.path()).await.expect_err("no such store");
         assert_eq!(error.code(), Code::InvalidArgument, "{error}");
     });
+}
+
+/// Whoever has the replayer has it alone, until nobody hears of her any more: what runs
+/// then ends, and its log is there.
+#[test]
+fn an_experiment_ends_with_the_lease_and_keeps_its_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["sessions=100000"]);
+    let settings = settings(&folder.path().join("work"), &[folder.path().to_path_buf()], None);
+    with_settings(settings, async |channel| {
+        let lease = Duration::from_secs(1);
+        let mut first = hello(&channel, "first", lease, Carried::default()).await.expect("a lease");
+        let plan = planned(&source, 1, "memory:?latency_us=500", plan(&source, 2, Limit::WholeTrace, &[], 0));
+        ready(&mut first, &plan, folder.path()).await.expect("it is ready");
+        let running = start(&mut first, 1).await.expect("it runs");
+        let began = Instant::now();
+        let refused = hello(&channel, "second", lease, Carried::default()).await.err().expect("it is taken");
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        assert!(refused.message().contains("belongs to first"), "{refused}");
+        drop(running);
+        // Nobody calls: the lease runs out, the experiment with it.
+        let mut second = loop {
+            match hello(&channel, "second", lease, Carried::default()).await {
+                Ok(client) => break client,
+                Err(refused) => assert_eq!(refused.code(), Code::PermissionDenied, "{refused}"),
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "the experiment goes on without a coordinator");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let late = first.clock(ClockRequest {}).await.expect_err("it is not hers any more");
+        assert_eq!(late.code(), Code::PermissionDenied, "{late}");
+        second.clock(ClockRequest {}).await.expect("it is hers");
+    });
+    let report: ReplayReport = schemas::files::read_json(&folder.path().join("1/replay.json")).expect("a report");
+    assert_eq!(report.end, EndReason::Interrupted);
+    assert!(report.ok > 0 && folder.path().join("1/log/fragment-0.arrows").exists());
+}
+
+/// A connection that is lost and made anew finds the experiment where it is.
+#[test]
+fn an_experiment_can_be_watched_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["sessions=1500"]);
+    with_service(folder.path(), async |mut client| {
+        let plan = planned(&source, 3, "memory:?latency_us=1000", plan(&source, 1, Limit::WholeTrace, &[], 0));
+        ready(&mut client, &plan, folder.path()).await.expect("it is ready");
+        drop(start(&mut client, 3).await.expect("it runs"));
+        let request = RunRequest { experiment: 3, part: Part::Alone.into() };
+        let mut again = client.run(request).await.expect("it still runs").into_inner();
+        let mut last = Progress::default();
+        while let Some(progress) = again.message().await.expect("no error") {
+            assert!(progress.ok >= last.ok);
+            last = progress;
+        }
+        assert!(last.ok > 0 && last.cpus_used > 0.0, "{last:?}");
+        let twice = client.start(StartRequest { start_unix_ns: 0 }).await.expect_err("it has started");
+        assert_eq!(twice.code(), Code::Aborted);
+        // After its end too.
+        let mut ended = client.run(request).await.expect("it has ended").into_inner();
+        while ended.message().await.expect("no error").is_some() {}
+        assert_eq!(report(&mut client).await.expect("a report").ok, 1500);
+        let other = client.run(RunRequest { experiment: 4, ..request }).await.expect_err("nothing is prepared");
+        assert_eq!(other.code(), Code::Aborted);
+    });
+}
+
+/// Nothing is shared: the trace set is sent, the log is fetched, and no path leads out.
+#[test]
+fn a_replayer_far_away_gets_the_trace_set_and_gives_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["sessions=300"]);
+    let work = folder.path().join("work");
+    with_settings(settings(&work, &[], None), async |channel| {
+        let mut client = hello(&channel, "test", Duration::from_secs(60), Carried::default()).await.expect("a lease");
+        let plan = planned(&source, 1, "memory:", plan(&source, 2, Limit::WholeTrace, &[], 0));
+        let refused = ready(&mut client, &plan, folder.path()).await.expect_err("it has no trace set");
+        assert_eq!(refused.code(), Code::Aborted, "{refused}");
+        let offer = OfferRequest {
+            manifest_json: serde_json::to_string(&source.manifest).expect("JSON"),
+            folder: source.folder.display().to_string(),
+        };
+        let lacked = client.offer(offer.clone()).await.expect("an answer").into_inner().lacked;
+        assert_eq!(lacked.len(), source.manifest.files.len());
+        for file in lacked {
+            let data = std::fs::read(source.folder.join(&file.path)).expect("a file");
+            let (begin, end) = data.split_at(data.len() / 2);
+            let chunk = |path: &str, data: &[u8]| FileChunk { path: path.into(), offset: 0, data: data.to_vec() };
+            let mut damaged = begin.to_vec();
+            damaged.extend(end.iter().rev());
+            damaged[0] ^= 1;
+            let refused = client.send(tokio_stream::iter([chunk(&file.path, &damaged)])).await.expect_err("damaged");
+            assert_eq!(refused.code(), Code::DataLoss, "{refused}");
+            let sent = client.send(tokio_stream::iter([chunk(&file.path, begin), chunk("", end)])).await;
+            sent.expect("it arrived");
+        }
+        assert!(client.offer(offer).await.expect("an answer").into_inner().lacked.is_empty());
+        let out = folder.path().join("out");
+        let first = experiment(&mut client, &plan, &out).await.expect("an experiment");
+        assert_eq!((first.ok, out.exists()), (300, false));
+        let logs = client.logs(LogsRequest { run: "test".into(), experiment: 1 }).await.expect("logs").into_inner();
+        let log = logs.files.iter().find(|file| file.path == "log/fragment-0.arrows").expect("a log");
+        let request =
+            |run: &str, path: &str, offset| FetchRequest { run: run.into(), experiment: 1, path: path.into(), offset };
+        let mut chunks = client.fetch(request("test", &log.path, 10)).await.expect("a log").into_inner();
+        let mut fetched = Vec::new();
+        while let Some(chunk) = chunks.message().await.expect("no error") {
+            fetched.extend(chunk.data);
+        }
+        let kept = std::fs::read(work.join("runs/test/experiments/0001-T2/log/fragment-0.arrows")).expect("a log");
+        assert_eq!(fetched, kept[10..]);
+        assert_eq!(log.bytes, kept.len() as u64);
+        for (run, path) in [
+            ("..", "x"),
+            ("test/..", "x"),
+            ("test", "../../../../etc/passwd"),
+            ("test", "/etc/passwd"),
+            ("test", "log"),
+        ] {
+            let refused = client.fetch(request(run, path, 0)).await;
+            let refused = match refused {
+                Err(status) => status,
+                Ok(chunks) => {
+                    let mut chunks = chunks.into_inner();
+                    loop {
+                        match chunks.message().await {
+                            Err(status) => break status,
+                            Ok(Some(chunk)) => assert!(chunk.data.is_empty(), "{run} {path}"),
+                            Ok(None) => panic!("{run} {path} was given"),
+                        }
+                    }
+                }
+            };
+            assert!(matches!(refused.code(), Code::NotFound | Code::Internal), "{run} {path}: {refused}");
+        }
+    });
+}
+
+#[test]
+fn a_token_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    with_settings(settings(folder.path(), &[], Some("0123456789abcdef")), async |channel| {
+        let second = Duration::from_secs(1);
+        let refused = hello(&channel, "a", second, Carried::default()).await.err().expect("no token");
+        assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+        let token = |text: &str| Carried { lease: None, token: Some(format!("Bearer {text}").parse().expect("text")) };
+        let refused = hello(&channel, "a", second, token("0123456789abcdeg")).await.err().expect("a wrong token");
+        assert!(refused.code() == Code::Unauthenticated && !refused.message().contains("0123"), "{refused}");
+        let mut client = hello(&channel, "a", second, token("0123456789abcdef")).await.expect("the token");
+        client.clock(ClockRequest {}).await.expect("it is hers");
+    });
+}
+
+#[test]
+fn an_open_address_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = Settings { address: "0.0.0.0:0".parse().expect("an address"), ..settings(folder.path(), &[], None) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("one");
+    let served = runtime.block_on(replayer::service::serve(open, |_| panic!("it listens"), async {}));
+    let error = served.expect_err("nobody asks who calls").to_string();
+    assert!(error.contains("--listen 0.0.0.0:0") && error.contains("coord certs"), "{error}");
 }

@@ -221,6 +221,7 @@ mod tests {
             ruling: Ruling::Fail,
             reasons: vec!["because".into()],
             figures: crate::verdict::Figures { reads: 400, unpredictable_reads: 1, ..Default::default() },
+            replayers: Vec::new(),
         };
         let measured = Measurement::from(&verdict);
         assert_eq!(

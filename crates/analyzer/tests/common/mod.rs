@@ -328,6 +328,9 @@ impl Fixture {
             trace_stall_ns: 0,
             store_settings: Default::default(),
             store_counters: Default::default(),
+            writes_not_ok: 0,
+            replayers: Vec::new(),
+            faults: Vec::new(),
         };
         schemas::files::write_json(&self.run.experiment(1, THREADS).report(), &report).unwrap();
     }

@@ -1,32 +1,72 @@
 //! How one plan is shared among replayers, and how their answers become one.
 
+use schemas::manifest::Manifest;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{EndReason, ReplayReport};
+use schemas::share::{ends_after, sessions_by_fragment};
 
 use super::Progress;
 
-/// The plan of each replayer that takes part: fragments are dealt by turns, and
-/// with them threads and sessions. No more replayers take part than there are
-/// fragments or threads.
-pub fn plans(plan: &Plan, replayers: usize) -> Vec<Plan> {
-    let parts = replayers.min(plan.fragments.len()).min(plan.threads as usize).max(1);
-    (0..parts)
-        .map(|part| {
-            let fragments: Vec<FragmentPlan> = plan.fragments.iter().copied().skip(part).step_by(parts).collect();
-            let limit = match plan.limit {
-                Limit::Sessions(sessions) => Limit::Sessions(share(sessions, part, parts)),
-                other => other,
-            };
-            let threads = share(plan.threads as u64, part, parts) as u32;
-            Plan { fragments, limit, threads, ..plan.clone() }
+/// What one replayer does in an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Share {
+    /// Its place in the fleet.
+    pub replayer: usize,
+    /// Its part of the plan.
+    pub plan: Plan,
+}
+
+/// Deals a plan to replayers of these weights, in their order: each fragment goes to
+/// the one that has least of what it should have, and threads and sessions go with the
+/// fragments. No more replayers take part than there are fragments or threads; the
+/// heaviest do.
+pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
+    let members = weights.len().min(plan.fragments.len()).min(plan.threads as usize).max(1);
+    let mut taking_part: Vec<usize> = (0..weights.len()).collect();
+    taking_part.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+    taking_part.truncate(members);
+    taking_part.sort_unstable();
+
+    let weight_of = |fragment: &FragmentPlan| {
+        manifest.fragments.iter().find(|f| f.fragment == fragment.fragment).map_or(0.0, |f| f.weight)
+    };
+    let mut dealt: Vec<Vec<FragmentPlan>> = vec![Vec::new(); members];
+    let mut has = vec![0.0; members];
+    for fragment in &plan.fragments {
+        // Nobody goes without: who has none comes first.
+        let least = (0..members).min_by(|a, b| {
+            let filled = |member: usize| has[member] / weights[taking_part[member]];
+            (!dealt[*a].is_empty(), filled(*a))
+                .partial_cmp(&(!dealt[*b].is_empty(), filled(*b)))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        if let Some(member) = least {
+            has[member] += weight_of(fragment);
+            dealt[member].push(*fragment);
+        }
+    }
+    // One thread each; the rest in proportion to what has to be done.
+    let threads = sessions_by_fragment(&has, u64::from(plan.threads) - members as u64);
+    let limits = limits(plan, &plan.fragments.iter().map(weight_of).collect::<Vec<_>>(), &dealt);
+    let parts = taking_part.into_iter().zip(dealt).zip(threads).zip(limits);
+    parts
+        .map(|(((replayer, fragments), threads), limit)| {
+            let plan = Plan { fragments, limit, threads: threads as u32 + 1, ..plan.clone() };
+            Share { replayer, plan }
         })
         .collect()
 }
 
-/// A part's share of a whole; the first ones get what is left over.
-fn share(whole: u64, part: usize, parts: usize) -> u64 {
-    let (part, parts) = (part as u64, parts as u64);
-    whole / parts + u64::from(part < whole % parts)
+/// When each share ends: together they are the sessions that one replayer would run.
+fn limits(plan: &Plan, weights: &[f64], dealt: &[Vec<FragmentPlan>]) -> Vec<Limit> {
+    let Limit::Sessions(sessions) = plan.limit else { return vec![plan.limit; dealt.len()] };
+    let from: Vec<u64> = plan.fragments.iter().map(|f| f.first_session + f.warmup_sessions).collect();
+    let ends = ends_after(weights, &from, sessions);
+    let of = |fragment: &FragmentPlan| {
+        let place = plan.fragments.iter().position(|f| f.fragment == fragment.fragment);
+        place.map_or(0, |place| ends[place] - from[place])
+    };
+    dealt.iter().map(|fragments| Limit::Sessions(fragments.iter().map(of).sum())).collect()
 }
 
 /// The progress of all replayers together.
@@ -39,6 +79,8 @@ pub fn progress(latest: &[Progress]) -> Progress {
         sum.ok += progress.ok;
         sum.errors += progress.errors;
         sum.response_times.merge(&progress.response_times);
+        sum.cpus_used += progress.cpus_used;
+        sum.dispatch_lag_ns_p99 = sum.dispatch_lag_ns_p99.max(progress.dispatch_lag_ns_p99);
     }
     sum
 }
@@ -79,16 +121,44 @@ pub fn merged(reports: Vec<ReplayReport>) -> Option<ReplayReport> {
         for (name, count) in report.store_counters {
             *sum.store_counters.entry(name).or_default() += count;
         }
+        sum.writes_not_ok += report.writes_not_ok;
         sum
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use schemas::manifest::FragmentCounts;
+    use schemas::spec::Spec;
+
     use super::*;
 
-    fn plan(threads: u32, fragments: u32) -> Plan {
-        Plan {
+    /// A plan for the first 11 sessions of a trace set whose fragments have these weights.
+    fn plan(threads: u32, weights: &[f64]) -> (Plan, Manifest) {
+        let counts = weights.iter().enumerate().map(|(fragment, weight)| FragmentCounts {
+            fragment: fragment as u32,
+            weight: *weight,
+            members: 10,
+            sessions: 100,
+            operations: 100,
+        });
+        let spec = Spec::parse("name = \"w\"\nsessions = 1\n[data]\nmembers = 10\n[mix]\nlist_friends = 1", "spec");
+        let manifest = Manifest {
+            format_version: schemas::TRACE_FORMAT_VERSION,
+            generator_version: String::new(),
+            workload_id: String::new(),
+            trace_id: "id".into(),
+            spec: spec.unwrap(),
+            fragments: counts.collect(),
+            requested_mix: Default::default(),
+            achieved_mix: Default::default(),
+            operations_by_action: Default::default(),
+            noops: Default::default(),
+            ended_early: Default::default(),
+            statistics: Default::default(),
+            files: Vec::new(),
+        };
+        let plan = Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment: 1,
             trace: "a.trace".into(),
@@ -97,28 +167,58 @@ mod tests {
             threads,
             workers: 1,
             limit: Limit::Sessions(11),
-            fragments: (0..fragments)
-                .map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 })
-                .collect(),
+            fragments: schemas::plan::fragments(&manifest, &[], 0),
             unique_socialites: true,
-        }
+        };
+        (plan, manifest)
     }
 
     #[test]
     fn nothing_is_lost_in_dealing() {
-        for (threads, fragments, replayers, expect) in [(7, 5, 2, 2), (1, 5, 3, 1), (9, 1, 3, 1), (4, 4, 4, 4)] {
-            let whole = plan(threads, fragments);
-            let plans = plans(&whole, replayers);
-            assert_eq!(plans.len(), expect);
-            assert!(plans.iter().all(|p| p.threads > 0 && !p.fragments.is_empty()));
-            assert_eq!(plans.iter().map(|p| p.threads).sum::<u32>(), threads);
-            let mut dealt: Vec<u32> = plans.iter().flat_map(|p| p.fragments.iter().map(|f| f.fragment)).collect();
+        for (threads, fragments, replayers, expect) in
+            [(7, 5, 2, 2), (1, 5, 3, 1), (9, 1, 3, 1), (4, 4, 4, 4), (100, 16, 3, 3)]
+        {
+            let (whole, manifest) = plan(threads, &vec![1.0 / fragments as f64; fragments]);
+            let shares = shares(&whole, &manifest, &vec![1.0; replayers]);
+            assert_eq!(shares.len(), expect);
+            assert!(shares.iter().all(|s| s.plan.threads > 0 && !s.plan.fragments.is_empty()));
+            assert_eq!(shares.iter().map(|s| s.plan.threads).sum::<u32>(), threads);
+            let mut dealt: Vec<u32> = shares.iter().flat_map(|s| s.plan.fragments.iter().map(|f| f.fragment)).collect();
             dealt.sort_unstable();
-            assert_eq!(dealt, (0..fragments).collect::<Vec<_>>());
-            let sessions: u64 = plans.iter().map(|p| if let Limit::Sessions(n) = p.limit { n } else { 0 }).sum();
-            assert_eq!(sessions, 11);
+            assert_eq!(dealt, (0..fragments as u32).collect::<Vec<_>>());
+            let sessions = |share: &Share| if let Limit::Sessions(n) = share.plan.limit { n } else { 0 };
+            assert_eq!(shares.iter().map(sessions).sum::<u64>(), 11);
         }
-        assert_eq!(plans(&plan(3, 2), 1), vec![plan(3, 2)]);
+        let (whole, manifest) = plan(3, &[0.5, 0.5]);
+        assert_eq!(shares(&whole, &manifest, &[1.0]), [Share { replayer: 0, plan: whole }]);
+    }
+
+    #[test]
+    fn the_heavier_replayer_gets_more() {
+        let (whole, manifest) = plan(40, &[0.125; 8]);
+        let dealt: Vec<(usize, u32)> = shares(&whole, &manifest, &[1.0, 2.0, 1.0])
+            .iter()
+            .map(|share| (share.plan.fragments.len(), share.plan.threads))
+            .collect();
+        assert_eq!(dealt.iter().map(|(fragments, _)| fragments).sum::<usize>(), 8);
+        assert_eq!((dealt[1].0, dealt[1].1), (4, 20), "{dealt:?}");
+        // With too few threads for all, the heaviest take part.
+        let (whole, manifest) = plan(2, &[0.125; 8]);
+        let taking_part: Vec<usize> =
+            shares(&whole, &manifest, &[1.0, 3.0, 2.0]).iter().map(|share| share.replayer).collect();
+        assert_eq!(taking_part, [1, 2]);
+    }
+
+    /// Unequal fragments end where one replayer would have ended them.
+    #[test]
+    fn together_they_run_the_sessions_of_one() {
+        let (whole, manifest) = plan(4, &[0.7, 0.1, 0.2]);
+        let weights = [0.7, 0.1, 0.2];
+        let expect = ends_after(&weights, &[0, 0, 0], 11);
+        for share in shares(&whole, &manifest, &[1.0, 1.0]) {
+            let own: u64 = share.plan.fragments.iter().map(|f| expect[f.fragment as usize]).sum();
+            assert_eq!(share.plan.limit, Limit::Sessions(own));
+        }
     }
 
     #[test]
@@ -141,6 +241,9 @@ mod tests {
             trace_stall_ns: 0,
             store_settings: Default::default(),
             store_counters: [("misses".to_string(), sessions)].into(),
+            writes_not_ok: 0,
+            replayers: Vec::new(),
+            faults: Vec::new(),
         };
         let exhausted = EndReason::TraceExhausted { sessions_needed: 30 };
         let sum = merged(vec![report(EndReason::Limit, 10), report(exhausted, 20)]).unwrap();

@@ -1,35 +1,23 @@
 //! A replayer on this machine: a child process, spoken to over gRPC like any other.
 
 use std::collections::VecDeque;
-use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use schemas::latency::ResponseTimes;
-use schemas::plan::Plan;
-use schemas::rpc;
-use schemas::rpc::replayer_client::ReplayerClient;
-use schemas::run::ReplayReport;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
 
-use super::Progress;
+use super::address::Address;
+use super::link::PATIENCE;
 use crate::failure::Failure;
 
 /// How many lines of a replayer's stderr are kept for an error.
 const LAST_LINES: usize = 10;
-/// How long a replayer may take to start, to answer, and to end.
-const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A replayer process and the connection to it.
-pub struct Replayer {
-    name: String,
-    client: ReplayerClient<Channel>,
+/// A replayer process.
+pub struct Process {
     child: Child,
     /// The replayer ends when this closes, however the coordinator ends.
     stdin: ChildStdin,
@@ -38,12 +26,14 @@ pub struct Replayer {
     stderr: LastLines,
 }
 
-impl Replayer {
-    /// Starts this program again as a replayer and connects to it.
-    pub async fn start() -> Result<Replayer, Failure> {
+impl Process {
+    /// Starts this program again as a replayer that wants to hear this secret; gives
+    /// also where it listens.
+    pub async fn start(token: &str) -> Result<(Process, Address), Failure> {
         let program = std::env::current_exe().map_err(|e| Failure::tool(format!("cannot find this program: {e}")))?;
         let mut command = Command::new(&program);
-        command.args(["replayer", "serve", "--listen", "127.0.0.1:0", "--exit-with-stdin"]);
+        // It is this user's own: it may read and write what the coordinator may.
+        command.args(["replayer", "serve", "--listen", "127.0.0.1:0", "--exit-with-stdin", "--share", "/"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         // Ctrl-C on the terminal reaches the whole foreground group: the
         // replayer must outlive it, to close its log when it is told to.
@@ -51,115 +41,28 @@ impl Replayer {
         command.process_group(0);
         let cannot = |what: &str| Failure::tool(format!("cannot start {} as a replayer: {what}", program.display()));
         let mut child = command.spawn().map_err(|e| cannot(&e.to_string()))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(mut stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             unreachable!("all three are piped, and taken once");
         };
         let mut stderr = LastLines::collect(stderr);
+        // One that ends at once says why on its stderr, which is told below.
+        let _ = stdin.write_all(format!("{token}\n").as_bytes()).await;
         let mut lines = BufReader::new(stdout).lines();
         let address = match tokio::time::timeout(PATIENCE, address(&mut lines)).await {
             Ok(Ok(address)) => address,
             Ok(Err(what)) => return Err(cannot(&format!("{what}{}", stderr.told().await))),
             Err(_) => return Err(cannot(&format!("it did not say where it listens within {PATIENCE:?}"))),
         };
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|e| cannot(&e.to_string()))?;
-        let channel =
-            endpoint.connect_timeout(PATIENCE).connect().await.map_err(|e| cannot(&format!("{address}: {e}")))?;
-        let name = format!("replayer {address} (process {})", child.id().unwrap_or_default());
-        Ok(Replayer { name, client: ReplayerClient::new(channel), child, stdin, _stdout: lines, stderr })
+        Ok((Process { child, stdin, _stdout: lines, stderr }, address))
     }
 
-    /// Another handle to speak to it.
-    pub fn client(&self) -> ReplayerClient<Channel> {
-        self.client.clone()
-    }
-
-    /// Hello: refuses a replayer that speaks another protocol.
-    pub async fn greet(&mut self) -> Result<(), Failure> {
-        let request = rpc::HelloRequest {
-            protocol_version: rpc::PROTOCOL_VERSION,
-            encore_version: env!("CARGO_PKG_VERSION").to_string(),
-        };
-        let reply = self.client.hello(request).await;
-        let reply = self.answer(reply).await?.into_inner();
-        if reply.protocol_version != rpc::PROTOCOL_VERSION {
-            return Err(Failure::tool(format!(
-                "{} speaks protocol version {} (Encore {}), this coordinator version {} (Encore {}); use one Encore on both",
-                self.name,
-                reply.protocol_version,
-                reply.encore_version,
-                rpc::PROTOCOL_VERSION,
-                env!("CARGO_PKG_VERSION")
-            )));
-        }
-        Ok(())
-    }
-
-    /// Hands over a plan.
-    pub async fn prepare(&mut self, plan: &Plan, experiment_folder: &Path) -> Result<(), Failure> {
-        let plan_json = serde_json::to_string(plan).unwrap_or_else(|e| unreachable!("a plan is plain data: {e}"));
-        let Some(experiment_folder) = experiment_folder.to_str().map(String::from) else {
-            let folder = experiment_folder.display();
-            return Err(Failure::usage(format!("{folder}: the name of a run's folder must be UTF-8")));
-        };
-        let reply = self.client.prepare(rpc::PrepareRequest { plan_json, experiment_folder }).await;
-        self.answer(reply).await?;
-        Ok(())
-    }
-
-    /// Brings the store to the state that the plan starts from.
-    pub async fn load(&mut self, watch: &mut dyn FnMut(u64, u64)) -> Result<(), Failure> {
-        let reply = self.client.load(rpc::LoadRequest {}).await;
-        let mut stream = self.answer(reply).await?.into_inner();
-        loop {
-            let message = stream.message().await;
-            match self.answer(message).await? {
-                Some(progress) => watch(progress.rows, progress.rows_total),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    /// Proposes a start time; answers with that or a later one.
-    pub async fn agree_start(&mut self, start_unix_ns: i64) -> Result<i64, Failure> {
-        let reply = self.client.agree_start(rpc::StartProposal { start_unix_ns }).await;
-        Ok(self.answer(reply).await?.into_inner().start_unix_ns)
-    }
-
-    /// Runs the prepared experiment to its end; sends its progress with `index`.
-    pub async fn run(
-        &mut self,
-        start_unix_ns: i64,
-        index: usize,
-        progress: mpsc::Sender<(usize, Progress)>,
-    ) -> Result<(), Failure> {
-        let reply = self.client.run(rpc::RunRequest { start_unix_ns }).await;
-        let mut stream = self.answer(reply).await?.into_inner();
-        loop {
-            let message = stream.message().await;
-            let Some(message) = self.answer(message).await? else { return Ok(()) };
-            let Some(response_times) = ResponseTimes::from_bytes(&message.response_times) else {
-                return Err(Failure::tool(format!("{} sent a histogram that cannot be read", self.name)));
-            };
-            let errors = message.failed + message.unknown + message.skipped;
-            let latest = Progress {
-                is_warmup: message.is_warmup,
-                elapsed_ns: message.elapsed_ns,
-                ok: message.ok,
-                errors,
-                response_times,
-            };
-            // Nobody watches any more only when the experiment is being given up.
-            let _ = progress.send((index, latest)).await;
-        }
-    }
-
-    /// The report of the experiment that ended last.
-    pub async fn report(&mut self) -> Result<ReplayReport, Failure> {
-        let reply = self.client.report(rpc::ReportRequest {}).await;
-        let reply = self.answer(reply).await?.into_inner();
-        serde_json::from_str(&reply.report_json)
-            .map_err(|e| Failure::tool(format!("{} sent a report that cannot be read: {e}", self.name)))
+    /// How it ended, if it is about to, and what it said last.
+    pub async fn death(&mut self) -> Option<String> {
+        // A lost connection: the process is ending, if it has not yet.
+        let exit: ExitStatus = tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await.ok()?.ok()?;
+        Some(format!("it died ({exit}){}", self.stderr.told().await))
     }
 
     /// Lets it end: its stdin closes, and what does not end then is killed.
@@ -171,40 +74,20 @@ impl Replayer {
         }
     }
 
-    /// The answer, or why there is none: what the replayer says, or that it died.
-    async fn answer<X>(&mut self, reply: Result<X, Status>) -> Result<X, Failure> {
-        let status = match reply {
-            Ok(answer) => return Ok(answer),
-            Err(status) => status,
-        };
-        // A lost connection: the process is ending, if it has not yet.
-        if let Code::Unavailable | Code::Unknown | Code::Cancelled = status.code()
-            && let Ok(Ok(exit)) = tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await
-        {
-            let said = self.stderr.told().await;
-            return Err(Failure::tool(format!("{} died ({exit}){said}", self.name)));
-        }
-        Err(failure(&self.name, &status))
-    }
-}
-
-/// What a replayer's refusal means.
-fn failure(name: &str, status: &Status) -> Failure {
-    match status.code() {
-        Code::InvalidArgument | Code::NotFound => Failure::usage(status.message()),
-        // A replayer says this of nothing else: the store does not hold what the plan starts from.
-        Code::FailedPrecondition => Failure::State(status.message().to_string()),
-        _ => Failure::tool(format!("{name}: {}", status.message())),
+    /// Ends it at once.
+    pub async fn kill(mut self) {
+        // It may have ended before.
+        let _ = self.child.kill().await;
     }
 }
 
 /// The address in the line `listening on ADDRESS`.
-async fn address(lines: &mut Lines<BufReader<ChildStdout>>) -> Result<String, String> {
+async fn address(lines: &mut Lines<BufReader<ChildStdout>>) -> Result<Address, String> {
     match lines.next_line().await {
-        Ok(Some(line)) => match line.strip_prefix("listening on ") {
-            Some(address) => Ok(address.trim().to_string()),
-            None => Err(format!("it said {line:?} instead of where it listens")),
-        },
+        Ok(Some(line)) => {
+            let address = line.strip_prefix("listening on ").and_then(|address| address.trim().parse().ok());
+            address.ok_or_else(|| format!("it said {line:?} instead of where it listens"))
+        }
         Ok(None) => Err("it ended at once".to_string()),
         Err(e) => Err(e.to_string()),
     }
@@ -246,22 +129,5 @@ impl LastLines {
         }
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         format!("; it said last:\n{}", lines.join("\n"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_replayer_says_decides_who_is_to_blame() {
-        let check = |code, expect: &str| {
-            let text = format!("{:?}", failure("replayer 1", &Status::new(code, "why")));
-            assert_eq!(text, expect);
-        };
-        check(Code::FailedPrecondition, "State(\"why\")");
-        check(Code::InvalidArgument, "Usage(\"why\")");
-        check(Code::Aborted, "Tool(\"replayer 1: why\")");
-        check(Code::Internal, "Tool(\"replayer 1: why\")");
     }
 }

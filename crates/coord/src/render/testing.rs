@@ -56,11 +56,31 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
         trace_stall_ns: 0,
         store_settings: BTreeMap::new(),
         store_counters: BTreeMap::new(),
+        writes_not_ok: 0,
+        replayers: Vec::new(),
+        faults: Vec::new(),
     };
     let reasons = if ruling == Ruling::Pass { Vec::new() } else { vec!["because".to_string()] };
     let format_version = schemas::RUN_FORMAT_VERSION;
-    let verdict = Verdict { format_version, experiment, threads, sla: Sla::default(), ruling, reasons, figures };
-    Trial { purpose, limit: Limit::DurationS(10.0), started_unix_s: 0, took_s: 12.5, report: Some(report), verdict }
+    let verdict = Verdict {
+        format_version,
+        experiment,
+        threads,
+        sla: Sla::default(),
+        ruling,
+        reasons,
+        figures,
+        replayers: Vec::new(),
+    };
+    Trial {
+        purpose,
+        limit: Limit::DurationS(10.0),
+        started_unix_s: 0,
+        took_s: 12.5,
+        report: Some(report),
+        lost: None,
+        verdict,
+    }
 }
 
 /// A trace set of one fragment, without files.

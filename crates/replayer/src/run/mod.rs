@@ -19,7 +19,7 @@ use schemas::run::{FragmentPosition, ReplayReport};
 
 use crate::clock::{Clock, unix_ns};
 use crate::dispatch::{Dispatcher, Stretch, aside_max};
-use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
+use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot, StoreDuty};
 use crate::feed::Feed;
 use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
 use crate::source::Source;
@@ -40,7 +40,9 @@ pub fn run<S: Store>(
 ) -> Result<ReplayReport, ExperimentError> {
     let plan = &experiment.plan;
     let url = store.url();
-    block_on(url, check_state(store, experiment))?;
+    if control.duty != StoreDuty::Follows {
+        block_on(url, check_state(store, experiment))?;
+    }
     let log_folder = experiment.folder.join("log");
     std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
     files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
@@ -49,11 +51,7 @@ pub fn run<S: Store>(
     let shares = experiment.shares();
     let workers = run_workers(store, experiment, &shares, control, progress)?;
 
-    let (mut report, writes_not_ok) = summarize(experiment, &shares, workers, control);
-    let diverged = match writes_not_ok {
-        0 => None,
-        n => Some(format!("{n} writes of experiment {} did not succeed", plan.experiment)),
-    };
+    let mut report = summarize(experiment, &shares, workers, control);
     report.store_settings = settings;
     report.store_counters = store.counters();
     for (name, before) in counted_before {
@@ -63,7 +61,9 @@ pub fn run<S: Store>(
     }
     // Whatever becomes of the store now, this is how the experiment went.
     files::write_json(&experiment.folder.join("replay.json"), &report)?;
-    block_on(url, settle(store, &report.positions, diverged))?;
+    if control.duty == StoreDuty::Alone {
+        settle(store, plan.experiment, &report.positions, report.writes_not_ok)?;
+    }
     Ok(report)
 }
 
@@ -73,7 +73,20 @@ const SETTLE_ATTEMPTS: u32 = 10;
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Tells the store where it stands after an experiment.
-async fn settle<S: Store>(
+pub fn settle<S: Store>(
+    store: &S,
+    experiment: u32,
+    positions: &[FragmentPosition],
+    writes_not_ok: u64,
+) -> Result<(), StoreError> {
+    let diverged = match writes_not_ok {
+        0 => None,
+        n => Some(format!("{n} writes of experiment {experiment} did not succeed")),
+    };
+    block_on(store.url(), settle_patiently(store, positions, diverged))
+}
+
+async fn settle_patiently<S: Store>(
     store: &S,
     positions: &[FragmentPosition],
     diverged: Option<String>,
@@ -139,12 +152,19 @@ fn run_workers<S: Store>(
         // A worker that could not connect sends no word but ends with its error;
         // the others end when their `Start` does not come.
         let all_ready = ready.iter().count() == shares.len();
-        let logs = match all_ready {
-            true => {
+        let start_unix_ns = match (&control.start, all_ready) {
+            (_, false) => None,
+            (Some(wait), true) => wait(),
+            (None, true) => Some(unix_ns()),
+        };
+        let logs = match start_unix_ns {
+            Some(at) => {
                 // From here on the store changes. Saying so takes it a moment, which is
                 // not part of the experiment.
-                block_on(store.url(), set_diverged(store, RUNNING))?;
-                let delay_ns = control.start_unix_ns.map_or(0, |at| (at - unix_ns()).max(0));
+                if control.duty != StoreDuty::Follows {
+                    block_on(store.url(), set_diverged(store, RUNNING))?;
+                }
+                let delay_ns = (at - unix_ns()).max(0);
                 let clock = Clock::starting_in(delay_ns);
                 let files = log_files(experiment, shares, &threads, unix_ns() + delay_ns);
                 let logs = OperationLogs::create(files, experiment.log_compression)?;
@@ -154,7 +174,7 @@ fn run_workers<S: Store>(
                 }
                 Some(logs)
             }
-            false => None,
+            None => None,
         };
         drop(starts);
         while handles.iter().any(|h| !h.is_finished()) {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use schemas::latency::ResponseTimes;
 use schemas::plan::Limit;
 use schemas::run::{EndReason, FragmentPosition, ReplayReport};
 use schemas::share::sessions_enough;
@@ -11,20 +10,18 @@ use schemas::share::sessions_enough;
 use crate::experiment::{Control, Experiment, Snapshot};
 use crate::worker::WorkerReport;
 
-/// The report, and how many writes did not succeed.
+/// The report, which knows nothing of the store yet.
 pub fn summarize(
     experiment: &Experiment,
     shares: &[Vec<usize>],
     workers: Vec<WorkerReport>,
     control: &Control,
-) -> (ReplayReport, u64) {
+) -> ReplayReport {
     let plan = &experiment.plan;
     let mut all = Snapshot::default();
-    let mut lag = ResponseTimes::default();
     let mut positions: BTreeMap<u32, u64> = plan.fragments.iter().map(|f| (f.fragment, f.first_session)).collect();
     for (share, worker) in shares.iter().zip(&workers) {
         all.merge(&worker.snapshot);
-        lag.merge(&worker.lag);
         for (index, position) in share.iter().zip(&worker.positions) {
             positions.insert(plan.fragments[*index].fragment, *position);
         }
@@ -37,7 +34,7 @@ pub fn summarize(
         EndReason::Limit
     };
     let [ok, failed, unknown, skipped] = all.outcomes;
-    let report = ReplayReport {
+    ReplayReport {
         format_version: schemas::RUN_FORMAT_VERSION,
         end,
         warmup_ns: workers.iter().map(|w| w.warmup.ended_ns).max().unwrap_or(0).max(0) as u64,
@@ -53,13 +50,15 @@ pub fn summarize(
         unknown,
         skipped,
         worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
-        dispatch_lag_ns_p99: lag.percentile_ns(99.0),
+        dispatch_lag_ns_p99: all.lag.percentile_ns(99.0),
         log_stall_ns: workers.iter().map(|w| w.log_stall_ns).max().unwrap_or(0),
         trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).max().unwrap_or(0),
         store_settings: BTreeMap::new(),
         store_counters: BTreeMap::new(),
-    };
-    (report, workers.iter().map(|w| w.writes_not_ok).sum())
+        writes_not_ok: workers.iter().map(|w| w.writes_not_ok).sum(),
+        replayers: Vec::new(),
+        faults: Vec::new(),
+    }
 }
 
 /// How many sessions the trace should have had: where the time decides, as many

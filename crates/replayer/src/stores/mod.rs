@@ -296,6 +296,9 @@ pub trait AnyStore: Send + Sync {
         control: &Control,
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError>;
+    /// Tells the store where it stands after an experiment that this replayer led, and
+    /// how many writes of it did not succeed.
+    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError>;
 }
 
 impl<S: Store> AnyStore for S {
@@ -332,6 +335,10 @@ impl<S: Store> AnyStore for S {
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError> {
         crate::run::run(self, experiment, control, progress)
+    }
+
+    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError> {
+        crate::run::settle(self, experiment, positions, writes_not_ok)
     }
 }
 

@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use schemas::latency::ResponseTimes;
 use schemas::trace::TableError;
 
 use crate::clock::{Clock, thread_cpu_ns};
@@ -72,8 +71,6 @@ pub struct WorkerReport {
     pub writes_not_ok: u64,
     /// CPU time over wall time.
     pub cpu_share: f64,
-    /// How late the 10 ms tick came.
-    pub lag: ResponseTimes,
     /// Time lost waiting for the log.
     pub log_stall_ns: u64,
     /// Time lost waiting for the trace.
@@ -156,7 +153,7 @@ async fn tick(shared: Rc<Shared>) {
         let now_ns = shared.clock.now_ns();
         // The timer itself may be up to one of its milliseconds late.
         let late_ns = now_ns - asked_ns - TICK.as_nanos() as i64 - 1_000_000;
-        shared.lag.borrow_mut().record(late_ns.max(0));
+        shared.record_lag(late_ns.max(0));
         if now_ns - published_ns >= PUBLISH_NS {
             published_ns = now_ns;
             shared.hand_over();

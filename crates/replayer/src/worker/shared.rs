@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogBuffer, LogRow};
 use schemas::trace::TableError;
 
@@ -36,8 +35,6 @@ pub struct Shared {
     pub clock: Clock,
     /// Writes that did not succeed.
     pub writes_not_ok: Cell<u64>,
-    /// How late the ticker was.
-    pub lag: RefCell<ResponseTimes>,
     /// What went wrong with the trace.
     pub error: RefCell<Option<TableError>>,
     /// Set in the end, for the ticker.
@@ -101,7 +98,6 @@ impl Shared {
             writes_not_ok: Cell::new(0),
             log_stall_ns: Cell::new(0),
             trace_stall_ns: Cell::new(0),
-            lag: RefCell::default(),
         };
         (Rc::new(shared), plan.pass)
     }
@@ -278,6 +274,11 @@ impl Shared {
         published.elapsed_ns = self.clock.now_ns() - self.part_began_ns.get();
     }
 
+    /// Takes down how late the ticker was.
+    pub fn record_lag(&self, late_ns: i64) {
+        self.snapshot.borrow_mut().lag.record(late_ns);
+    }
+
     /// Whether the measured part can follow the warm-up.
     pub fn can_go_on(&self) -> bool {
         let dispatcher = self.dispatcher.borrow();
@@ -300,7 +301,6 @@ impl Shared {
         self.sessions.set(0);
         self.log_stall_ns.set(0);
         self.trace_stall_ns.set(0);
-        *self.lag.borrow_mut() = ResponseTimes::default();
         self.hand_over();
         WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
     }
@@ -319,7 +319,6 @@ impl Shared {
             ran_out: dispatcher.ran_out(),
             writes_not_ok: self.writes_not_ok.get(),
             cpu_share: cpu_ns as f64 / wall_ns as f64,
-            lag: self.lag.borrow().clone(),
             log_stall_ns: self.log_stall_ns.get(),
             trace_stall_ns: self.trace_stall_ns.get(),
             warmup,

@@ -73,6 +73,7 @@ fn verdict(single: &Single, (ruling, throughput_per_s, (unpredictable_reads, rea
             unpredictable_percent: unpredictable_reads as f64 * 100.0 / reads.max(1) as f64,
             ..Figures::default()
         },
+        replayers: Vec::new(),
     }
 }
 

@@ -1,0 +1,114 @@
+//! `coord certs`: an authority of one's own, and certificates of it for replayers and
+//! coordinator.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, date_time_ymd,
+};
+use schemas::files::{self, at};
+
+use crate::failure::Failure;
+
+/// How long certificates are valid.
+const YEARS: i32 = 10;
+
+/// Makes all files, in a folder that has none of them; gives their paths.
+pub fn make(folder: &Path, hosts: &[String]) -> Result<Vec<PathBuf>, Failure> {
+    let names = ["ca", "replayer", "coordinator"];
+    let paths: Vec<PathBuf> =
+        names.iter().flat_map(|name| ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}")))).collect();
+    if let Some(there) = paths.iter().find(|path| path.exists()) {
+        return Err(Failure::usage(format!(
+            "{} is there already; name another folder, or remove it: certificates of two authorities do not fit together",
+            there.display()
+        )));
+    }
+    let made = pems(hosts).map_err(|e| Failure::usage(format!("--host {}: {e}", hosts.join(", "))))?;
+    std::fs::create_dir_all(folder).map_err(at(folder))?;
+    for (path, text) in paths.iter().zip(&made) {
+        files::write_atomically(path, text.as_bytes())?;
+        if path.extension().is_some_and(|extension| extension == "key") {
+            only_for_its_owner(path)?;
+        }
+    }
+    Ok(paths)
+}
+
+/// The texts of certificate and key, for authority, replayers and coordinator.
+fn pems(hosts: &[String]) -> Result<Vec<String>, rcgen::Error> {
+    let mut authority = params(Vec::new(), "Encore fleet authority")?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let authority_key = KeyPair::generate()?;
+    let mut made = vec![authority.self_signed(&authority_key)?.pem(), authority_key.serialize_pem()];
+    let issuer = Issuer::new(authority, authority_key);
+    // A coordinator on the same machine may use any of its names.
+    let here = ["localhost", "127.0.0.1", "::1"].map(String::from);
+    let replayers = hosts.iter().chain(&here).cloned().collect();
+    for (names, called, usage) in [
+        (replayers, "Encore replayer", ExtendedKeyUsagePurpose::ServerAuth),
+        (Vec::new(), "Encore coordinator", ExtendedKeyUsagePurpose::ClientAuth),
+    ] {
+        let mut leaf = params(names, called)?;
+        leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        leaf.extended_key_usages = vec![usage];
+        leaf.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        made.extend([leaf.signed_by(&key, &issuer)?.pem(), key.serialize_pem()]);
+    }
+    Ok(made)
+}
+
+/// Of a certificate for these names and addresses, from now on.
+fn params(names: Vec<String>, called: &str) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, called);
+    // To the year is near enough, and allows for clocks that differ.
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let year = 1970 + (since_1970.as_secs() / (1461 * 86_400 / 4)) as i32;
+    (params.not_before, params.not_after) = (date_time_ymd(year - 1, 1, 1), date_time_ymd(year + YEARS, 12, 31));
+    Ok(params)
+}
+
+fn only_for_its_owner(path: &Path) -> Result<(), Failure> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(at(path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_for_their_owner_and_nothing_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let certs = folder.path().join("certs");
+        let made = make(&certs, &["load1".into(), "10.0.0.5".into()]).unwrap();
+        assert_eq!(made.len(), 6);
+        for path in &made {
+            let text = std::fs::read_to_string(path).unwrap();
+            let is_key = path.extension().unwrap() == "key";
+            assert!(
+                text.starts_with(if is_key { "-----BEGIN PRIVATE KEY" } else { "-----BEGIN CERTIFICATE" }),
+                "{text}"
+            );
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, if is_key { 0o600 } else { 0o644 }, "{}", path.display());
+        }
+        let before = std::fs::read(&made[0]).unwrap();
+        let error = make(&certs, &[]).unwrap_err().to_string();
+        assert!(error.contains("ca.pem is there already"), "{error}");
+        assert_eq!(std::fs::read(&made[0]).unwrap(), before);
+        let error = make(&folder.path().join("x"), &["grüße".into()]).unwrap_err().to_string();
+        assert!(error.contains("--host grüße"), "{error}");
+    }
+}

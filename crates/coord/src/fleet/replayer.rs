@@ -1,0 +1,353 @@
+//! One replayer of the fleet, on this machine or another: its lease, and the phases
+//! of an experiment as calls.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use schemas::latency::ResponseTimes;
+use schemas::manifest::Manifest;
+use schemas::plan::Plan;
+use schemas::rpc::{self, Phase};
+use schemas::run::{ClockReading, FragmentPosition, Host, ReplayReport};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tonic::Status;
+
+use super::address::Address;
+use super::link::{self, Client, Credentials, PATIENCE, answer, is_on_the_way};
+use super::local::Process;
+use super::transfer::{self, Logged};
+use super::{FleetSetting, Progress, unix_ns};
+use crate::failure::Failure;
+
+/// How long a replayer stays this coordinator's when it does not hear of it. An
+/// experiment whose coordinator is gone ends after that, and one whose replayer is not
+/// heard of for as long is given up.
+const LEASE: Duration = Duration::from_secs(15);
+/// How often the lease is renewed.
+const RENEWAL: Duration = Duration::from_secs(3);
+/// How long to wait before a call is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How often a clock is read; the reading with the shortest round trip counts.
+const CLOCK_READINGS: usize = 8;
+
+/// A replayer.
+pub struct Replayer {
+    /// As people know it.
+    pub name: String,
+    /// Its share of the work beside others.
+    pub weight: f64,
+    /// Its machine.
+    pub host: Host,
+    address: Address,
+    credentials: Credentials,
+    client: Client,
+    process: Option<Process>,
+    renewing: Option<JoinHandle<()>>,
+}
+
+/// What an experiment asks of a replayer, and what it answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Prepared {
+    /// Its logs go to the run's folder by themselves.
+    pub logs_are_shared: bool,
+    /// Its store is nobody else's.
+    pub store_is_own: bool,
+}
+
+/// A progress of a replayer, and how far its experiment is.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Its place in the fleet.
+    pub index: usize,
+    /// Connecting, ready, or running.
+    pub phase: Phase,
+    /// Its figures.
+    pub progress: Progress,
+}
+
+impl Replayer {
+    /// One on this machine, in a process of its own.
+    pub async fn start() -> Result<Replayer, Failure> {
+        let token = secret()?;
+        let (process, address) = Process::start(&token).await?;
+        let credentials = Credentials::new(Some(&token))?;
+        let client = link::client(&address, None, credentials.clone())?;
+        let name = format!("replayer {address}");
+        let mut replayer = Replayer::new(name, address, credentials, client);
+        replayer.process = Some(process);
+        replayer.greet().await?;
+        Ok(replayer)
+    }
+
+    /// One that waits at an address.
+    pub async fn reach(address: &Address, setting: &FleetSetting) -> Result<Replayer, Failure> {
+        let tls = setting.certificates.as_deref().map(|folder| link::tls(folder, &address.host)).transpose()?;
+        let credentials = Credentials::new(setting.token.as_deref())?;
+        let client = link::client(address, tls, credentials.clone())?;
+        let mut replayer = Replayer::new(address.to_string(), address.clone(), credentials, client);
+        match replayer.greet().await {
+            Ok(()) => Ok(replayer),
+            // Before anything has run there is nothing to save.
+            Err(Failure::Lost(why) | Failure::Tool(why)) => Err(Failure::usage(format!(
+                "{why}; does `replayer serve` run there, with certificates of the same authority or without any on both sides?"
+            ))),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn new(name: String, address: Address, credentials: Credentials, client: Client) -> Replayer {
+        let host = Host { name: String::new(), system: String::new(), cpus: 0 };
+        let weight = address.weight;
+        Replayer { name, weight, host, address, credentials, client, process: None, renewing: None }
+    }
+
+    /// Another handle to speak to it.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Whether it is a process of this coordinator's.
+    pub fn is_local(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Hello: takes it, and refuses one that speaks another protocol.
+    async fn greet(&mut self) -> Result<(), Failure> {
+        let request = rpc::HelloRequest {
+            protocol_version: rpc::PROTOCOL_VERSION,
+            encore_version: env!("CARGO_PKG_VERSION").to_string(),
+            coordinator: format!("the coordinator on {} (process {})", Host::current().name, std::process::id()),
+            lease_ms: LEASE.as_millis() as u32,
+        };
+        let reply = answer(self.client.hello(request)).await;
+        let reply = self.understood(reply).await?.into_inner();
+        if reply.protocol_version != rpc::PROTOCOL_VERSION {
+            return Err(Failure::usage(format!(
+                "{} speaks protocol version {} (Encore {}), this coordinator version {} (Encore {}); use one Encore on both",
+                self.name,
+                reply.protocol_version,
+                reply.encore_version,
+                rpc::PROTOCOL_VERSION,
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        self.host = Host { name: reply.host, system: reply.system, cpus: reply.cpus };
+        self.credentials.set_lease(&reply.lease);
+        self.stop_renewing();
+        let mut client = self.client();
+        self.renewing = Some(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RENEWAL).await;
+                // What is wrong with it shows in the next call that matters.
+                let _ = answer(client.clock(rpc::ClockRequest {})).await;
+            }
+        }));
+        Ok(())
+    }
+
+    fn stop_renewing(&mut self) {
+        if let Some(renewing) = self.renewing.take() {
+            renewing.abort();
+        }
+    }
+
+    /// Makes sure that it is there and this coordinator's, after something was wrong
+    /// with the fleet: a process that died is started again, others are waited for.
+    pub async fn recover(&mut self, until: Instant) -> Result<(), Failure> {
+        if answer(self.client.clock(rpc::ClockRequest {})).await.is_ok() {
+            return Ok(());
+        }
+        if let Some(process) = self.process.take() {
+            self.stop_renewing();
+            process.kill().await;
+            *self = Replayer { weight: self.weight, ..Replayer::start().await? };
+            return Ok(());
+        }
+        loop {
+            match self.greet().await {
+                Err(Failure::Lost(_)) if Instant::now() < until => tokio::time::sleep(PAUSE).await,
+                greeted => return greeted,
+            }
+        }
+    }
+
+    /// How its clock stands to this machine's.
+    pub async fn clock(&mut self) -> Result<ClockReading, Failure> {
+        let mut best: Option<ClockReading> = None;
+        for _ in 0..CLOCK_READINGS {
+            let (asked, asked_unix_ns) = (Instant::now(), unix_ns(SystemTime::now()));
+            let reply = answer(self.client.clock(rpc::ClockRequest {})).await;
+            let round_trip_ns = asked.elapsed().as_nanos() as i64;
+            let there_ns = self.understood(reply).await?.into_inner().unix_ns;
+            let reading = ClockReading { offset_ns: there_ns - (asked_unix_ns + round_trip_ns / 2), round_trip_ns };
+            if best.is_none_or(|best| best.round_trip_ns > round_trip_ns) {
+                best = Some(reading);
+            }
+        }
+        Ok(best.unwrap_or_default())
+    }
+
+    /// Sends what it lacks of a trace set.
+    pub async fn send(
+        &mut self,
+        folder: &Path,
+        manifest: &Manifest,
+        sent: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<(), Failure> {
+        let sent = transfer::send(&self.name, &mut self.client, folder, manifest, sent).await;
+        self.explained(sent).await
+    }
+
+    /// Hands over a plan.
+    pub async fn prepare(&mut self, plan: &Plan, experiment_folder: &Path, run: &str) -> Result<Prepared, Failure> {
+        let plan_json = serde_json::to_string(plan).unwrap_or_else(|e| unreachable!("a plan is plain data: {e}"));
+        let Some(experiment_folder) = experiment_folder.to_str().map(String::from) else {
+            let folder = experiment_folder.display();
+            return Err(Failure::usage(format!("{folder}: the name of a run's folder must be UTF-8")));
+        };
+        let request = rpc::PrepareRequest { plan_json, experiment_folder, run: run.to_string() };
+        let reply = answer(self.client.prepare(request)).await;
+        let rpc::PrepareReply { logs_are_shared, store_is_own } = self.understood(reply).await?.into_inner();
+        Ok(Prepared { logs_are_shared, store_is_own })
+    }
+
+    /// Brings the store to the state that the plan starts from, or checks that it is there.
+    pub async fn load(&mut self, part: rpc::Part, watch: &mut dyn FnMut(u64, u64)) -> Result<(), Failure> {
+        let reply = answer(self.client.load(rpc::LoadRequest { part: part.into() })).await;
+        let mut stream = self.understood(reply).await?.into_inner();
+        loop {
+            let message = stream.message().await;
+            match self.understood(message).await? {
+                Some(progress) => watch(progress.rows, progress.rows_total),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Runs the prepared experiment to its end, and tells of it. A connection that is
+    /// lost is taken up again: the replayer goes on by itself meanwhile.
+    pub async fn run(
+        &mut self,
+        index: usize,
+        experiment: u32,
+        part: rpc::Part,
+        told: mpsc::Sender<Told>,
+    ) -> Result<(), Failure> {
+        let mut heard = Instant::now();
+        loop {
+            let status = match self.watch(index, experiment, part, &told, &mut heard).await {
+                Ok(()) => return Ok(()),
+                Err(status) => status,
+            };
+            let is_dead = match &mut self.process {
+                Some(process) if is_on_the_way(&status) => process.death().await,
+                _ => None,
+            };
+            if let Some(death) = is_dead {
+                return Err(Failure::Lost(format!("{}: {death}", self.name)));
+            }
+            if !is_on_the_way(&status) || heard.elapsed() >= LEASE {
+                return Err(link::failure(&self.name, &status));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn watch(
+        &mut self,
+        index: usize,
+        experiment: u32,
+        part: rpc::Part,
+        told: &mpsc::Sender<Told>,
+        heard: &mut Instant,
+    ) -> Result<(), Status> {
+        let request = rpc::RunRequest { experiment, part: part.into() };
+        let left = LEASE.saturating_sub(heard.elapsed()).max(PAUSE);
+        let reply = tokio::time::timeout(left, self.client.run(request)).await;
+        let mut stream = reply.map_err(|_| Status::unavailable("it does not answer"))??.into_inner();
+        while let Some(message) = stream.message().await? {
+            *heard = Instant::now();
+            let Some(response_times) = times(&message.response_times) else {
+                return Err(Status::internal("it sent a histogram that cannot be read"));
+            };
+            let phase = message.phase();
+            let progress = Progress {
+                is_warmup: phase == Phase::WarmingUp,
+                elapsed_ns: message.elapsed_ns,
+                ok: message.ok,
+                errors: message.failed + message.unknown + message.skipped,
+                response_times,
+                cpus_used: message.cpus_used,
+                dispatch_lag_ns_p99: message.dispatch_lag_ns_p99,
+            };
+            // Nobody watches any more only when the experiment is being given up.
+            let _ = told.send(Told { index, phase, progress }).await;
+        }
+        Ok(())
+    }
+
+    /// The report of the experiment that ended last.
+    pub async fn report(&mut self) -> Result<ReplayReport, Failure> {
+        let reply = answer(self.client.report(rpc::ReportRequest {})).await;
+        let reply = self.understood(reply).await?.into_inner();
+        serde_json::from_str(&reply.report_json)
+            .map_err(|e| Failure::tool(format!("{} sent a report that cannot be read: {e}", self.name)))
+    }
+
+    /// Has it tell the store where it stands.
+    pub async fn settle(&mut self, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), Failure> {
+        let positions_json = serde_json::to_string(positions).unwrap_or_else(|e| unreachable!("plain data: {e}"));
+        let reply = self.client.settle(rpc::SettleRequest { positions_json, writes_not_ok }).await;
+        self.understood(reply).await.map(|_| ())
+    }
+
+    /// Fetches the logs of an experiment, and says how many.
+    pub async fn fetch(&mut self, logged: &Logged, folder: &Path) -> Result<usize, Failure> {
+        let fetched = transfer::fetch(&self.name, &mut self.client, logged, folder).await;
+        self.explained(fetched).await
+    }
+
+    /// Gives it back, and lets a process end.
+    pub async fn end(mut self) {
+        self.stop_renewing();
+        // One that cannot be reached finds out by its lease.
+        let _ = tokio::time::timeout(PATIENCE, self.client.release(rpc::ReleaseRequest {})).await;
+        if let Some(process) = self.process.take() {
+            process.end().await;
+        }
+    }
+
+    /// The answer, or why there is none: what the replayer says, or that it died.
+    async fn understood<X>(&mut self, reply: Result<X, Status>) -> Result<X, Failure> {
+        let failed = reply.map_err(|status| link::failure(&self.name, &status));
+        self.explained(failed).await
+    }
+
+    /// Says of a process that cannot be reached how it died.
+    async fn explained<X>(&mut self, result: Result<X, Failure>) -> Result<X, Failure> {
+        if let (Err(Failure::Lost(_)), Some(process)) = (&result, &mut self.process)
+            && let Some(death) = process.death().await
+        {
+            return Err(Failure::Lost(format!("{}: {death}", self.name)));
+        }
+        result
+    }
+
+    /// The address, for what is written down.
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+}
+
+/// The response times in a message; before the first ones there are none.
+fn times(bytes: &[u8]) -> Option<ResponseTimes> {
+    if bytes.is_empty() { Some(ResponseTimes::default()) } else { ResponseTimes::from_bytes(bytes) }
+}
+
+/// A secret between this process and a child.
+fn secret() -> Result<String, Failure> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|e| Failure::tool(format!("no random number: {e}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

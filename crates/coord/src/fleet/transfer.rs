@@ -1,0 +1,185 @@
+//! Files on their way: trace sets to a replayer, logs from it. What arrived before a
+//! connection was lost is not sent again.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use schemas::files::{self, at};
+use schemas::manifest::Manifest;
+use schemas::rpc::{CHUNK_BYTES, FetchRequest, FileChunk, LogFile, LogsRequest, OfferRequest};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status};
+
+use super::link::{self, Client, answer, is_on_the_way};
+use crate::failure::Failure;
+
+/// How often a file is tried that arrives damaged or whose connection is lost.
+const MOST_TRIES: u32 = 5;
+
+/// Sends what a replayer lacks of a trace set; `sent` is told of bytes, and of how many
+/// there will be.
+pub async fn send(
+    name: &str,
+    client: &mut Client,
+    folder: &Path,
+    manifest: &Manifest,
+    sent: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<(), Failure> {
+    let manifest_json = serde_json::to_string(manifest).unwrap_or_else(|e| unreachable!("plain data: {e}"));
+    let folder_text = folder.to_str().ok_or_else(|| {
+        Failure::usage(format!("{}: the name of a trace set's folder must be UTF-8", folder.display()))
+    })?;
+    let offer = OfferRequest { manifest_json, folder: folder_text.to_string() };
+    let bytes: BTreeMap<&str, u64> = manifest.files.iter().map(|entry| (entry.path.as_str(), entry.bytes)).collect();
+    let mut tries = 0;
+    let mut total = None;
+    loop {
+        let lacked = match answer(client.offer(offer.clone())).await {
+            Ok(reply) => reply.into_inner().lacked,
+            Err(status) => return Err(link::failure(name, &status)),
+        };
+        let left: u64 = lacked.iter().map(|file| bytes.get(file.path.as_str()).map_or(0, |b| b - file.offset)).sum();
+        let total = *total.get_or_insert(left);
+        sent(total.saturating_sub(left), total);
+        let Some(file) = lacked.first() else { return Ok(()) };
+        let path = folder.join(&file.path);
+        match client.send(chunks(&path, &file.path, file.offset)?).await {
+            Ok(_) => tries = 0,
+            Err(status) if status.code() == Code::DataLoss || is_on_the_way(&status) => {
+                tries += 1;
+                if tries == MOST_TRIES {
+                    return Err(link::failure(name, &status));
+                }
+            }
+            Err(status) => return Err(link::failure(name, &status)),
+        }
+    }
+}
+
+/// A file of a trace set, from a byte on, as a stream that is read as it is sent.
+fn chunks(path: &Path, name: &str, offset: u64) -> Result<ReceiverStream<FileChunk>, Failure> {
+    let mut file = File::open(path).map_err(at(path))?;
+    file.seek(SeekFrom::Start(offset)).map_err(at(path))?;
+    let (sender, chunks) = mpsc::channel(4);
+    let mut name = Some(name.to_string());
+    tokio::task::spawn_blocking(move || {
+        loop {
+            let mut data = Vec::with_capacity(CHUNK_BYTES);
+            // A file that cannot be read ends early, and the replayer says that it did.
+            let read = Read::by_ref(&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut data);
+            let is_first = name.is_some();
+            if read.is_err() || (data.is_empty() && !is_first) {
+                return;
+            }
+            let chunk = FileChunk { path: name.take().unwrap_or_default(), offset, data };
+            if sender.blocking_send(chunk).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(ReceiverStream::new(chunks))
+}
+
+/// Where an experiment's logs are, on a replayer.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    /// The name of the run there.
+    pub run: String,
+    /// The experiment.
+    pub experiment: u32,
+}
+
+/// Fetches the logs of an experiment into its folder here, and says how many; those that
+/// are there already, with the same sum, are left alone.
+pub async fn fetch(name: &str, client: &mut Client, logged: &Logged, folder: &Path) -> Result<usize, Failure> {
+    let request = LogsRequest { run: logged.run.clone(), experiment: logged.experiment };
+    let listed = match client.logs(request).await {
+        Ok(listed) => listed,
+        // It was dealt no part in it.
+        Err(status) if status.code() == Code::NotFound => return Ok(0),
+        Err(status) => return Err(link::failure(name, &status)),
+    };
+    let mut fetched = 0;
+    // Plan and report of one replayer are not those of the experiment.
+    let logs = listed.into_inner().files.into_iter().filter(|file| is_log(&file.path));
+    for file in logs {
+        let path = folder.join(&file.path);
+        if path.exists() && files::blake3_of(&path)? == file.blake3 {
+            continue;
+        }
+        let mut tries = 0;
+        while let Err(trouble) = fetch_file(client, logged, &file, &path).await {
+            tries += 1;
+            match trouble {
+                Trouble::Here(failure) => return Err(failure),
+                Trouble::There(status) if !is_on_the_way(&status) && status.code() != Code::DataLoss => {
+                    return Err(link::failure(name, &status));
+                }
+                Trouble::There(status) if tries == MOST_TRIES => return Err(link::failure(name, &status)),
+                Trouble::There(_) => {}
+            }
+        }
+        fetched += 1;
+    }
+    Ok(fetched)
+}
+
+/// Whether a replayer's file is the log of a fragment.
+fn is_log(path: &str) -> bool {
+    let fragment = path.strip_prefix("log/fragment-").and_then(|rest| rest.strip_suffix(".arrows"));
+    fragment.is_some_and(|fragment| fragment.parse::<u32>().is_ok())
+}
+
+/// Why a file could not be fetched.
+enum Trouble {
+    Here(Failure),
+    There(Status),
+}
+
+impl From<files::FileError> for Trouble {
+    fn from(error: files::FileError) -> Trouble {
+        Trouble::Here(Failure::tool(error))
+    }
+}
+
+async fn fetch_file(client: &mut Client, logged: &Logged, wanted: &LogFile, path: &Path) -> Result<(), Trouble> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(at(parent))?;
+    }
+    let there = std::fs::metadata(&part).map_or(0, |metadata| metadata.len());
+    let offset = if there <= wanted.bytes { there } else { 0 };
+    let mut file = File::options().write(true).create(true).truncate(offset == 0).open(&part).map_err(at(&part))?;
+    file.seek(SeekFrom::Start(offset)).map_err(at(&part))?;
+    let request =
+        FetchRequest { run: logged.run.clone(), experiment: logged.experiment, path: wanted.path.clone(), offset };
+    let mut chunks = client.fetch(request).await.map_err(Trouble::There)?.into_inner();
+    while let Some(chunk) = chunks.message().await.map_err(Trouble::There)? {
+        file.write_all(&chunk.data).map_err(at(&part))?;
+    }
+    drop(file);
+    if files::blake3_of(&part)? != wanted.blake3 {
+        std::fs::remove_file(&part).map_err(at(&part))?;
+        return Err(Trouble::There(Status::data_loss(format!("{} arrived damaged", wanted.path))));
+    }
+    std::fs::rename(&part, path).map_err(at(path))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_logs_is_fetched() {
+        assert!(is_log("log/fragment-0.arrows") && is_log("log/fragment-12.arrows"));
+        for path in ["plan.json", "replay.json", "log/fragment-.arrows", "log/fragment-../../x.arrows", "log/other"] {
+            assert!(!is_log(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `coord rate --resume`: a rating goes on where it was interrupted.
+//!
+//! The search is a function of what its experiments showed. So it is done again from
+//! the beginning, with what the run folder holds as answers, until it asks for an
+//! experiment that has not been run.
+
+use std::path::Path;
+
+use clap::Parser;
+use schemas::files::{self, FileError};
+use schemas::plan::{Plan, Warmup};
+use schemas::run::{RunFolder, RunState};
+
+use crate::args::{Command, CommandLine, FleetArgs, RateArgs, WorkloadArgs};
+use crate::campaign::{Trial, TrialNote};
+use crate::failure::Failure;
+use crate::resolve::{self, Rating, Surroundings};
+
+/// The rating of a run, with what it has found out so far; `now` is what the user asks
+/// for this time.
+pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Rating, Failure> {
+    let shown = run.display();
+    let folder = RunFolder::new(run);
+    let document = folder.read_document().map_err(Failure::usage)?;
+    if document.state == RunState::Complete {
+        return Err(Failure::usage(format!(
+            "--resume {shown}: this run is complete; see ./encore analyze summary {shown}"
+        )));
+    }
+    let then = match CommandLine::try_parse_from(&document.command).map(|line| line.command) {
+        Ok(Command::Rate(then)) => then,
+        _ => return Err(Failure::usage(format!("--resume {shown}: this run was not made by `coord rate`"))),
+    };
+    let store = now.workload.store.clone().or(then.workload.store);
+    let store = store.unwrap_or_else(|| format!("sqlite:{}", run.join("store.db").display()));
+    if store.contains("***") {
+        return Err(Failure::usage(format!(
+            "--resume {shown}: a run folder holds no secrets; name the store again with --store ({store})"
+        )));
+    }
+    let fleet = &now.workload.fleet;
+    let fleet = match fleet.replayers.is_empty() {
+        true => FleetArgs { retries: fleet.retries, ..then.workload.fleet },
+        false => fleet.clone(),
+    };
+    let workload = WorkloadArgs {
+        trace: Some(document.trace.clone()),
+        settings: Vec::new(),
+        store: Some(store),
+        sla: document.sla,
+        warmup: warmup(&folder)?.or(then.workload.warmup),
+        monitor: now.workload.monitor.or(then.workload.monitor),
+        fleet,
+        name: None,
+        runs: run.parent().unwrap_or(Path::new("")).to_path_buf(),
+        json: now.workload.json,
+        ..then.workload
+    };
+    let args = RateArgs { spec: None, sessions: None, resume: None, workload, ..then };
+    let mut rating = resolve::rating(&args, around)?;
+    let setting = &mut rating.setting;
+    (setting.name, setting.folder) = (document.name, run.to_path_buf());
+    (setting.started_unix_s, setting.command) = (document.started_unix_s, document.command);
+    setting.past = past(&folder)?;
+    Ok(rating)
+}
+
+/// How many sessions the warm-up of its experiments had.
+fn warmup(run: &RunFolder) -> Result<Option<Warmup>, FileError> {
+    let Some((_, first)) = run.experiments()?.into_iter().next() else { return Ok(None) };
+    let plan: Plan = files::read_json(&first.plan())?;
+    Ok(Some(Warmup::Sessions(plan.fragments.iter().map(|fragment| fragment.warmup_sessions).sum())))
+}
+
+/// What the experiments showed that came to their end with all replayers there.
+fn past(run: &RunFolder) -> Result<Vec<Trial>, FileError> {
+    let mut past = Vec::new();
+    for (_, folder) in run.experiments()? {
+        if !folder.trial().exists() || !folder.verdict().exists() {
+            continue;
+        }
+        let TrialNote { purpose, limit, started_unix_s, took_s, lost } = files::read_json(&folder.trial())?;
+        let verdict = files::read_json(&folder.verdict())?;
+        let report = if folder.report().exists() { Some(files::read_json(&folder.report())?) } else { None };
+        let trial = Trial { purpose, limit, started_unix_s, took_s, report, lost, verdict };
+        if trial.lost().is_none() && !trial.was_interrupted() {
+            past.push(trial);
+        }
+    }
+    Ok(past)
+}

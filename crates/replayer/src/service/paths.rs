@@ -1,0 +1,87 @@
+//! Which places on this machine a coordinator may name.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::access::Misuse;
+
+/// Folders that coordinator and replayer share under the same names.
+#[derive(Debug, Clone, Default)]
+pub struct Shares(Vec<PathBuf>);
+
+impl Shares {
+    /// These folders, which must exist.
+    pub fn new(folders: &[PathBuf]) -> Result<Shares, Misuse> {
+        let real = folders.iter().map(|folder| {
+            std::fs::canonicalize(folder).map_err(|e| Misuse(format!("--share {}: {e}", folder.display())))
+        });
+        Ok(Shares(real.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether a place is in one of them, whatever links lie on the way to it. It need
+    /// not exist yet.
+    pub fn hold(&self, place: &Path) -> bool {
+        let is_plain = place.is_absolute() && place.components().all(|c| !matches!(c, Component::ParentDir));
+        // What exists of it says where it really is; the rest will be below that.
+        let real = place.ancestors().find_map(|ancestor| std::fs::canonicalize(ancestor).ok());
+        is_plain && real.is_some_and(|real| self.0.iter().any(|shared| real.starts_with(shared)))
+    }
+}
+
+/// Whether a text names a file below a folder by plain names alone.
+pub fn is_below(path: &str) -> bool {
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.') && part.len() <= 200;
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "-_=./".contains(c);
+    !path.is_empty() && path.len() <= 1000 && path.chars().all(is_known) && path.split('/').all(is_plain)
+}
+
+/// Whether a text may be the name of a run.
+pub fn is_name(name: &str) -> bool {
+    is_below(name) && !name.contains('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_share_holds_what_is_in_it_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("inside"), folder.path().join("outside"));
+        for path in [&inside, &outside] {
+            std::fs::create_dir(path).unwrap();
+        }
+        std::os::unix::fs::symlink(&outside, inside.join("way-out")).unwrap();
+        let shares = Shares::new(std::slice::from_ref(&inside)).unwrap();
+        assert!(shares.hold(&inside) && shares.hold(&inside.join("not/there/yet")));
+        for place in [&outside, &inside.join("../outside"), &inside.join("way-out/x"), Path::new("inside")] {
+            assert!(!shares.hold(place), "{}", place.display());
+        }
+        assert!(!Shares::default().hold(&inside));
+        let error = Shares::new(&[folder.path().join("missing")]).unwrap_err().to_string();
+        assert!(error.starts_with("--share ") && error.contains("missing: "), "{error}");
+    }
+
+    #[test]
+    fn paths_below_a_folder() {
+        for path in ["a", "operations/fragment=0/part-0.parquet", "log/fragment-0.arrows"] {
+            assert!(is_below(path), "{path}");
+        }
+        for path in ["", "/a", "a/", "a//b", "..", "a/../b", ".a", "a/.b", "a\\b", "a\0b", "ä"] {
+            assert!(!is_below(path), "{path}");
+        }
+        assert!(is_name("figure-4.1") && !is_name("a/b") && !is_name(".."));
+    }
+
+    proptest! {
+        /// Whatever comes over the wire: a path that is taken stays below its folder.
+        #[test]
+        fn no_path_leaves_its_folder(path in ".{0,40}|[a./=-]{0,20}") {
+            if is_below(&path) {
+                let joined = Path::new("/work").join(&path);
+                prop_assert!(joined.starts_with("/work") && joined.components().all(|c| !matches!(c, Component::ParentDir)));
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Trace sets that coordinators have sent: each file once, under its sum.
+//!
+//! ```text
+//! files/SUM            a file that is complete, and has this BLAKE3 sum
+//! files/SUM.part       one that is on its way; sending goes on at its end
+//! traces/TRACE_ID/     a trace set, whose files are links to those
+//! ```
+//!
+//! A trace set that was made longer shares most of its files with the shorter one,
+//! so these are not sent again.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use schemas::files::{self, FileError, at};
+use schemas::manifest::{FILE_NAME, FileEntry, Manifest, trace_id};
+
+use super::paths::is_below;
+
+/// The largest file of a trace set.
+const FILE_BYTES_MAX: u64 = 1 << 40;
+
+/// Why something cannot be put on the shelf.
+#[derive(Debug, thiserror::Error)]
+pub enum ShelfError {
+    /// The trace set is none.
+    #[error("{0}")]
+    Manifest(String),
+    /// There is no room for it.
+    #[error("{0}")]
+    NoRoom(String),
+    /// A file is not what it should be; what arrived of it is gone.
+    #[error("{path} arrived damaged: its BLAKE3 sum is {found}, should be {expected}")]
+    Damaged {
+        /// As the manifest names it.
+        path: String,
+        /// The sum of what arrived.
+        found: String,
+        /// The sum that the manifest has.
+        expected: String,
+    },
+    /// A file of this machine.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The trace sets in a work folder.
+#[derive(Debug, Clone)]
+pub struct Shelf {
+    work: PathBuf,
+    bytes_max: u64,
+}
+
+impl Shelf {
+    /// Those in `work`, of at most so many bytes a trace set.
+    pub fn new(work: PathBuf, bytes_max: u64) -> Shelf {
+        Shelf { work, bytes_max }
+    }
+
+    /// Reads a manifest that came over the wire, and believes nothing of it.
+    pub fn manifest(&self, json: &str) -> Result<Manifest, ShelfError> {
+        let wrong = |message: String| ShelfError::Manifest(format!("the manifest of the trace set {message}"));
+        let value: serde_json::Value = serde_json::from_str(json).map_err(|e| wrong(format!("is not JSON: {e}")))?;
+        let (found, expected) = (&value["format_version"], schemas::TRACE_FORMAT_VERSION);
+        if *found != expected {
+            return Err(wrong(format!("has format version {found}, this replayer reads version {expected}")));
+        }
+        let manifest: Manifest = serde_json::from_value(value).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        for entry in &manifest.files {
+            let is_sum = entry.blake3.len() == 64 && entry.blake3.bytes().all(|b| b.is_ascii_hexdigit());
+            if !is_below(&entry.path) || !is_sum || entry.bytes > FILE_BYTES_MAX {
+                return Err(wrong(format!("names the file {:?}, which no trace set has", entry.path)));
+            }
+        }
+        if trace_id(&manifest.files) != manifest.trace_id {
+            return Err(wrong(format!("has another id than its files: {}", manifest.trace_id)));
+        }
+        let bytes = manifest.files.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.bytes));
+        if bytes > self.bytes_max {
+            let max = self.bytes_max;
+            return Err(ShelfError::NoRoom(format!(
+                "the trace set has {bytes} bytes, this replayer takes {max}; start it with a larger --trace-bytes-max"
+            )));
+        }
+        Ok(manifest)
+    }
+
+    fn file(&self, entry: &FileEntry) -> PathBuf {
+        self.work.join("files").join(entry.blake3.to_ascii_lowercase())
+    }
+
+    fn part(&self, entry: &FileEntry) -> PathBuf {
+        self.work.join("files").join(format!("{}.part", entry.blake3.to_ascii_lowercase()))
+    }
+
+    /// The files of a trace set that are not here, and how much of each is.
+    pub fn lacked(&self, manifest: &Manifest) -> Vec<(FileEntry, u64)> {
+        let length = |path: PathBuf| std::fs::metadata(path).map(|metadata| metadata.len()).ok();
+        let lacked = manifest.files.iter().filter(|entry| length(self.file(entry)) != Some(entry.bytes));
+        lacked.map(|entry| (entry.clone(), length(self.part(entry)).unwrap_or(0).min(entry.bytes))).collect()
+    }
+
+    /// Begins to receive a file from `offset` on; what is there already is read, since
+    /// the sum is over all of it.
+    pub fn receive(&self, entry: &FileEntry, offset: u64) -> Result<Receiving, ShelfError> {
+        let path = self.part(entry);
+        let folder = self.work.join("files");
+        std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+        let mut file =
+            File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+        let there = file.metadata().map_err(at(&path))?.len();
+        if offset > there {
+            let message = format!("{} is sent from byte {offset} on, {there} are there", entry.path);
+            return Err(ShelfError::Manifest(message));
+        }
+        let mut hasher = blake3::Hasher::new();
+        std::io::copy(&mut Read::by_ref(&mut file).take(offset), &mut hasher).map_err(at(&path))?;
+        file.set_len(offset).map_err(at(&path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(at(&path))?;
+        Ok(Receiving { entry: entry.clone(), done: self.file(entry), path, file, hasher, bytes: offset })
+    }
+
+    /// The folder of a trace set all of whose files are here.
+    pub fn assemble(&self, manifest: &Manifest) -> Result<PathBuf, ShelfError> {
+        let folder = self.work.join("traces").join(&manifest.trace_id);
+        if folder.join(FILE_NAME).exists() {
+            return Ok(folder);
+        }
+        for entry in &manifest.files {
+            let link = folder.join(&entry.path);
+            let parent = link.parent().unwrap_or(&folder);
+            std::fs::create_dir_all(parent).map_err(at(parent))?;
+            match std::fs::hard_link(self.file(entry), &link) {
+                Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(at(&link)(e).into()),
+                _ => {}
+            }
+        }
+        // Whoever finds the manifest finds all the rest.
+        files::write_json(&folder.join(FILE_NAME), manifest)?;
+        Ok(folder)
+    }
+}
+
+/// A file on its way.
+pub struct Receiving {
+    entry: FileEntry,
+    path: PathBuf,
+    done: PathBuf,
+    file: File,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl Receiving {
+    /// Takes in more of it.
+    pub fn write(&mut self, data: &[u8]) -> Result<(), ShelfError> {
+        self.bytes += data.len() as u64;
+        if self.bytes > self.entry.bytes {
+            let (path, bytes) = (&self.entry.path, self.entry.bytes);
+            return Err(ShelfError::Manifest(format!("{path} should have {bytes} bytes, more were sent")));
+        }
+        self.hasher.update(data);
+        Ok(self.file.write_all(data).map_err(at(&self.path))?)
+    }
+
+    /// Gives it its name, if it is what it should be. One that is not complete keeps
+    /// what has arrived.
+    pub fn finish(self) -> Result<(), ShelfError> {
+        let Receiving { entry, path, done, file, hasher, bytes } = self;
+        if bytes < entry.bytes {
+            return Err(ShelfError::Manifest(format!("{} ended after {bytes} of {} bytes", entry.path, entry.bytes)));
+        }
+        let found = hasher.finalize().to_hex().to_string();
+        if !found.eq_ignore_ascii_case(&entry.blake3) {
+            std::fs::remove_file(&path).map_err(at(&path))?;
+            return Err(ShelfError::Damaged { path: entry.path, found, expected: entry.blake3 });
+        }
+        file.sync_data().map_err(at(&path))?;
+        std::fs::rename(&path, &done).map_err(at(&done))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use schemas::spec::Spec;
+
+    use super::*;
+
+    /// A shelf in a folder of its own, and a trace set beside it.
+    fn shelf() -> (tempfile::TempDir, Shelf, PathBuf, Manifest) {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("a.trace");
+        let text = "name = 'a'\nsessions = 50\n[data]\nmembers = 40\nfriends_per_member = 2\n[mix]\nview_profile = 1\n";
+        let spec = Spec::parse(text, "a.toml").unwrap();
+        let manifest = tracegen::generate(&spec, &trace, &Default::default()).unwrap();
+        let shelf = Shelf::new(folder.path().join("work"), 1 << 30);
+        (folder, shelf, trace, manifest)
+    }
+
+    fn send(shelf: &Shelf, entry: &FileEntry, offset: u64, content: &[u8]) -> Result<(), ShelfError> {
+        let mut receiving = shelf.receive(entry, offset)?;
+        receiving.write(content)?;
+        receiving.finish()
+    }
+
+    #[test]
+    fn a_trace_set_arrives_file_by_file_and_is_never_half_there() {
+        let (_folder, shelf, trace, manifest) = shelf();
+        assert_eq!(shelf.lacked(&manifest).len(), manifest.files.len());
+        let (first, rest) = manifest.files.split_first().unwrap();
+        let content = std::fs::read(trace.join(&first.path)).unwrap();
+        // It ends half-way, and goes on from there.
+        let error = send(&shelf, first, 0, &content[..100]).unwrap_err().to_string();
+        assert!(error.contains("ended after 100 of"), "{error}");
+        assert_eq!(shelf.lacked(&manifest)[0].1, 100);
+        assert!(send(&shelf, first, 101, &content[101..]).is_err());
+        send(&shelf, first, 100, &content[100..]).unwrap();
+        assert_eq!(shelf.lacked(&manifest).len(), rest.len());
+        assert!(shelf.assemble(&manifest).is_err());
+        for entry in rest {
+            send(&shelf, entry, 0, &std::fs::read(trace.join(&entry.path)).unwrap()).unwrap();
+        }
+        assert!(shelf.lacked(&manifest).is_empty());
+        let folder = shelf.assemble(&manifest).unwrap();
+        assert_eq!(shelf.assemble(&manifest).unwrap(), folder);
+        Manifest::read(&folder).unwrap().verify(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_kept() {
+        let (_folder, shelf, trace, manifest) = shelf();
+        let entry = &manifest.files[0];
+        let mut content = std::fs::read(trace.join(&entry.path)).unwrap();
+        content[7] ^= 1;
+        let error = send(&shelf, entry, 0, &content).unwrap_err();
+        assert!(matches!(&error, ShelfError::Damaged { path, .. } if *path == entry.path), "{error}");
+        assert_eq!(shelf.lacked(&manifest)[0].1, 0);
+        content.push(0);
+        assert!(send(&shelf, entry, 0, &content).unwrap_err().to_string().contains("more were sent"));
+    }
+
+    #[test]
+    fn a_manifest_is_not_believed() {
+        let (_folder, shelf, _, manifest) = shelf();
+        let refused = |manifest: &Manifest| shelf.manifest(&serde_json::to_string(manifest).unwrap()).unwrap_err();
+        shelf.manifest(&serde_json::to_string(&manifest).unwrap()).unwrap();
+        for path in ["../../etc/passwd", "/etc/passwd", "a/../../b"] {
+            let mut evil = manifest.clone();
+            evil.files[0].path = path.into();
+            evil.trace_id = trace_id(&evil.files);
+            assert!(refused(&evil).to_string().contains("which no trace set has"), "{path}");
+        }
+        let mut evil = manifest.clone();
+        evil.files[0].blake3 = "../../../x".into();
+        evil.trace_id = trace_id(&evil.files);
+        assert!(refused(&evil).to_string().contains("which no trace set has"));
+        let mut evil = manifest.clone();
+        evil.trace_id = "../x".into();
+        assert!(refused(&evil).to_string().contains("another id"));
+        let small = Shelf::new("unused".into(), 10);
+        let error = small.manifest(&serde_json::to_string(&manifest).unwrap()).unwrap_err();
+        assert!(matches!(error, ShelfError::NoRoom(_)), "{error}");
+    }
+
+    proptest! {
+        /// Whatever comes over the wire is refused or understood, and nothing else.
+        #[test]
+        fn no_manifest_brings_the_replayer_down(text in "\\PC{0,60}|\\{\"format_version\":[0-9]{1,3},.{0,40}\\}") {
+            let _ = Shelf::new("unused".into(), 10).manifest(&text);
+        }
+    }
+}
