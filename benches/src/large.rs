@@ -250,7 +250,8 @@ fn earlier(path: &Path) -> anyhow::Result<Vec<Line>> {
 }
 
 /// Name, unit and value of what is drawn.
-const CHARTS: [(&str, &str, fn(&Line) -> f64); 3] = [
+type Drawn = (&'static str, &'static str, fn(&Line) -> f64);
+const CHARTS: [Drawn; 3] = [
     ("time", "seconds", |line| line.seconds),
     ("memory", "most memory resident (MiB)", |line| line.memory_mib),
     ("bytes", "written (MB)", |line| line.bytes as f64 / 1e6),

@@ -77,7 +77,29 @@ impl ResponseTimes {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Bytes come over the wire too: they are read or refused, whatever they are.
+        #[test]
+        fn damaged_bytes_bring_nobody_down(
+            times in prop::collection::vec(1i64..10_000_000_000, 0..20),
+            damage in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
+            cut in 0usize..60,
+        ) {
+            let mut whole = ResponseTimes::default();
+            times.iter().for_each(|time| whole.record(*time));
+            let mut bytes = whole.to_bytes();
+            for (at, byte) in damage {
+                let length = bytes.len();
+                bytes[at % length] = byte;
+            }
+            bytes.truncate(bytes.len().saturating_sub(cut));
+            let _ = ResponseTimes::from_bytes(&bytes);
+        }
+    }
 
     #[test]
     fn bytes_round_trip_and_merging_counts_all() {

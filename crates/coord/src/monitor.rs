@@ -27,14 +27,14 @@ impl Monitor {
             let elapsed_s = progress.elapsed_ns.max(1) as f64 / 1e9;
             let time = |percent| short_time(progress.response_times.percentile_ns(percent));
             format!(
-                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}  errors {}  CPUs {:.2}  lag {}  {name}",
+                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}  errors {}  CPUs {:.2}  latest {}  {name}",
                 "since start",
                 thousands((progress.ok as f64 / elapsed_s).round() as u64),
                 time(95.0),
                 time(99.0),
                 thousands(progress.errors),
                 progress.cpus_used,
-                short_time(progress.dispatch_lag_ns_p99),
+                short_time(progress.dispatch_lag_ns_max),
             )
         });
         let of_each: Vec<String> = of_each.collect();

@@ -329,6 +329,25 @@ fn a_token_is_asked_for() {
 }
 
 #[test]
+fn another_version_of_the_protocol_is_refused_with_both_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    with_settings(settings(folder.path(), &[], None), async |channel| {
+        let request = HelloRequest {
+            protocol_version: PROTOCOL_VERSION + 7,
+            encore_version: "9.9".into(),
+            coordinator: "a newer one".into(),
+            lease_ms: 1000,
+        };
+        let refused = ReplayerClient::new(channel).hello(request).await.expect_err("it is another protocol");
+        let (mine, theirs) = (format!("protocol {PROTOCOL_VERSION}"), format!("protocol {}", PROTOCOL_VERSION + 7));
+        assert_eq!(refused.code(), Code::Unimplemented);
+        for words in [&mine, &theirs, "Encore 9.9", env!("CARGO_PKG_VERSION")] {
+            assert!(refused.message().contains(words), "{refused} lacks {words}");
+        }
+    });
+}
+
+#[test]
 fn an_open_address_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = Settings { address: "0.0.0.0:0".parse().expect("an address"), ..settings(folder.path(), &[], None) };

@@ -80,7 +80,7 @@ pub fn progress(latest: &[Progress]) -> Progress {
         sum.errors += progress.errors;
         sum.response_times.merge(&progress.response_times);
         sum.cpus_used += progress.cpus_used;
-        sum.dispatch_lag_ns_p99 = sum.dispatch_lag_ns_p99.max(progress.dispatch_lag_ns_p99);
+        sum.dispatch_lag_ns_max = sum.dispatch_lag_ns_max.max(progress.dispatch_lag_ns_max);
     }
     sum
 }

@@ -279,7 +279,7 @@ impl Replayer {
                 errors: message.failed + message.unknown + message.skipped,
                 response_times,
                 cpus_used: message.cpus_used,
-                dispatch_lag_ns_p99: message.dispatch_lag_ns_p99,
+                dispatch_lag_ns_max: message.dispatch_lag_ns_max,
             };
             // Nobody watches any more only when the experiment is being given up.
             let _ = told.send(Told { index, phase, progress }).await;

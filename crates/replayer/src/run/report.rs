@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use schemas::latency::ResponseTimes;
 use schemas::plan::Limit;
 use schemas::run::{EndReason, FragmentPosition, ReplayReport};
 use schemas::share::sessions_enough;
@@ -19,9 +20,11 @@ pub fn summarize(
 ) -> ReplayReport {
     let plan = &experiment.plan;
     let mut all = Snapshot::default();
+    let mut lag = ResponseTimes::default();
     let mut positions: BTreeMap<u32, u64> = plan.fragments.iter().map(|f| (f.fragment, f.first_session)).collect();
     for (share, worker) in shares.iter().zip(&workers) {
         all.merge(&worker.snapshot);
+        lag.merge(&worker.lag);
         for (index, position) in share.iter().zip(&worker.positions) {
             positions.insert(plan.fragments[*index].fragment, *position);
         }
@@ -50,7 +53,7 @@ pub fn summarize(
         unknown,
         skipped,
         worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
-        dispatch_lag_ns_p99: all.lag.percentile_ns(99.0),
+        dispatch_lag_ns_p99: lag.percentile_ns(99.0),
         log_stall_ns: workers.iter().map(|w| w.log_stall_ns).max().unwrap_or(0),
         trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).max().unwrap_or(0),
         store_settings: BTreeMap::new(),

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use schemas::latency::ResponseTimes;
 use schemas::trace::TableError;
 
 use crate::clock::{Clock, thread_cpu_ns};
@@ -71,6 +72,8 @@ pub struct WorkerReport {
     pub writes_not_ok: u64,
     /// CPU time over wall time.
     pub cpu_share: f64,
+    /// How late the 10 ms tick came.
+    pub lag: ResponseTimes,
     /// Time lost waiting for the log.
     pub log_stall_ns: u64,
     /// Time lost waiting for the trace.

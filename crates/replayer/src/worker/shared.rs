@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
+use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogBuffer, LogRow};
 use schemas::trace::TableError;
 
@@ -35,6 +36,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Writes that did not succeed.
     pub writes_not_ok: Cell<u64>,
+    /// How late the ticker was.
+    pub lag: RefCell<ResponseTimes>,
     /// What went wrong with the trace.
     pub error: RefCell<Option<TableError>>,
     /// Set in the end, for the ticker.
@@ -98,6 +101,7 @@ impl Shared {
             writes_not_ok: Cell::new(0),
             log_stall_ns: Cell::new(0),
             trace_stall_ns: Cell::new(0),
+            lag: RefCell::default(),
         };
         (Rc::new(shared), plan.pass)
     }
@@ -276,7 +280,9 @@ impl Shared {
 
     /// Takes down how late the ticker was.
     pub fn record_lag(&self, late_ns: i64) {
-        self.snapshot.borrow_mut().lag.record(late_ns);
+        self.lag.borrow_mut().record(late_ns);
+        let mut snapshot = self.snapshot.borrow_mut();
+        snapshot.lag_ns_max = snapshot.lag_ns_max.max(late_ns);
     }
 
     /// Whether the measured part can follow the warm-up.
@@ -301,6 +307,7 @@ impl Shared {
         self.sessions.set(0);
         self.log_stall_ns.set(0);
         self.trace_stall_ns.set(0);
+        *self.lag.borrow_mut() = ResponseTimes::default();
         self.hand_over();
         WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
     }
@@ -319,6 +326,7 @@ impl Shared {
             ran_out: dispatcher.ran_out(),
             writes_not_ok: self.writes_not_ok.get(),
             cpu_share: cpu_ns as f64 / wall_ns as f64,
+            lag: self.lag.borrow().clone(),
             log_stall_ns: self.log_stall_ns.get(),
             trace_stall_ns: self.trace_stall_ns.get(),
             warmup,
