@@ -192,7 +192,7 @@ fn an_experiment_ends_with_the_lease_and_keeps_its_log() {
         ready(&mut first, &plan, folder.path()).await.expect("it is ready");
         let running = start(&mut first, 1).await.expect("it runs");
         let began = Instant::now();
-        let refused = hello(&channel, "second", lease, Carried::default()).await.err().expect("it is taken");
+        let refused = hello(&channel, "second", lease, Carried::default()).await.expect_err("it is taken");
         assert_eq!(refused.code(), Code::PermissionDenied);
         assert!(refused.message().contains("belongs to first"), "{refused}");
         drop(running);
@@ -318,10 +318,10 @@ fn a_token_is_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     with_settings(settings(folder.path(), &[], Some("0123456789abcdef")), async |channel| {
         let second = Duration::from_secs(1);
-        let refused = hello(&channel, "a", second, Carried::default()).await.err().expect("no token");
+        let refused = hello(&channel, "a", second, Carried::default()).await.expect_err("no token");
         assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
         let token = |text: &str| Carried { lease: None, token: Some(format!("Bearer {text}").parse().expect("text")) };
-        let refused = hello(&channel, "a", second, token("0123456789abcdeg")).await.err().expect("a wrong token");
+        let refused = hello(&channel, "a", second, token("0123456789abcdeg")).await.expect_err("a wrong token");
         assert!(refused.code() == Code::Unauthenticated && !refused.message().contains("0123"), "{refused}");
         let mut client = hello(&channel, "a", second, token("0123456789abcdef")).await.expect("the token");
         client.clock(ClockRequest {}).await.expect("it is hers");
