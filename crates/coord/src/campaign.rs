@@ -49,7 +49,7 @@ pub struct TrialNote {
     pub started_unix_s: u64,
     /// [`Trial::took_s`].
     pub took_s: f64,
-    /// [`Trial::lost`].
+    /// [`Trial::lost`](field@Trial::lost).
     pub lost: Option<String>,
 }
 
