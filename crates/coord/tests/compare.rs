@@ -90,8 +90,9 @@ fn two_stores_at_two_points() {
     assert_eq!((refused.status.code(), said(&refused).1.contains("--resume")), (Some(2), true));
 }
 
-/// A tenth of the actions change what the others read.
-const WRITES: &str = "name = \"w\"\nsessions = 20000\n[data]\nmembers = 40\nfriends_per_member = 4\n\
+/// A tenth of the actions change what the others read. Lists are stale only once
+/// they were written, so there is time for enough of both that no draw of theirs matters.
+const WRITES: &str = "name = \"w\"\nsessions = 60000\n[data]\nmembers = 40\nfriends_per_member = 4\n\
                       pending_per_member = 10\n[mix]\nview_profile = 5\nlist_friends = 4\ninvite_friend = 0.5\n\
                       reject_friend_request = 0.5\n";
 
@@ -99,9 +100,9 @@ const MEASURED: &str = r#"
 name = "lies"
 title = "Unpredictable reads by threads"
 spec = "w.toml"
-sla = "50% < 10s, 0.1% unpredictable, 0.5s"
+sla = "50% < 10s, 0.1% unpredictable, 1.5s"
 measure = "unpredictable"
-warmup = "200"
+warmup = "1000"
 
 [axis]
 label = "threads"
@@ -113,11 +114,11 @@ url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200"
 
 [[stores]]
 label = "stale"
-url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200&stale=0.03"
+url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200&stale=0.1"
 
 [[stores]]
 label = "staler"
-url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200&stale=0.4"
+url = "${ENCORE_TEST_STORE:-memory:?seed=1}?latency_us=200&stale=0.8"
 "#;
 
 #[test]
@@ -136,7 +137,7 @@ fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
     }
     let home = folder.path().join("runs/lies");
     let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
-    assert_eq!(document.plan.stores[1].url, "memory:?seed=1&latency_us=200&stale=0.03");
+    assert_eq!(document.plan.stores[1].url, "memory:?seed=1&latency_us=200&stale=0.1");
     let measured: Vec<Measurement> = document
         .cells
         .iter()
@@ -148,7 +149,7 @@ fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
     for (point, threads) in measured.chunks(3).zip([1, 4]) {
         assert!(point.iter().all(|measured| measured.threads == threads && measured.reads > 100), "{point:?}");
         let shares: Vec<f64> = point.iter().map(|measured| measured.unpredictable_percent().unwrap()).collect();
-        assert!(shares[0] == 0.0 && shares[1] > 0.0 && shares[2] > 3.0 * shares[1], "T={threads}: {shares:?}");
+        assert!(shares[0] == 0.0 && shares[1] > 0.0 && shares[2] > 2.0 * shares[1], "T={threads}: {shares:?}");
     }
     // Four threads wait for their answers at the same time.
     assert!(measured[3].throughput_per_s > 1.5 * measured[0].throughput_per_s, "{measured:?}");
