@@ -265,7 +265,7 @@ fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> any
         let point = LinePoint { x: line.operations as f64 / 1e6, y: of(line), mark: Mark::Filled };
         match series.iter_mut().find(|series| series.label == line.step) {
             Some(series) => series.points.push(point),
-            None => series.push(LineSeries { label: line.step.clone(), points: vec![point] }),
+            None => series.push(LineSeries { label: line.step.clone(), points: vec![point], ..LineSeries::default() }),
         }
     }
     let told = series.iter().map(|series| {
@@ -280,6 +280,7 @@ fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> any
         across: Across::Numbers(Scale::Log),
         y_scale: Scale::Log,
         series,
+        rules: Vec::new(),
     };
     Ok(chart::lines(&chart)?)
 }

@@ -2,6 +2,7 @@
 //! clients there are, in several interleaved rounds; `benches/run` starts it.
 
 mod codecs;
+mod fleet;
 mod large;
 mod machine;
 mod measure;
@@ -9,6 +10,7 @@ mod memcached;
 mod null;
 mod postgres;
 mod sample;
+mod simulated;
 mod table;
 mod tools;
 
@@ -29,6 +31,7 @@ const EXAMPLES: &str = "Examples:
   benches/run --seconds 10 -o /tmp/figures       longer runs, other files
   benches/run codecs                             what encodings and compressions are worth
   benches/run large --log 1000000000             large trace sets and logs
+  benches/run fleet                              what a fleet costs its coordinator
 
 Peers that are not installed are left out by name: go builds go-ycsb, mvn fetches YCSB,
 pgbench and memtier_benchmark come with the system. PostgreSQL and memcached are started
@@ -79,6 +82,18 @@ enum Command {
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/large")]
         output: PathBuf,
     },
+    /// What a fleet costs its coordinator
+    Fleet {
+        /// How many replayers are simulated; may be given several times
+        #[arg(long, value_name = "N", default_values_t = [10, 100, 1000])]
+        simulated: Vec<u32>,
+        /// Where the report goes, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/fleet")]
+        output: PathBuf,
+    },
+    /// Replayers that only pretend, as a process of their own
+    #[command(hide = true)]
+    Simulated { replayers: u32 },
     /// The bare loop over the memcache crate, as a process of its own
     #[command(hide = true)]
     Bare { address: String, threads: u32, seconds: u32 },
@@ -143,6 +158,10 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             let path = folder.path().to_path_buf();
             return large::main(&large::Large { trace_operations: trace, log_operations: log, folder: path, output });
         }
+        Some(Command::Fleet { simulated, output }) => {
+            return fleet::main(&simulated, work_folder(cli.folder.as_deref())?.path(), &output);
+        }
+        Some(Command::Simulated { replayers }) => return simulated::main(replayers),
         Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),
         None => {}
     }

@@ -22,6 +22,11 @@ pub struct Used {
 
 /// Runs a program; one that fails is an error with the last of what it said.
 pub fn run(command: &mut Command) -> anyhow::Result<Used> {
+    run_to(command, &[0])
+}
+
+/// Runs a program, which is to end with one of these codes.
+pub fn run_to(command: &mut Command, codes: &[i32]) -> anyhow::Result<Used> {
     let said = format!("{command:?}");
     let errors = tempfile::tempfile()?;
     let mut child = command
@@ -37,7 +42,7 @@ pub fn run(command: &mut Command) -> anyhow::Result<Used> {
     }
     let (status, usage) = wait(&child)?;
     let memory_bytes = memory.end();
-    if status != 0 {
+    if !codes.iter().any(|code| status == code << 8) {
         let mut text = String::new();
         std::io::Seek::rewind(&mut &errors)?;
         (&errors).read_to_string(&mut text)?;

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Three significant digits from 1 ns to an hour; longer counts as an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -75,6 +76,24 @@ impl ResponseTimes {
     }
 }
 
+/// In a document: the bytes in hexadecimal digits.
+impl Serialize for ResponseTimes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text: String = self.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResponseTimes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<ResponseTimes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        let times = bytes.and_then(|bytes| ResponseTimes::from_bytes(&bytes));
+        times.ok_or_else(|| serde::de::Error::custom("not an HdrHistogram, V2 encoding, in hexadecimal digits"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -113,6 +132,11 @@ mod tests {
         assert_eq!(b.count(), 2 * a.count());
         assert_eq!(b.percentile_ns(50.0), a.percentile_ns(50.0));
         assert!(ResponseTimes::from_bytes(b"garbage").is_none());
+        let text = serde_json::to_string(&a).unwrap();
+        assert_eq!(serde_json::from_str::<ResponseTimes>(&text).unwrap(), a);
+        for wrong in ["\"0g\"", "\"00\"", "\"é\"", "7"] {
+            assert!(serde_json::from_str::<ResponseTimes>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 #![allow(missing_docs, reason = "generated from the .proto, which documents every message")]
 
-tonic::include_proto!("encore.replayer.v2");
+tonic::include_proto!("encore.replayer");
 
 /// The version of the protocol; a replayer of another version is refused.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// The metadata that names the lease of a call.
 pub const LEASE: &str = "encore-lease";
@@ -13,6 +13,19 @@ pub const LEASE: &str = "encore-lease";
 /// The largest message that either side takes. Manifests and reports are the
 /// largest there are; files come in chunks.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// The innermost cause of an error, which says what is wrong: those around it only say
+/// that a call or a connection failed.
+pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    match innermost.downcast_ref::<tonic::Status>() {
+        Some(status) => status.message().to_string(),
+        None => innermost.to_string(),
+    }
+}
 
 /// The bytes of a file in one message.
 pub const CHUNK_BYTES: usize = 256 << 10;

@@ -21,6 +21,7 @@ use crate::spec::Spec;
 ///                      verdict.json             verdict::Verdict
 ///                      trial.json               what a coordinator ran it for
 ///                      log/fragment-0.arrows    oplog
+///                      summaries/HOST_PORT.json what a replayer made of logs that it kept
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
 /// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
 /// ```
@@ -137,6 +138,11 @@ pub struct ExperimentFolder {
 }
 
 impl ExperimentFolder {
+    /// The experiment in a folder of its own.
+    pub fn new(root: impl Into<PathBuf>) -> ExperimentFolder {
+        ExperimentFolder { root: root.into() }
+    }
+
     /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
@@ -160,6 +166,22 @@ impl ExperimentFolder {
     /// `trial.json`.
     pub fn trial(&self) -> PathBuf {
         self.root.join("trial.json")
+    }
+
+    /// `summary.json`: what the logs come to, where a replayer has kept them.
+    pub fn summary(&self) -> PathBuf {
+        self.root.join("summary.json")
+    }
+
+    /// `fleet.json`: the report of all replayers, beside the logs of one that has kept
+    /// them.
+    pub fn fleet_report(&self) -> PathBuf {
+        self.root.join("fleet.json")
+    }
+
+    /// The folder of the summaries that were fetched in place of logs.
+    pub fn summaries(&self) -> PathBuf {
+        self.root.join("summaries")
     }
 
     /// The raw log of a fragment.

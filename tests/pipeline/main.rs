@@ -12,6 +12,7 @@ mod interrupted;
 mod lies;
 mod rating;
 mod replays;
+mod reports;
 mod servers_as_typed;
 mod sessions;
 mod stall;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,11 +11,12 @@ use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
+use schemas::social::Action;
 use schemas::verdict::{Ruling, Verdict};
 
 use crate::error::AnalyzeError;
 use crate::sql::{Database, Format, print};
-use crate::{Keep, analyze_with, report, stored_verdict, witness};
+use crate::{Keep, analyze_with, compare, export, html, report, stored_verdict, summarize, witness};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
@@ -47,6 +48,10 @@ enum Command {
     Summary(Summary),
     Validate(Validate),
     Sql(Sql),
+    Report(Report),
+    Export(Export),
+    Compare(Compare),
+    Summarize(Summarize),
 }
 
 /// Print the figures and rulings of a run, analyzing what is not analyzed yet.
@@ -117,6 +122,93 @@ struct Sql {
     memory_limit: Option<String>,
 }
 
+/// Write a run as one HTML page, with charts, that opens anywhere and loads nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer report runs/quickstart          writes runs/quickstart/report.html
+
+Below each chart stands the SQL whose answer it draws.")]
+struct Report {
+    /// The run folder.
+    run: PathBuf,
+}
+
+/// Write rows, percentiles or figures in a format of other tools.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer export runs/quickstart --format parquet -o operations.parquet
+  analyzer export runs/quickstart --format csv --rows timeline --experiment 7
+  analyzer export runs/quickstart --format hgrm --action view_profile > view_profile.hgrm
+  analyzer export runs/quickstart --format openmetrics -o encore.prom")]
+struct Export {
+    /// The run folder.
+    run: PathBuf,
+    /// The format.
+    #[arg(long, value_enum)]
+    format: export::Kind,
+    /// Which rows, where rows are written.
+    #[arg(long, value_enum, default_value_t = export::Rows::Operations)]
+    rows: export::Rows,
+    /// Of this experiment alone. [default: all; of percentiles the last one]
+    #[arg(long)]
+    experiment: Option<u32>,
+    /// Percentiles of this action alone.
+    #[arg(long, value_parser = action)]
+    action: Option<Action>,
+    /// The file; standard output without.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn action(name: &str) -> Result<Action, String> {
+    let known = || Action::ALL.map(Action::name).join(", ");
+    Action::from_name(name).ok_or_else(|| format!("no action of this name; there are {}", known()))
+}
+
+/// Hold runs side by side: their figures, and whether the differences are more than chance.
+///
+/// Of each run the experiment is taken that its ratings rest on, else the last one. What
+/// makes the runs unequal (durability, workload, agreement, T, host) is said first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer compare runs/before runs/after
+  analyzer compare runs/postgres runs/mysql runs/mongodb --html stores.html
+  analyzer compare runs/before runs/after --json")]
+struct Compare {
+    /// The run folders; differences are from the first.
+    #[arg(required = true, num_args = 2..)]
+    runs: Vec<PathBuf>,
+    /// Write it as a page with charts too.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print one JSON object: unequal (sentences) and figures (one for each figure and run).
+    #[arg(long)]
+    json: bool,
+}
+
+/// Summarize the logs of one experiment where they lie, for a fleet that leaves them there.
+///
+/// Writes summary.json into the experiment's folder. A replayer of `coord rate
+/// --leave-logs` calls this by itself, and the coordinator fetches what it wrote.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  analyzer summarize replayer-work/runs/bg-1-1790000000/experiments/0007-T64
+  analyzer summarize runs/quickstart/experiments/0007-T64 --sla \"99% < 10ms\"")]
+struct Summarize {
+    /// The experiment's folder, with plan.json and log/.
+    experiment: PathBuf,
+    /// The SLA whose response time decides what was in time. [default: 95% < 100ms, 0.1% unpredictable, 10s]
+    #[arg(long)]
+    sla: Option<Sla>,
+    /// The replay.json of all replayers, which says when the measured part was. [default: the experiment's own]
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
 /// Runs the analyzer with the arguments of a command line, the program's name first.
 pub fn main<I, A>(arguments: I) -> ExitCode
 where
@@ -153,6 +245,10 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
         Command::Summary(arguments) => summary(&arguments),
         Command::Validate(arguments) => validate(&arguments),
         Command::Sql(arguments) => sql(&arguments),
+        Command::Report(arguments) => page(&arguments),
+        Command::Export(arguments) => exported(&arguments),
+        Command::Compare(arguments) => compared(&arguments),
+        Command::Summarize(arguments) => summarized(&arguments),
     }
 }
 
@@ -200,6 +296,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             None => Vec::new(),
         },
     };
+    note_left_behind(&run)?;
     let Some(verdict) = verdicts.first() else {
         return Ok((if arguments.json { "null\n" } else { "no experiment yet\n" }.to_string(), SUCCESS));
     };
@@ -224,15 +321,85 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
 }
 
 fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {
-    let run = RunFolder::new(&arguments.run);
+    let (run, verdicts) = whole(&arguments.run)?;
+    let database = Database::open(&run, &verdicts, arguments.memory_limit.as_deref())?;
+    let answer = database.query(&arguments.statement)?;
+    Ok((print(&database, &answer, arguments.format)?, SUCCESS))
+}
+
+/// A run and the verdicts of all its experiments, analyzing what is not analyzed yet.
+fn whole(run: &Path) -> Result<(RunFolder, Vec<Verdict>), AnalyzeError> {
+    let run = RunFolder::new(run);
     run.read_document()?;
     let mut verdicts = Vec::new();
     for (experiment, _) in run.experiments()? {
         verdicts.push(verdict(&run, experiment, None)?);
     }
-    let database = Database::open(&run, &verdicts, arguments.memory_limit.as_deref())?;
-    let answer = database.query(&arguments.statement)?;
-    Ok((print(&database, &answer, arguments.format)?, SUCCESS))
+    note_left_behind(&run)?;
+    Ok((run, verdicts))
+}
+
+fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    let mut runs = Vec::new();
+    for path in &arguments.runs {
+        let (run, verdicts) = whole(path)?;
+        let rating = html::rating(&run)?;
+        let Some(verdict) = html::representative(rating.as_ref(), &verdicts).cloned() else {
+            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
+        };
+        let name = path.display().to_string();
+        runs.push(compare::Compared { name, document: run.read_document()?, rating, verdict });
+    }
+    if let Some(path) = &arguments.html {
+        html::comparison::write(&runs, path)?;
+    }
+    let output = if arguments.json {
+        let object = serde_json::json!({ "unequal": compare::unequal(&runs), "figures": compare::judged(&runs) });
+        format!("{object}\n")
+    } else {
+        compare::text(&runs)
+    };
+    Ok((output, SUCCESS))
+}
+
+fn exported(arguments: &Export) -> Result<(String, u8), AnalyzeError> {
+    let (run, verdicts) = whole(&arguments.run)?;
+    if let Some(experiment) = arguments.experiment {
+        select(&run, Some(experiment), &verdicts)?;
+    }
+    let Export { format, rows, experiment, action, .. } = *arguments;
+    let wanted = export::Wanted { kind: format, rows, experiment, action, output: arguments.output.as_deref() };
+    Ok((export::export(&run, &verdicts, &wanted)?, SUCCESS))
+}
+
+fn page(arguments: &Report) -> Result<(String, u8), AnalyzeError> {
+    let (run, verdicts) = whole(&arguments.run)?;
+    let path = crate::write_report(&run, &verdicts)?;
+    Ok((format!("{}\n", path.display()), SUCCESS))
+}
+
+fn summarized(arguments: &Summarize) -> Result<(String, u8), AnalyzeError> {
+    let sla = arguments.sla.unwrap_or_default();
+    let (_, path) = crate::summarize(&arguments.experiment, arguments.report.as_deref(), &sla)?;
+    Ok((format!("{}\n", path.display()), SUCCESS))
+}
+
+/// Says of experiments whose rows are not here where they are.
+fn note_left_behind(run: &RunFolder) -> Result<(), AnalyzeError> {
+    let mut numbers = Vec::new();
+    for (number, folder) in run.experiments()? {
+        if !summarize::left_behind(&folder)?.is_empty() {
+            numbers.push(number.to_string());
+        }
+    }
+    if !numbers.is_empty() {
+        eprintln!(
+            "note: logs of experiments {} were left with their replayers: their rows are not here (`coord collect {}` fetches them)",
+            numbers.join(", "),
+            run.root().display()
+        );
+    }
+    Ok(())
 }
 
 /// The verdict of an experiment: as it is stored, or analyzed now. A verdict

@@ -49,6 +49,16 @@ pub enum AnalyzeError {
         /// The id in the plan.
         expected: String,
     },
+    /// Logs that were left with their replayers were summarized for something else.
+    #[error("{}: the logs of experiment {experiment} that were left with their replayers were summarized for response times of {beta_ms} ms and the measured part of that time; fetch the logs with `coord collect` to ask for another", folder.display())]
+    SummarizedForAnother {
+        /// The experiment's folder.
+        folder: PathBuf,
+        /// The experiment.
+        experiment: u32,
+        /// The response time.
+        beta_ms: f64,
+    },
     /// The user's statement is not one that may be run, or is wrong.
     #[error("{0}")]
     Statement(String),
@@ -63,6 +73,15 @@ pub enum AnalyzeError {
     /// A result cannot be written.
     #[error("cannot write: {0}")]
     Write(#[source] TableError),
+    /// A run without an experiment cannot be compared.
+    #[error("{}: this run has no experiment to compare", run.display())]
+    NothingToCompare {
+        /// The run folder.
+        run: PathBuf,
+    },
+    /// A chart of a report cannot be drawn.
+    #[error(transparent)]
+    Chart(#[from] crate::chart::ChartError),
     /// DuckDB failed.
     #[error("DuckDB: {0}")]
     Engine(#[from] duckdb::Error),
@@ -73,7 +92,7 @@ impl AnalyzeError {
     /// 3 when the tool itself could not do its work.
     pub fn exit_code(&self) -> u8 {
         match self {
-            AnalyzeError::Write(_) | AnalyzeError::Engine(_) => 3,
+            AnalyzeError::Write(_) | AnalyzeError::Engine(_) | AnalyzeError::Chart(_) => 3,
             _ => 2,
         }
     }

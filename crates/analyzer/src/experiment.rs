@@ -1,6 +1,7 @@
 //! The analysis of one experiment: its fragments in parallel, their summaries
 //! merged, the ruling, `verdict.json`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use crate::fragment::FragmentInput;
 use crate::log::Survey;
 use crate::ruling::{of_replayer, rule};
 use crate::seal::Sealed;
+use crate::summarize;
 use crate::timeline::Measured;
 
 /// What an analysis leaves in the run folder.
@@ -64,9 +66,12 @@ pub fn analyze_with(
         let (found, expected) = (manifest.trace_id, plan.trace_id);
         return Err(AnalyzeError::OtherTrace { folder: plan.trace, experiment, found, expected });
     }
+    let left_behind = summarize::left_behind(&folder)?;
+    let is_here = |fragment: u32| !left_behind.contains(&fragment);
     let inputs: Vec<FragmentInput<'_>> = plan
         .fragments
         .iter()
+        .filter(|fragment| is_here(fragment.fragment))
         .map(|fragment| FragmentInput {
             experiment,
             plan: *fragment,
@@ -79,8 +84,32 @@ pub fn analyze_with(
             progress,
         })
         .collect();
-    let Analyzed { figures, each, sealed } = analyze_fragments(&inputs, sla.beta_ns, plan.limit, report.as_ref())?;
-    let parts = report.iter().flat_map(|report| &report.replayers).zip(&each);
+    let parts = report.as_ref().map_or(&[][..], |report| &report.replayers);
+    let fragments: Vec<&[u32]> = parts.iter().map(|part| part.fragments.as_slice()).collect();
+    let Analyzed { each, measured, sealed } =
+        analyze_fragments(&inputs, sla.beta_ns, plan.limit, report.as_ref(), &fragments)?;
+    let mut whole = Summary::new(sla.beta_ns, measured);
+    // What a single one did is what all did.
+    let mut of_each = vec![Figures::default(); if parts.len() > 1 { parts.len() } else { 0 }];
+    let mut take_in = |own: usize, summary: &Summary| {
+        if let Some(figures) = of_each.get_mut(own) {
+            *figures = summary.figures();
+        }
+        whole.merge(summary);
+    };
+    for (own, summary) in each {
+        take_in(own, &summary);
+    }
+    // A summary takes megabytes, and there may be a thousand: one at a time.
+    for path in summarize::paths(&folder)? {
+        let kept = summarize::read(&path)?;
+        if kept.fragments.iter().all(|fragment| left_behind.contains(fragment)) {
+            kept.check((sla.beta_ns, measured), &folder)?;
+            take_in(replayer_of(&fragments, kept.fragments.first().copied()), &kept.summary);
+        }
+    }
+    let figures = whole.figures();
+    let parts = parts.iter().zip(&of_each);
     let replayers: Vec<ReplayerFigures> =
         parts.map(|(part, figures)| of_replayer(part.name.clone(), part.threads, figures, &sla)).collect();
     let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla);
@@ -138,9 +167,11 @@ fn read_verdict(folder: &ExperimentFolder) -> Result<Option<Verdict>, AnalyzeErr
 pub fn stored_verdict(run: &RunFolder, experiment: u32) -> Result<Option<Verdict>, AnalyzeError> {
     let folder = find(run, experiment)?;
     let plan = read_plan(&folder)?;
+    let left_behind = summarize::left_behind(&folder)?;
     let is_sealed = plan.fragments.iter().all(|fragment| {
         let (operations, unpredictable) = sealed_paths(run, experiment, fragment.fragment);
-        operations.exists() && unpredictable.exists()
+        let is_here = operations.exists() && unpredictable.exists();
+        is_here || left_behind.contains(&fragment.fragment)
     });
     if is_sealed { read_verdict(&folder) } else { void_without_log(&folder, &plan) }
 }
@@ -160,7 +191,7 @@ fn find(run: &RunFolder, experiment: u32) -> Result<ExperimentFolder, AnalyzeErr
     })
 }
 
-fn read_plan(folder: &ExperimentFolder) -> Result<Plan, AnalyzeError> {
+pub(crate) fn read_plan(folder: &ExperimentFolder) -> Result<Plan, AnalyzeError> {
     let path = folder.plan();
     let plan: Plan = files::read_json(&path)?;
     if plan.format_version != RUN_FORMAT_VERSION {
@@ -171,59 +202,57 @@ fn read_plan(folder: &ExperimentFolder) -> Result<Plan, AnalyzeError> {
 }
 
 /// A replayer that was killed leaves no report.
-fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, AnalyzeError> {
+pub(crate) fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, AnalyzeError> {
     let path = folder.report();
     Ok(if path.exists() { Some(files::read_json(&path)?) } else { None })
 }
 
 /// What came of the fragments of an experiment.
-struct Analyzed {
-    /// Of all of them.
-    figures: Figures,
-    /// Of each replayer's, in the order of the report, where there were several.
-    each: Vec<Figures>,
+pub(crate) struct Analyzed {
+    /// By the place of their replayer; of those that have fragments here.
+    pub(crate) each: BTreeMap<usize, Summary>,
+    /// The measured part.
+    pub(crate) measured: Measured,
     sealed: Vec<Sealed>,
 }
 
 /// Whether a report is that of the replayer which had this fragment too: one that was
 /// lost has left none.
-fn tells_of(report: &ReplayReport, fragment: u32) -> bool {
+pub(crate) fn tells_of(report: &ReplayReport, fragment: u32) -> bool {
     report.faults.is_empty() || report.positions.iter().any(|position| position.fragment == fragment)
 }
 
-/// Analyzes the fragments in parallel, after a first look at all of their logs.
-fn analyze_fragments(
+/// The place of the replayer that has a fragment. Those of one that was lost count with
+/// the first one's: such an experiment is void in any case.
+fn replayer_of(fragments: &[&[u32]], fragment: Option<u32>) -> usize {
+    let has = |own: &&[u32]| fragment.is_some_and(|fragment| own.contains(&fragment));
+    fragments.iter().position(has).unwrap_or(0)
+}
+
+/// Analyzes fragments in parallel, after a first look at all of their logs. `fragments`
+/// are those of each replayer.
+pub(crate) fn analyze_fragments(
     inputs: &[FragmentInput<'_>],
     beta_ns: u64,
     limit: Limit,
     report: Option<&ReplayReport>,
+    fragments: &[&[u32]],
 ) -> Result<Analyzed, AnalyzeError> {
     let surveys = in_parallel(inputs, FragmentInput::survey).into_iter().collect::<Result<Vec<_>, _>>()?;
     let measured = measured(limit, report, surveys.iter().flatten());
     let surveyed: Vec<_> = inputs.iter().zip(&surveys).collect();
-    let replayers = report.map_or(&[][..], |report| &report.replayers);
     // A summary takes megabytes, so each is merged at once; their order does not matter.
-    let merged: Vec<Mutex<Summary>> =
-        (0..replayers.len().max(1)).map(|_| Mutex::new(Summary::new(beta_ns, measured))).collect();
+    let merged: Mutex<BTreeMap<usize, Summary>> = Mutex::default();
     let sealed = in_parallel(&surveyed, |(input, survey)| {
         let (summary, sealed) = input.analyze(survey.as_ref(), measured)?;
-        // The fragments of a replayer that was lost count with the first one's: such an
-        // experiment is void in any case.
-        let replayer = replayers.iter().position(|replayer| replayer.fragments.contains(&input.plan.fragment));
-        let own = &merged[replayer.unwrap_or(0)];
-        own.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(&summary);
+        let own = replayer_of(fragments, Some(input.plan.fragment));
+        let mut merged = merged.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        merged.entry(own).or_insert_with(|| Summary::new(beta_ns, measured)).merge(&summary);
         Ok(sealed)
     });
     let sealed = sealed.into_iter().collect::<Result<Vec<_>, AnalyzeError>>()?;
-    let merged = merged.into_iter().map(|own| own.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()));
-    let merged: Vec<Summary> = merged.collect();
-    let each = if replayers.len() > 1 { merged.iter().map(Summary::figures).collect() } else { Vec::new() };
-    let whole = merged.into_iter().reduce(|mut whole, other| {
-        whole.merge(&other);
-        whole
-    });
-    let figures = whole.map(|whole| whole.figures()).unwrap_or_default();
-    Ok(Analyzed { figures, each, sealed: sealed.into_iter().flatten().collect() })
+    let each = merged.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok(Analyzed { each, measured, sealed: sealed.into_iter().flatten().collect() })
 }
 
 /// The measured part: as the replayer reports it, else from the first start to the last end in it.

@@ -7,6 +7,7 @@ use schemas::latency::ResponseTimes;
 use schemas::oplog::Outcome;
 use schemas::social::Action;
 use schemas::verdict::{ActionFigures, Figures, Timeline};
+use serde::{Deserialize, Serialize};
 
 use crate::freshness::FreshnessSummary;
 use crate::join::Row;
@@ -14,7 +15,7 @@ use crate::timeline::{Measured, TimelineSummary};
 use crate::validate::Findings;
 
 /// Counts and response times of one action.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct ActionSummary {
     by_outcome: [u64; 4],
     within_beta: u64,
@@ -51,7 +52,7 @@ impl ActionSummary {
 }
 
 /// What is kept of the operations of one or more fragments.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     beta_ns: u64,
     measured: Measured,
@@ -110,6 +111,11 @@ impl Summary {
         }
         self.timeline.add(row, unpredictable);
         findings.items.iter().for_each(|item| self.freshness.add(item));
+    }
+
+    /// What decides whether it merges with another: β, and the measured part.
+    pub fn basis(&self) -> (u64, Measured) {
+        (self.beta_ns, self.measured)
     }
 
     /// Notes what the log of a fragment lacks.

@@ -2,6 +2,7 @@
 //! item, by the time since the last of them.
 
 use schemas::verdict::Freshness;
+use serde::{Deserialize, Serialize};
 
 use crate::validate::ItemRead;
 
@@ -9,10 +10,35 @@ use crate::validate::ItemRead;
 const BUCKETS: usize = 55;
 
 /// Items read by age; merges with that of other fragments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "WrittenFreshness", try_from = "WrittenFreshness")]
 pub(crate) struct FreshnessSummary {
     reads: [u64; BUCKETS],
     fresh: [u64; BUCKETS],
+}
+
+/// As a document has it: what was read and what of it was fresh, bucket by bucket.
+#[derive(Serialize, Deserialize)]
+struct WrittenFreshness {
+    reads: Vec<u64>,
+    fresh: Vec<u64>,
+}
+
+impl From<FreshnessSummary> for WrittenFreshness {
+    fn from(summary: FreshnessSummary) -> WrittenFreshness {
+        WrittenFreshness { reads: summary.reads.to_vec(), fresh: summary.fresh.to_vec() }
+    }
+}
+
+impl TryFrom<WrittenFreshness> for FreshnessSummary {
+    type Error = String;
+
+    fn try_from(written: WrittenFreshness) -> Result<FreshnessSummary, String> {
+        let buckets = |found: Vec<u64>| {
+            <[u64; BUCKETS]>::try_from(found).map_err(|found| format!("{} buckets in place of {BUCKETS}", found.len()))
+        };
+        Ok(FreshnessSummary { reads: buckets(written.reads)?, fresh: buckets(written.fresh)? })
+    }
 }
 
 impl Default for FreshnessSummary {

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Fragments share nothing: each goes through the stream on its own thread, in
-//! memory that does not grow with its log, and leaves a summary that merges.
+//! memory that does not grow with its log, and leaves a summary that merges, also from
+//! another machine (`analyzer summarize`).
 //! The validator is pure; it can be driven without any file:
 //!
 //! ```
@@ -22,14 +23,18 @@
 
 pub mod chart;
 pub mod cli;
+mod compare;
 mod course;
+mod difference;
 mod error;
 mod experiment;
+mod export;
 pub mod figures;
 #[cfg(test)]
 mod fixtures;
 mod fragment;
 mod freshness;
+mod html;
 pub mod initial;
 pub mod join;
 mod log;
@@ -38,10 +43,14 @@ mod report;
 pub mod ruling;
 mod seal;
 pub mod sql;
+mod summarize;
 pub mod timeline;
 pub mod validate;
 mod witness;
 
 pub use error::AnalyzeError;
 pub use experiment::{Keep, analyze, analyze_with, record_void, stored_verdict};
+pub use html::write as write_report;
+pub use report::thousands;
 pub use ruling::void_verdict;
+pub use summarize::{SummaryDocument, summarize};

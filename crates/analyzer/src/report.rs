@@ -16,6 +16,19 @@ use crate::witness::{Offender, Witness};
 /// Nothing but a line under the names of the columns.
 pub(crate) const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
+/// A number with its thousands apart.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// What was run, where and against what.
 pub(crate) fn header(document: &RunDocument) -> String {
     let host = &document.host;
@@ -178,6 +191,37 @@ pub(crate) fn validation(verdict: &Verdict, in_warmup: i64, offenders: &[Offende
     out
 }
 
+/// An unpredictable read as a short story.
+pub(crate) struct Story {
+    /// Who read.
+    pub(crate) heading: String,
+    /// What was returned, and what could have been.
+    pub(crate) told: String,
+    /// Why that is certain.
+    pub(crate) because: String,
+}
+
+/// Tells an unpredictable read to people.
+pub(crate) fn story(offender: &Offender) -> Story {
+    let Offender { action, session, step, fragment, item, owner, observed, low, high, .. } = offender;
+    let range = if low == high { format!("{low}") } else { format!("{low} to {high}") };
+    let counted =
+        |noun: &str| format!("This read returned {observed} {noun} of member {owner}; it could only have seen {range}");
+    let told = match item.as_str() {
+        "friend_count" => counted("friends"),
+        "pending_count" => counted("invitations"),
+        _ => format!("This read returned what it could not have seen: {}", what_is_wrong(offender)),
+    };
+    let because = match (offender.writes.len(), offender.earlier_writes) {
+        (0, 0) => "Nothing wrote that before the end of the read.".to_string(),
+        (1, 0) => "Because of this one operation.".to_string(),
+        (n, 0) => format!("Because of these {n} operations."),
+        (n, more) => format!("Because of these {n} operations and {more} before them."),
+    };
+    let heading = format!("{} by session {session} step {step} of fragment {fragment}", action.name());
+    Story { heading, told: format!("{told}."), because }
+}
+
 fn offense(offender: &Offender) -> String {
     let mut out = format!(
         "{} by session {} step {} of fragment {}, from {} ns to {} ns\n   {}\n",
@@ -229,7 +273,7 @@ fn what_is_wrong(offender: &Offender) -> String {
     }
 }
 
-fn write_line(write: &Witness, offender: &Offender) -> String {
+pub(crate) fn write_line(write: &Witness, offender: &Offender) -> String {
     let change = match (offender.element, write.change) {
         (Some(_), 1) => "adds".to_string(),
         (Some(_), _) => "removes".to_string(),

@@ -3,6 +3,7 @@
 
 use schemas::oplog::Outcome;
 use schemas::verdict::{Slice, Timeline};
+use serde::{Deserialize, Serialize};
 
 use crate::figures::response_ns;
 use crate::join::Row;
@@ -17,7 +18,7 @@ const MOST_SLICES: u64 = 600;
 const FEWEST_SLICES: u64 = 10;
 
 /// When the measured part of an experiment begins and how long it lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     /// Its beginning, in nanoseconds from the experiment's start.
     pub from_ns: i64,
@@ -63,7 +64,7 @@ impl Measured {
 }
 
 /// What ended in each slice.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimelineSummary {
     measured: Measured,
     slice_ns: i64,
@@ -73,7 +74,7 @@ pub(crate) struct TimelineSummary {
     last: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct SliceSummary {
     ok: u64,
     errors: u64,
@@ -140,13 +141,44 @@ const OCTAVES: usize = (LONGEST_NS.ilog2() - BUCKET_BITS) as usize + 2;
 
 /// Response times to 0.8%, in a few kilobytes: an experiment has hundreds of
 /// slices, and most of them see few powers of two.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "WrittenTimes", try_from = "WrittenTimes")]
 struct CoarseTimes {
     /// The first holds what is shorter than [`BUCKETS`] nanoseconds, each other one a power of two.
     octaves: [Option<Box<[u32; BUCKETS]>>; OCTAVES],
     count: u64,
     /// Exact.
     max_ns: u64,
+}
+
+/// As a document has it: the octaves that are there, each with its number.
+#[derive(Serialize, Deserialize)]
+struct WrittenTimes {
+    octaves: Vec<(usize, Vec<u32>)>,
+    count: u64,
+    max_ns: u64,
+}
+
+impl From<CoarseTimes> for WrittenTimes {
+    fn from(times: CoarseTimes) -> WrittenTimes {
+        let there = times.octaves.into_iter().enumerate().filter_map(|(at, buckets)| Some((at, buckets?.to_vec())));
+        WrittenTimes { octaves: there.collect(), count: times.count, max_ns: times.max_ns }
+    }
+}
+
+impl TryFrom<WrittenTimes> for CoarseTimes {
+    type Error = String;
+
+    fn try_from(written: WrittenTimes) -> Result<CoarseTimes, String> {
+        let mut times = CoarseTimes { count: written.count, max_ns: written.max_ns, ..CoarseTimes::default() };
+        for (at, buckets) in written.octaves {
+            let place = times.octaves.get_mut(at).ok_or_else(|| format!("octave {at}: there are {OCTAVES}"))?;
+            let found = buckets.len();
+            let buckets: Result<Box<[u32; BUCKETS]>, _> = buckets.into_boxed_slice().try_into();
+            *place = Some(buckets.map_err(|_| format!("octave {at} has {found} buckets in place of {BUCKETS}"))?);
+        }
+        Ok(times)
+    }
 }
 
 impl Default for CoarseTimes {

@@ -64,6 +64,18 @@ pub enum Command {
     Replayer(ToolArgs),
 }
 
+impl Command {
+    /// Whether nothing is to move on the terminal.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Command::Rate(args) => args.workload.quiet,
+            Command::Run(args) => args.workload.quiet,
+            Command::Compare(args) => args.quiet,
+            _ => false,
+        }
+    }
+}
+
 /// The arguments of another tool.
 #[derive(Debug, Args)]
 pub struct ToolArgs {
@@ -112,6 +124,9 @@ pub struct WorkloadArgs {
     /// Print one JSON object on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
+    /// Plain lines alone, on a terminal too
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 /// Which replayers do the work.
@@ -121,6 +136,17 @@ pub struct FleetArgs {
     /// share of others; may be given several times [default: a process on this machine]
     #[arg(long = "replayer", value_name = "HOST:PORT[*W]")]
     pub replayers: Vec<Address>,
+    /// Take only the first N of them; without --replayer, start N processes on this machine
+    #[arg(long = "replayers", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub count: Option<u32>,
+    /// Measure how fast each replayer is, against a store that answers at once, and deal the
+    /// work by that
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Leave the logs with their replayers: each summarizes its own where it is, and only
+    /// that travels; `coord collect` fetches them later
+    #[arg(long)]
+    pub leave_logs: bool,
     /// Folder with ca.pem, coordinator.pem and coordinator.key, as `coord certs` makes
     /// it, for replayers that were started with --certs
     #[arg(long, value_name = "DIR", requires = "replayers")]
@@ -397,10 +423,16 @@ pub struct CompareArgs {
     /// Folder of all runs
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub runs: PathBuf,
+    /// Which replayers do the work.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
     /// Continue a comparison: do what is missing or failed
     #[arg(long)]
     pub resume: bool,
     /// Print one JSON object on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
+    /// Plain lines alone, on a terminal too
+    #[arg(long)]
+    pub quiet: bool,
 }

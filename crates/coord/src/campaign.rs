@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
-use crate::fleet::{self, Fleet, Order, Ran, Stage};
+use crate::fleet::{self, Fleet, Logs, Order, Ran, Stage};
 use crate::interrupt::Interrupt;
 use crate::live::Live;
 use crate::monitor::Monitor;
@@ -156,7 +156,7 @@ impl Campaign {
             .enable_all()
             .build()
             .map_err(|e| Failure::tool(format!("cannot start the coordinator's runtime: {e}")))?;
-        let interrupt = runtime
+        let mut interrupt = runtime
             .block_on(async { Interrupt::listen() })
             .map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
         let voice = Voice::new(setting.json);
@@ -173,10 +173,24 @@ impl Campaign {
         let run = RunFolder::new(&setting.folder);
         let numbered = run.experiments()?.last().map_or(0, |(number, _)| *number);
         let past = VecDeque::from(std::mem::take(&mut setting.past));
-        let fleet = runtime.block_on(Fleet::open(&setting.fleet))?;
+        let mut fleet = runtime.block_on(Fleet::open(&setting.fleet))?;
         let document = document(&setting, &trace);
         files::write_json(&run.document(), &document)?;
         voice.say(&render::header(&setting, &trace));
+        if setting.fleet.calibrate {
+            let (plan, name) = (calibration(&setting, &trace), document.fleet_name());
+            let folder = run.experiment(plan.experiment, plan.threads);
+            let order =
+                Order { plan: &plan, manifest: &trace.manifest, folder: &folder, logs: Logs::Unwritten, run: &name };
+            voice.say("calibrating: how fast is each replayer?");
+            let weighed = runtime.block_on(fleet.calibrate(&order, &mut interrupt));
+            // What an experiment without a log leaves is of no use to anybody.
+            let removed = if folder.root().exists() { std::fs::remove_dir_all(folder.root()) } else { Ok(()) };
+            if let Err(failure) = weighed.and(removed.map_err(files::at(folder.root())).map_err(Failure::from)) {
+                runtime.block_on(fleet.close());
+                return Err(failure);
+            }
+        }
         fleet.told().iter().for_each(|replayer| voice.say(&format!("replayer  {replayer}")));
         Ok(Campaign {
             retries_left: setting.retries,
@@ -349,7 +363,7 @@ impl Campaign {
         self.check_interrupt()?;
         self.numbered += 1;
         let number = self.numbered;
-        let live = Live::new();
+        let live = Live::new().with_sketch(&render::sketch(&self.trials));
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
             let plan = self.plan(number, threads, limit, standing);
@@ -384,7 +398,8 @@ impl Campaign {
             }
         };
         let run = self.document.fleet_name();
-        let order = Order { plan, manifest: &self.trace.manifest, folder: &folder, run: &run };
+        let logs = if self.setting.fleet.leave_logs { Logs::Left(self.setting.sla) } else { Logs::Fetched };
+        let order = Order { plan, manifest: &self.trace.manifest, folder: &folder, logs, run: &run };
         let ran = self.runtime.block_on(self.fleet.experiment(&order, &mut self.interrupt, &mut watch))?;
         if let Some(note) = fleet::clock_note(&ran.report) {
             live.above(|| voice.say(&note));
@@ -451,7 +466,7 @@ impl Campaign {
     /// Ends the replayers and writes into `run.json` how the run ended. A run
     /// that was refused before its first experiment leaves no folder.
     pub fn close<X>(self, result: Result<X, Failure>) -> Result<X, Failure> {
-        let Campaign { mut document, run, fleet, runtime, trials, has_past, .. } = self;
+        let Campaign { mut document, run, fleet, runtime, trials, has_past, voice, .. } = self;
         runtime.block_on(fleet.close());
         let result = result.map_err(|failure| match failure {
             Failure::Interrupted { .. } => Failure::Interrupted { run: Some(run.root().to_path_buf()) },
@@ -475,7 +490,28 @@ impl Campaign {
             Err(failure) => RunState::Failed(failure.to_string()),
         };
         files::write_json(&run.document(), &document)?;
+        match tools::report(&run) {
+            Ok(page) => voice.say(&format!("report    {}", page.display())),
+            // What was found out stands, whether it can be drawn or not.
+            Err(why) => voice.say(&format!("note: no report could be written: {why}")),
+        }
         result
+    }
+}
+
+/// A second of everything against a store that answers at once.
+fn calibration(setting: &Setting, trace: &TraceSet) -> Plan {
+    Plan {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        experiment: 0,
+        trace: trace.folder.clone(),
+        trace_id: trace.manifest.trace_id.clone(),
+        store: "null:".to_string(),
+        threads: 16 * setting.fleet.count as u32,
+        workers: setting.workers,
+        limit: Limit::DurationS(1.0),
+        fragments: schemas::plan::fragments(&trace.manifest, &[], 0),
+        unique_socialites: setting.unique_socialites,
     }
 }
 

@@ -10,7 +10,7 @@ use schemas::verdict::Ruling;
 use crate::args::{CertsArgs, Command, CommandLine, CompareArgs, RateArgs, RunArgs, SimulateArgs};
 use crate::failure::Failure;
 use crate::resolve::{self, Surroundings};
-use crate::{certs, collect, compare, rate, resume, simulate, single};
+use crate::{certs, collect, compare, live, rate, resume, simulate, single};
 
 /// Runs the program with its arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -24,6 +24,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
+    if line.command.is_quiet() {
+        live::be_quiet();
+    }
     let around = Surroundings::current(command);
     let result = match line.command {
         Command::Rate(args) => rate_store(&args, &around),

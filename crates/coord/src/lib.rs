@@ -36,6 +36,7 @@ mod certs;
 pub mod cli;
 mod collect;
 pub mod compare;
+mod environment;
 pub mod failure;
 pub mod fleet;
 pub mod interrupt;

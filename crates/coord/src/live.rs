@@ -1,5 +1,6 @@
 //! The line on a terminal that tells what goes on at the moment; nothing in a pipe.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,18 +9,37 @@ use schemas::sla::short_time;
 use crate::fleet::{Progress, Stage};
 use crate::render::thousands;
 
+/// Whether the command line asked for plain lines alone: one terminal, one answer.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing moves on the terminal.
+pub fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
 /// The line; it is gone when this is dropped.
 pub struct Live(ProgressBar);
 
 impl Live {
     /// An empty line on stderr, if that is a terminal.
     pub fn new() -> Live {
+        if IS_QUIET.load(Ordering::Relaxed) {
+            return Live(ProgressBar::hidden());
+        }
         let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}{prefix}") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         Live(bar)
+    }
+
+    /// Shows what is known so far below the line.
+    pub fn with_sketch(self, sketch: &str) -> Live {
+        if !sketch.is_empty() {
+            self.0.set_prefix(format!("\n{sketch}"));
+        }
+        self
     }
 
     /// A trace set is being generated.

@@ -1,6 +1,8 @@
 //! A line every so many seconds that tells how a running experiment goes (BG's
 //! `monitor`): the figures of the interval, not of all the time until then.
 
+use std::sync::Arc;
+
 use schemas::sla::short_time;
 
 use crate::fleet::Progress;
@@ -20,7 +22,7 @@ impl Monitor {
     }
 
     /// The lines that are due now: of all replayers, and of each where there are several.
-    pub fn lines(&mut self, whole: &Progress, each: &[(String, Progress)]) -> Vec<String> {
+    pub fn lines(&mut self, whole: &Progress, each: &[(String, Arc<Progress>)]) -> Vec<String> {
         let line = self.line(whole);
         let several = each.iter().filter(|_| each.len() > 1 && line.is_some());
         let of_each = several.map(|(name, progress)| {

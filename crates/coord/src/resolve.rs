@@ -13,6 +13,7 @@ use schemas::verdict::{Between, RatingParameters};
 
 use crate::args::{FleetArgs, RateArgs, RunArgs, Wanted, WorkloadArgs};
 use crate::campaign::Trial;
+use crate::environment;
 use crate::failure::Failure;
 use crate::fleet::FleetSetting;
 use crate::search::Limits;
@@ -266,7 +267,8 @@ fn setting(
     let folder = args.runs.join(&name);
     let fleet = fleet(&args.fleet)?;
     let store = match &args.store {
-        Some(url) => url.clone(),
+        Some(url) => environment::filled_in(url, &around.variables)
+            .map_err(|message| Failure::usage(format!("--store: {message}")))?,
         None if !fleet.replayers.is_empty() => {
             return Err(Failure::usage("--replayer: name with --store the store that all replayers reach"));
         }
@@ -313,8 +315,21 @@ pub fn fleet(args: &FleetArgs) -> Result<FleetSetting, Failure> {
         text.map(|text| text.trim().to_string())
             .map_err(|e| Failure::usage(format!("--token-file {}: {e}", path.display())))
     });
-    let (replayers, certificates) = (args.replayers.clone(), args.certs.clone());
-    Ok(FleetSetting { replayers, certificates, token: token.transpose()? })
+    let named = args.replayers.len();
+    let count = args.count.map_or(named.max(1), |count| count as usize);
+    if named > 0 && count > named {
+        return Err(Failure::usage(format!("--replayers {count}: only {named} are named with --replayer")));
+    }
+    if let Some(weighted) = args.replayers.iter().find(|replayer| args.calibrate && replayer.weight != 1.0) {
+        let weight = weighted.weight;
+        return Err(Failure::usage(format!(
+            "--calibrate measures what *{weight} of --replayer {weighted}*{weight} says; leave one of the two away"
+        )));
+    }
+    let replayers = args.replayers.iter().take(count).cloned().collect();
+    let certificates = args.certs.clone();
+    let FleetArgs { calibrate, leave_logs, .. } = *args;
+    Ok(FleetSetting { replayers, count, calibrate, leave_logs, certificates, token: token.transpose()? })
 }
 
 fn source(

@@ -54,6 +54,7 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
         name: None,
         runs: run.parent().unwrap_or(Path::new("")).to_path_buf(),
         json: now.workload.json,
+        quiet: now.workload.quiet,
         ..then.workload
     };
     let args = RateArgs { spec: None, sessions: None, resume: None, workload, ..then };

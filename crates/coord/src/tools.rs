@@ -1,7 +1,8 @@
 //! The other tools, as this crate calls them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use analyzer::AnalyzeError;
 use schemas::manifest::Manifest;
 use schemas::run::RunFolder;
 use schemas::sla::Sla;
@@ -27,6 +28,16 @@ pub fn generate(spec: &Spec, folder: &Path, interrupt: &Interrupt) -> Result<Man
         GenerateError::File(_) | GenerateError::Table(_) => Failure::tool(error),
         _ => Failure::usage(error),
     })
+}
+
+/// Writes the page of a run; gives where it is.
+pub fn report(run: &RunFolder) -> Result<PathBuf, AnalyzeError> {
+    let mut verdicts = Vec::new();
+    for (experiment, _) in run.experiments()? {
+        // One that was interrupted before it was ruled on says nothing yet.
+        verdicts.extend(analyzer::stored_verdict(run, experiment)?);
+    }
+    analyzer::write_report(run, &verdicts)
 }
 
 /// Seals an experiment and rules on it.

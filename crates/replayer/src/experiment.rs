@@ -105,7 +105,7 @@ impl Snapshot {
     }
 }
 
-/// Waits until the start of an experiment is known, and gives it in nanoseconds since
+/// Waits until the start of what comes next is known, and gives it in nanoseconds since
 /// 1970 (it starts at once when that has passed); none when it will not start.
 pub type StartSignal = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
 
@@ -114,8 +114,12 @@ pub type StartSignal = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
 pub struct Control {
     /// Set it to end: what is in flight is finished and logged.
     pub stop: Arc<AtomicBool>,
-    /// Called when every connection stands; without it the experiment starts then.
+    /// Called when every connection stands, and again when the warm-up is over; without
+    /// it both parts start at once.
     pub start: Option<StartSignal>,
+    /// Whether to wait between warm-up and measured part even without a warm-up of one's
+    /// own, because others have one.
+    pub others_warm_up: bool,
     /// What the store is asked and told besides the operations.
     pub duty: StoreDuty,
 }

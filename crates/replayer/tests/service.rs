@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use common::{plan, trace};
 use replayer::service::{Access, Settings, Shares, Token};
 use replayer::source::Source;
+use schemas::oplog::LogReader;
 use schemas::plan::{Limit, Plan};
 use schemas::rpc::replayer_client::ReplayerClient;
 use schemas::rpc::{
     ClockRequest, FetchRequest, FileChunk, HelloRequest, LEASE, LoadRequest, LogsRequest, OfferRequest,
-    PROTOCOL_VERSION, Part, Phase, PrepareRequest, Progress, ReportRequest, RunRequest, StartProposal, StartRequest,
+    PROTOCOL_VERSION, Part, Phase, PrepareRequest, Progress, ReportRequest, RunRequest, StartAnswer, StartProposal,
+    StartRequest,
 };
 use schemas::run::{EndReason, ReplayReport};
 use tonic::metadata::{Ascii, MetadataValue};
@@ -97,7 +99,7 @@ fn with_service<X>(shared: &Path, speak: impl AsyncFnOnce(Client) -> X) -> X {
 async fn ready(client: &mut Client, plan: &Plan, folder: &Path) -> Result<(), Status> {
     let experiment_folder = folder.join(plan.experiment.to_string()).display().to_string();
     let plan_json = serde_json::to_string(plan).expect("JSON");
-    client.prepare(PrepareRequest { plan_json, experiment_folder, run: "test".into() }).await?;
+    client.prepare(PrepareRequest { plan_json, experiment_folder, run: "test".into(), unlogged: false }).await?;
     let mut loading = client.load(LoadRequest { part: Part::Alone.into() }).await?.into_inner();
     while loading.message().await?.is_some() {}
     Ok(())
@@ -105,11 +107,18 @@ async fn ready(client: &mut Client, plan: &Plan, folder: &Path) -> Result<(), St
 
 /// Run until it is ready, AgreeStart and Start; the stream goes on.
 async fn start(client: &mut Client, experiment: u32) -> Result<tonic::Streaming<Progress>, Status> {
-    let mut running = client.run(RunRequest { experiment, part: Part::Alone.into() }).await?.into_inner();
+    let request = RunRequest { experiment, part: Part::Alone.into(), warm_up: false };
+    let mut running = client.run(request).await?.into_inner();
     while running.message().await?.expect("it waits for its start").phase() != Phase::Ready {}
-    let start = client.agree_start(StartProposal { start_unix_ns: 0 }).await?.into_inner();
-    client.start(StartRequest { start_unix_ns: start.start_unix_ns }).await?;
+    agree(client).await?;
     Ok(running)
+}
+
+/// AgreeStart and Start.
+async fn agree(client: &mut Client) -> Result<i64, Status> {
+    let StartAnswer { start_unix_ns } = client.agree_start(StartProposal { start_unix_ns: 0 }).await?.into_inner();
+    client.start(StartRequest { start_unix_ns }).await?;
+    Ok(start_unix_ns)
 }
 
 async fn report(client: &mut Client) -> Result<ReplayReport, Status> {
@@ -121,7 +130,11 @@ async fn report(client: &mut Client) -> Result<ReplayReport, Status> {
 async fn experiment(client: &mut Client, plan: &Plan, folder: &Path) -> Result<ReplayReport, Status> {
     ready(client, plan, folder).await?;
     let mut running = start(client, plan.experiment).await?;
-    while running.message().await?.is_some() {}
+    while let Some(progress) = running.message().await? {
+        if progress.phase() == Phase::Warm {
+            agree(client).await?;
+        }
+    }
     report(client).await
 }
 
@@ -153,6 +166,41 @@ fn experiments_continue_through_the_service() {
     let store = replayer::stores::open(&sqlite).expect("a store");
     let expected = tracegen::digest(&source.folder, None).expect("a digest");
     assert_eq!(store.digest(&source).expect("a digest"), expected);
+}
+
+/// Several replayers begin to measure at one instant, whether they had something to
+/// warm up or only waited for those that had.
+#[test]
+fn the_measured_part_begins_when_it_is_told_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &[]);
+    for (experiment, warmup) in [(1, 50), (2, 0)] {
+        with_service(folder.path(), async |mut client| {
+            let plan = planned(&source, experiment, "memory:", plan(&source, 2, Limit::Sessions(60), &[], warmup));
+            ready(&mut client, &plan, folder.path()).await.expect("it is ready");
+            let request = RunRequest { experiment, part: Part::Alone.into(), warm_up: true };
+            let mut running = client.run(request).await.expect("it runs").into_inner();
+            let (mut starts, mut waited) = (Vec::new(), Vec::new());
+            while let Some(progress) = running.message().await.expect("progress") {
+                if matches!(progress.phase(), Phase::Ready | Phase::Warm) {
+                    waited.push(progress.phase());
+                    // As long as nobody tells it to, nothing happens.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    starts.push(agree(&mut client).await.expect("a start"));
+                    let error = client.start(StartRequest { start_unix_ns: 0 }).await.expect_err("it has started");
+                    assert_eq!(error.code(), Code::Aborted, "{error}");
+                }
+            }
+            assert_eq!(waited, [Phase::Ready, Phase::Warm]);
+            let report = report(&mut client).await.expect("a report");
+            assert_eq!((report.warmup_operations > 0, report.sessions), (warmup > 0, 60));
+            let log = folder.path().join(format!("{experiment}/log/fragment-0.arrows"));
+            let zero_unix_ns = LogReader::open(&log).expect("a log").header().started_unix_ns;
+            // Two clocks are read one after the other.
+            let early_ns = starts[1] - (zero_unix_ns + report.warmup_ns as i64);
+            assert!(early_ns < 1_000_000, "it began {early_ns} ns before its time");
+        });
+    }
 }
 
 #[test]
@@ -223,7 +271,7 @@ fn an_experiment_can_be_watched_again() {
         let plan = planned(&source, 3, "memory:?latency_us=1000", plan(&source, 1, Limit::WholeTrace, &[], 0));
         ready(&mut client, &plan, folder.path()).await.expect("it is ready");
         drop(start(&mut client, 3).await.expect("it runs"));
-        let request = RunRequest { experiment: 3, part: Part::Alone.into() };
+        let request = RunRequest { experiment: 3, part: Part::Alone.into(), warm_up: false };
         let mut again = client.run(request).await.expect("it still runs").into_inner();
         let mut last = Progress::default();
         while let Some(progress) = again.message().await.expect("no error") {

@@ -157,6 +157,10 @@ pub struct ComparedStore {
     /// a file in the run folder of each cell. In a plan's file, `${NAME}` and
     /// `${NAME:-default}` stand for variables of the environment.
     pub url: String,
+    /// How many replayers drive it: the first of those that the command line names, or
+    /// so many processes on the coordinator's machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayers: Option<u32>,
 }
 
 impl ComparisonPlan {
@@ -228,6 +232,9 @@ impl ComparisonPlan {
                 let message = "is not the URL of a store; write it like sqlite:?images=table or memory:";
                 return wrong(format!("stores.{i}.url"), format!("{:?} {message}", store.url));
             }
+        }
+        if let Some(i) = self.stores.iter().position(|store| store.replayers == Some(0)) {
+            return wrong(format!("stores.{i}.replayers"), "is 0; give at least 1, or leave it away".into());
         }
         if let Some((i, label)) = repeated(self.stores.iter().map(|s| s.label.as_str())) {
             return wrong(format!("stores.{i}.label"), format!("{label:?} is the label of another store"));

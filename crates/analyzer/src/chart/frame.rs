@@ -1,6 +1,8 @@
 //! What every chart has around its data: title, legend, axes with labels, and
 //! the text for those who do not see it.
 
+use std::cell::RefCell;
+
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
@@ -76,6 +78,14 @@ pub struct Frame {
     /// Its lower edge.
     pub bottom: i32,
     y: Axis,
+    told: RefCell<Vec<Told>>,
+}
+
+/// What is told to who points at a place.
+struct Told {
+    from: (i32, i32),
+    to: (i32, i32),
+    text: String,
 }
 
 impl Frame {
@@ -84,6 +94,11 @@ impl Frame {
 
     /// How high a frame is at the least, below a legend of two lines.
     pub const HEIGHT_MIN: i32 = BOTTOM - LEGEND_TOP - 2 * LEGEND_LINE - 8;
+
+    /// Tells a text to who points at a rectangle.
+    pub fn tell(&self, from: (i32, i32), to: (i32, i32), text: &str) {
+        self.told.borrow_mut().push(Told { from, to, text: text.to_string() });
+    }
 
     /// The height of a value.
     pub fn y(&self, value: f64) -> i32 {
@@ -97,13 +112,21 @@ pub fn chart(words: &Words, y: Axis, data: impl FnOnce(&Surface, &Frame) -> Draw
     let mut svg = String::new();
     let drawn = {
         let surface = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        draw(&surface, words, y, data).and_then(|()| surface.present().map_err(Into::into))
+        draw(&surface, words, y, data).and_then(|told| {
+            surface.present()?;
+            Ok(told)
+        })
     };
-    drawn.map_err(|e| ChartError { title: words.title.to_string(), message: e.to_string() })?;
-    Ok(with_words(&svg, words))
+    let told = drawn.map_err(|e| ChartError { title: words.title.to_string(), message: e.to_string() })?;
+    Ok(with_words(&svg, words, &told))
 }
 
-fn draw(surface: &Surface, words: &Words, y: Axis, data: impl FnOnce(&Surface, &Frame) -> Drawn) -> Drawn {
+fn draw(
+    surface: &Surface,
+    words: &Words,
+    y: Axis,
+    data: impl FnOnce(&Surface, &Frame) -> Drawn,
+) -> Result<Vec<Told>, Box<dyn std::error::Error + Send + Sync>> {
     surface.fill(&WHITE)?;
     let middle = (LEFT + RIGHT) / 2;
     // A long title is written smaller before it is cut.
@@ -118,7 +141,7 @@ fn draw(surface: &Surface, words: &Words, y: Axis, data: impl FnOnce(&Surface, &
     }
     let lines = places.last().map_or(0, |(_, (_, y))| (y - LEGEND_TOP) / LEGEND_LINE + 1);
     let top = LEGEND_TOP + lines * LEGEND_LINE + 8;
-    let frame = Frame { left: LEFT, right: RIGHT, top, bottom: BOTTOM, y };
+    let frame = Frame { left: LEFT, right: RIGHT, top, bottom: BOTTOM, y, told: RefCell::default() };
     for tick in &frame.y.ticks {
         let y = frame.y(*tick);
         line(surface, vec![(LEFT, y), (RIGHT, y)], GRID, 1)?;
@@ -128,7 +151,8 @@ fn draw(surface: &Surface, words: &Words, y: Axis, data: impl FnOnce(&Surface, &
     line(surface, vec![(LEFT, top), (LEFT, BOTTOM), (RIGHT, BOTTOM)], INK, 1)?;
     text(surface, &fitted(words.x_label, 14, RIGHT - LEFT), (middle, SIZE.1 as i32 - 16), 14, HPos::Center)?;
     let upright = font(14).transform(FontTransform::Rotate270).into_text_style(surface).color(&INK);
-    write(surface, &fitted(words.y_label, 14, BOTTOM - top), (18, (top + BOTTOM) / 2), upright, HPos::Center)
+    write(surface, &fitted(words.y_label, 14, BOTTOM - top), (18, (top + BOTTOM) / 2), upright, HPos::Center)?;
+    Ok(frame.told.into_inner())
 }
 
 /// Where the entries of the legend stand: line by line, as many as have room.
@@ -181,6 +205,20 @@ pub fn line(surface: &Surface, points: Vec<(i32, i32)>, colour: RGBColor, width_
     Ok(surface.draw(&PathElement::new(points, style))?)
 }
 
+/// Writes a text below the horizontal axis, with a tick.
+pub fn below(surface: &Surface, frame: &Frame, at: i32, label: &str, size: i32) -> Drawn {
+    line(surface, vec![(at, frame.bottom), (at, frame.bottom + 4)], INK, 1)?;
+    text(surface, label, (at, frame.bottom + 17), size, HPos::Center)
+}
+
+/// Draws a dashed level line.
+pub fn dashes(surface: &Surface, (from, to): (i32, i32), y: i32) -> Drawn {
+    for x in (from..to).step_by(10) {
+        line(surface, vec![(x, y), ((x + 6).min(to), y)], INK, 1)?;
+    }
+    Ok(())
+}
+
 /// About how wide a text is; the viewer's font decides.
 pub fn width_px(text: &str, size: i32) -> i32 {
     (text.chars().count() as f64 * f64::from(size) * 0.58).ceil() as i32
@@ -201,16 +239,32 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { '\u{FFFD}' } else { c }).collect()
 }
 
-/// Puts the title and the description in words into the picture.
-fn with_words(svg: &str, words: &Words) -> String {
+/// Puts the title and the description in words into the picture, and what is told of
+/// places above all else.
+fn with_words(svg: &str, words: &Words, told: &[Told]) -> String {
     // The backend begins every picture with its one opening tag.
     let (tag, rest) = svg.split_once('>').unwrap_or((svg, ""));
     let title = escaped(words.title);
     let description = escaped(words.description);
+    let rest = match told {
+        [] => rest.to_string(),
+        told => rest.replacen("</svg>", &format!("{}</svg>", told.iter().map(Told::svg).collect::<String>()), 1),
+    };
     format!(
         "{tag} role=\"img\" aria-labelledby=\"title description\" font-family=\"sans-serif\">\n\
          <title id=\"title\">{title}</title>\n<desc id=\"description\">{description}</desc>{rest}"
     )
+}
+
+impl Told {
+    /// A rectangle that is not seen, and whose title a browser shows.
+    fn svg(&self) -> String {
+        let ((left, top), (right, bottom)) = (self.from, self.to);
+        let (width, height, text) = (right - left, bottom - top, escaped(&self.text));
+        format!(
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"transparent\"><title>{text}</title></rect>\n"
+        )
+    }
 }
 
 fn escaped(text: &str) -> String {

@@ -3,7 +3,7 @@
 
 use plotters::element::{Circle, Polygon};
 use plotters::style::text_anchor::HPos;
-use plotters::style::{Color, RGBColor, WHITE};
+use plotters::style::{Color, WHITE};
 
 use super::ChartError;
 use super::axis::{Axis, Scale, tick_label};
@@ -26,6 +26,17 @@ pub struct LineChart {
     pub y_scale: Scale,
     /// The lines.
     pub series: Vec<LineSeries>,
+    /// Heights that mean something by themselves, such as a limit.
+    pub rules: Vec<Rule>,
+}
+
+/// A level line across the chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Its height.
+    pub y: f64,
+    /// What it means, written below it.
+    pub label: String,
 }
 
 /// What stands along the horizontal axis.
@@ -38,12 +49,28 @@ pub enum Across {
 }
 
 /// One line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct LineSeries {
     /// Its name in the legend.
     pub label: String,
     /// Its points, ascending by x. One that is not finite interrupts the line.
     pub points: Vec<LinePoint>,
+    /// What is told of each point to who points at it; empty for nothing.
+    pub told: Vec<String>,
+    /// How it is drawn.
+    pub stroke: Stroke,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stroke {
+    /// With a marker at each point.
+    #[default]
+    Marked,
+    /// Without markers: there are so many points that they would hide the line.
+    Plain,
+    /// Markers alone: what lies between them is not known.
+    Scattered,
 }
 
 /// A point of a line.
@@ -74,7 +101,7 @@ const ASIDE_PX: f64 = 13.0;
 pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     let points = || chart.series.iter().flat_map(|s| &s.points);
     // A marker may stand half above the frame: no headroom, so that 100% can be the upper end.
-    let y = Axis::new(chart.y_scale, points().map(|p| p.y), 0.0);
+    let y = Axis::new(chart.y_scale, points().map(|p| p.y).chain(chart.rules.iter().map(|r| r.y)), 0.0);
     let words = Words {
         title: &chart.title,
         description: &chart.description,
@@ -88,7 +115,7 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
             let x = Axis::new(*scale, points().map(|p| p.x), 0.0);
             let at = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
             for tick in &x.ticks {
-                below(surface, frame, at(*tick), &tick_label(*tick), 12)?;
+                frame::below(surface, frame, at(*tick), &tick_label(*tick), 12)?;
             }
             draw(chart, surface, frame, |_, x| at(x))
         }
@@ -97,7 +124,7 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
             let middle = |x: f64| f64::from(frame.left) + (x + 0.5) * slot_px;
             for (place, name) in names.iter().enumerate() {
                 let name = frame::fitted(name, 14, slot_px as i32 - 4);
-                below(surface, frame, middle(place as f64).round() as i32, &name, 14)?;
+                frame::below(surface, frame, middle(place as f64).round() as i32, &name, 14)?;
             }
             let count = chart.series.len() as f64;
             let aside_px = (slot_px / 2.0 / count.max(1.0)).min(ASIDE_PX);
@@ -107,24 +134,29 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     })
 }
 
-/// Writes a text below the horizontal axis, with a tick.
-fn below(surface: &Surface, frame: &Frame, at: i32, text: &str, size: i32) -> Drawn {
-    frame::line(surface, vec![(at, frame.bottom), (at, frame.bottom + 4)], RGBColor(34, 34, 34), 1)?;
-    frame::text(surface, text, (at, frame.bottom + 17), size, HPos::Center)
-}
-
 /// Draws the lines, all markers above them; `across` is where an x of a series stands.
 fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
     let is_there = |point: &LinePoint| point.x.is_finite() && point.y.is_finite();
-    for (order, series) in chart.series.iter().enumerate() {
+    for rule in &chart.rules {
+        let y = frame.y(rule.y);
+        frame::dashes(surface, (frame.left, frame.right), y)?;
+        frame::text(surface, &rule.label, (frame.left + 6, y + 9), 12, HPos::Left)?;
+    }
+    for (order, series) in chart.series.iter().enumerate().filter(|(_, s)| s.stroke != Stroke::Scattered) {
         for run in series.points.split(|point| !is_there(point)).filter(|run| run.len() > 1) {
             let places = run.iter().map(|p| (across(order, p.x), frame.y(p.y))).collect();
             frame::line(surface, places, frame::colour(order), 2)?;
         }
     }
     for (order, series) in chart.series.iter().enumerate() {
-        for point in series.points.iter().filter(|point| is_there(point)) {
-            marker(surface, order, (across(order, point.x), frame.y(point.y)), point.mark)?;
+        for (place, point) in series.points.iter().enumerate().filter(|(_, point)| is_there(point)) {
+            let at = (across(order, point.x), frame.y(point.y));
+            if series.stroke != Stroke::Plain {
+                marker(surface, order, at, point.mark)?;
+            }
+            if let Some(told) = series.told.get(place) {
+                frame.tell((at.0 - 9, at.1 - 9), (at.0 + 9, at.1 + 9), told);
+            }
         }
     }
     Ok(())

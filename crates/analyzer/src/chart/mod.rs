@@ -29,13 +29,17 @@
 mod axis;
 mod bars;
 mod frame;
+mod heat;
 mod lines;
+mod spans;
 #[cfg(test)]
 mod tests;
 
 pub use axis::Scale;
 pub use bars::{Bar, BarChart, BarSeries, bars};
-pub use lines::{Across, LineChart, LinePoint, LineSeries, Mark, lines};
+pub use heat::{HeatCell, HeatMap, heat};
+pub use lines::{Across, LineChart, LinePoint, LineSeries, Mark, Rule, Stroke, lines};
+pub use spans::{Span, SpanChart, spans};
 
 /// A chart that cannot be drawn.
 #[derive(Debug, thiserror::Error)]

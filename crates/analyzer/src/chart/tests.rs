@@ -117,6 +117,7 @@ fn lines_have_markers_of_different_shape() {
         points: [1.0, 2.0, 4.0, 8.0, 16.0]
             .map(|t| point(t, factor * t * (20.0 - t), if t > 8.0 { Mark::Hollow } else { Mark::Filled }))
             .into(),
+        ..LineSeries::default()
     };
     let svg = lines(&LineChart {
         title: "Throughput against T".into(),
@@ -126,6 +127,7 @@ fn lines_have_markers_of_different_shape() {
         across: Across::Numbers(Scale::Linear),
         y_scale: Scale::Linear,
         series: vec![series("one", 100.0), series("two", 61.0)],
+        rules: Vec::new(),
     })
     .unwrap();
     assert_eq!(
@@ -146,6 +148,7 @@ fn figure_11() -> LineChart {
             .enumerate()
             .map(|(x, y)| LinePoint { x: x as f64, y: *y, mark: if *y == 12.5 { Mark::Hollow } else { Mark::Filled } })
             .collect(),
+        ..LineSeries::default()
     };
     LineChart {
         title: "Unpredictable data by threads (bg-2013, Figure 11)".into(),
@@ -161,6 +164,7 @@ fn figure_11() -> LineChart {
             series("invalidation", [0.0; 4]),
             series("leases", [0.0; 4]),
         ],
+        rules: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod output;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use duckdb::types::Value;
 use duckdb::{Connection, params};
@@ -37,6 +37,17 @@ impl Database {
     /// `memory_limit` is what DuckDB may use, such as `4GiB`; without it four fifths
     /// of the machine's. What does not fit goes to a temporary folder.
     pub fn open(run: &RunFolder, verdicts: &[Verdict], memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
+        let database = Database::unlocked(run, verdicts, memory_limit)?;
+        database.lock(&canonical(run)?)?;
+        Ok(database)
+    }
+
+    /// The same for statements of the analyzer's own, which may write files elsewhere.
+    pub(crate) fn unlocked(
+        run: &RunFolder,
+        verdicts: &[Verdict],
+        memory_limit: Option<&str>,
+    ) -> Result<Database, AnalyzeError> {
         let connection = Connection::open_in_memory()?;
         if let Some(limit) = memory_limit {
             let set = format!("SET memory_limit = {}", quoted(limit));
@@ -47,7 +58,7 @@ impl Database {
             let path = std::env::temp_dir();
             AnalyzeError::File(schemas::files::FileError { path, source })
         })?;
-        let root = std::fs::canonicalize(run.root()).map_err(schemas::files::at(run.root()))?;
+        let root = canonical(run)?;
         // An experiment that never ran has a verdict and no table.
         let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
         if !verdicts.iter().any(is_sealed) {
@@ -63,7 +74,6 @@ impl Database {
         connection.execute_batch(include_str!("freshness.sql"))?;
         let database = Database { connection, _spill: spill };
         database.fill_experiments(run, verdicts)?;
-        database.lock(&root)?;
         Ok(database)
     }
 
@@ -239,7 +249,12 @@ fn first_lines(error: &duckdb::Error) -> String {
     format!("SQL: {}", lines.join(" "))
 }
 
-fn quoted(text: &str) -> String {
+fn canonical(run: &RunFolder) -> Result<PathBuf, AnalyzeError> {
+    Ok(std::fs::canonicalize(run.root()).map_err(schemas::files::at(run.root()))?)
+}
+
+/// A text as SQL has it.
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -69,6 +69,7 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
     let series = table.stores.iter().enumerate().map(|(place, store)| LineSeries {
         label: store.clone(),
         points: table.rows.iter().map(|(_, row)| &row[place]).enumerate().map(point).collect(),
+        ..LineSeries::default()
     });
     let has_void =
         table.rows.iter().flat_map(|(_, row)| row).any(|entry| entry.value.is_some() && entry.has(Mark::Void));
@@ -81,6 +82,7 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
         // A share of 0 is a value like any other, and has no place on a logarithmic axis.
         y_scale: if table.metric.is_share() { Scale::Linear } else { Scale::suited_to(values(table)) },
         series: series.collect(),
+        rules: Vec::new(),
     }
 }
 

@@ -11,7 +11,6 @@
 
 mod chart;
 mod conduct;
-mod environment;
 mod resolve;
 mod settings;
 mod show;

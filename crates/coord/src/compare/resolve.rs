@@ -10,8 +10,8 @@ use schemas::comparison::{ComparedStore, ComparisonFolder, ComparisonPlan, Point
 use schemas::plan::redact;
 use schemas::verdict::Between;
 
-use super::environment;
-use crate::args::{Command, CommandLine, CompareArgs};
+use crate::args::{Command, CommandLine, CompareArgs, FleetArgs};
+use crate::environment;
 use crate::failure::Failure;
 use crate::resolve::{self, Rating, Setting, Single, Surroundings};
 
@@ -151,7 +151,8 @@ fn cells(
                 None => store.url.clone(),
             };
             replayer::stores::open(&url).map_err(|e| wrong_url(args, number, &e))?;
-            let mut job = job(plan, &point, &url, args, around)?;
+            let fleet = FleetArgs { count: store.replayers.or(args.fleet.count), ..args.fleet.clone() };
+            let mut job = job(plan, &point, &url, &fleet, args, around)?;
             let setting = job.setting_mut();
             setting.name = run.clone();
             setting.folder = home;
@@ -169,6 +170,7 @@ fn job(
     plan: &ComparisonPlan,
     point: &Point,
     url: &str,
+    fleet: &FleetArgs,
     args: &CompareArgs,
     around: &Surroundings,
 ) -> Result<Job, Failure> {
@@ -187,8 +189,14 @@ fn job(
     let spec = args.plan.parent().unwrap_or(Path::new("")).join(point.spec.as_ref().unwrap_or(&plan.spec));
     words.extend([runs, "--".into(), spec.into()]);
     match CommandLine::try_parse_from(words).map(|line| line.command) {
-        Ok(Command::Rate(args)) => Ok(Job::Rate(resolve::rating(&args, around)?)),
-        Ok(Command::Run(args)) => Ok(Job::Measure(resolve::single(&args, around)?)),
+        Ok(Command::Rate(mut args)) => {
+            args.workload.fleet = fleet.clone();
+            Ok(Job::Rate(resolve::rating(&args, around)?))
+        }
+        Ok(Command::Run(mut args)) => {
+            args.workload.fleet = fleet.clone();
+            Ok(Job::Measure(resolve::single(&args, around)?))
+        }
         Ok(_) => unreachable!("the words begin with `coord rate` or `coord run`"),
         Err(error) => {
             let message = error.to_string();

@@ -175,7 +175,10 @@ mod tests {
 
     /// Stores by label and URL.
     fn stores(stores: &[(&str, &str)]) -> Vec<ComparedStore> {
-        stores.iter().map(|(label, url)| ComparedStore { label: label.to_string(), url: url.to_string() }).collect()
+        stores
+            .iter()
+            .map(|(label, url)| ComparedStore { label: label.to_string(), url: url.to_string(), replayers: None })
+            .collect()
     }
 
     fn said(found: &[SettingDifference]) -> Vec<(&str, Concern, Vec<&str>)> {

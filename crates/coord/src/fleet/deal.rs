@@ -1,5 +1,7 @@
 //! How one plan is shared among replayers, and how their answers become one.
 
+use std::sync::Arc;
+
 use schemas::manifest::Manifest;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{EndReason, ReplayReport};
@@ -70,7 +72,7 @@ fn limits(plan: &Plan, weights: &[f64], dealt: &[Vec<FragmentPlan>]) -> Vec<Limi
 }
 
 /// The progress of all replayers together.
-pub fn progress(latest: &[Progress]) -> Progress {
+pub fn progress(latest: &[Arc<Progress>]) -> Progress {
     // As long as one of them is warming up, the whole is.
     let is_warmup = latest.iter().any(|progress| progress.is_warmup);
     let mut sum = Progress { is_warmup, ..Progress::default() };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use schemas::rpc::replayer_client::ReplayerClient;
-use schemas::rpc::{LEASE, MESSAGE_BYTES_MAX};
+use schemas::rpc::{LEASE, MESSAGE_BYTES_MAX, innermost};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
@@ -123,18 +123,6 @@ pub fn failure(name: &str, status: &Status) -> Failure {
         }
         _ if is_on_the_way(status) => Failure::Lost(format!("{name} cannot be reached: {}", innermost(status))),
         _ => Failure::tool(format!("{name}: {}", status.message())),
-    }
-}
-
-/// The innermost cause of an error, which says what is wrong.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    match innermost.downcast_ref::<Status>() {
-        Some(status) => status.message().to_string(),
-        None => innermost.to_string(),
     }
 }
 

@@ -7,6 +7,7 @@
 //! it stands, and the logs are fetched.
 
 mod address;
+mod calibrate;
 mod deal;
 mod link;
 mod local;
@@ -15,12 +16,16 @@ mod replayer;
 mod transfer;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use futures::StreamExt;
+use futures::future::join_all;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::Manifest;
 use schemas::plan::Plan;
 use schemas::run::{ExperimentFolder, ReplayReport, ReplayerReport};
+use schemas::sla::Sla;
 
 pub use address::Address;
 use phases::Member;
@@ -36,10 +41,16 @@ const RETURN: Duration = Duration::from_secs(60);
 const OFFSET_WORTH_A_WORD: Duration = Duration::from_millis(100);
 
 /// Which replayers take part, and what they want to hear.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FleetSetting {
-    /// Where they are; one process on this machine when there are none.
+    /// Where they are; processes on this machine when there are none.
     pub replayers: Vec<Address>,
+    /// How many take part, at least one.
+    pub count: usize,
+    /// Whether their weights are measured.
+    pub calibrate: bool,
+    /// Whether logs stay where they are written, and only their summaries travel.
+    pub leave_logs: bool,
     /// A folder with `ca.pem`, `coordinator.pem` and `coordinator.key`, for TLS.
     pub certificates: Option<PathBuf>,
     /// The secret that they ask for.
@@ -68,7 +79,7 @@ pub enum Stage {
         /// All replayers together.
         whole: Progress,
         /// Each one, with its name.
-        each: Vec<(String, Progress)>,
+        each: Vec<(String, Arc<Progress>)>,
     },
     /// The logs are being fetched.
     Collecting,
@@ -102,6 +113,17 @@ pub struct Ran {
     pub start_unix_ns: i64,
 }
 
+/// What becomes of the logs of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Logs {
+    /// They are fetched, unless they are written here.
+    Fetched,
+    /// Those that are not written here are summarized where they are, for this SLA.
+    Left(Sla),
+    /// There are none: only the replayers are measured.
+    Unwritten,
+}
+
 /// What is to be run.
 pub struct Order<'a> {
     /// The experiment.
@@ -110,6 +132,8 @@ pub struct Order<'a> {
     pub manifest: &'a Manifest,
     /// Where plan, report and logs go.
     pub folder: &'a ExperimentFolder,
+    /// What becomes of the logs.
+    pub logs: Logs,
     /// The name of the run in the folders of replayers that share none with this machine.
     pub run: &'a str,
 }
@@ -120,22 +144,28 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Reaches the replayers, or starts one on this machine.
+    /// Reaches the replayers, or starts them on this machine.
     pub async fn open(setting: &FleetSetting) -> Result<Fleet, Failure> {
-        let mut replayers = Vec::new();
-        if setting.replayers.is_empty() {
-            replayers.push(Replayer::start().await?);
-        }
-        for address in &setting.replayers {
-            match Replayer::reach(address, setting).await {
+        let found: Vec<Result<Replayer, Failure>> = match setting.replayers.as_slice() {
+            [] => phases::together((0..setting.count).map(|_| Replayer::start())).collect().await,
+            named => phases::together(named.iter().map(|address| Replayer::reach(address, setting))).collect().await,
+        };
+        let (mut replayers, mut failure) = (Vec::new(), None);
+        for found in found {
+            match found {
                 Ok(replayer) => replayers.push(replayer),
-                Err(failure) => {
-                    Fleet { replayers }.close().await;
-                    return Err(failure);
-                }
+                Err(why) => failure = failure.or(Some(why)),
             }
         }
-        Ok(Fleet { replayers })
+        let fleet = Fleet { replayers };
+        match failure {
+            None => Ok(fleet),
+            // Those that were reached are given back.
+            Some(failure) => {
+                fleet.close().await;
+                Err(failure)
+            }
+        }
     }
 
     /// What people should know of it: each replayer with its machine.
@@ -158,16 +188,7 @@ impl Fleet {
         interrupt: &mut Interrupt,
         watch: &mut (dyn FnMut(Stage) + Send),
     ) -> Result<Ran, Failure> {
-        let weights: Vec<f64> = self.replayers.iter().map(|replayer| replayer.weight).collect();
-        let shares = deal::shares(order.plan, order.manifest, &weights);
-        let mut team: Vec<Member<'_>> = Vec::with_capacity(shares.len());
-        let mut rest = self.replayers.iter_mut().enumerate();
-        for share in shares {
-            // Fewer fragments or threads than replayers: the others have no part in it.
-            let found = rest.find(|(index, _)| *index == share.replayer);
-            let Some((_, replayer)) = found else { unreachable!("shares are in the order of the replayers") };
-            team.push(Member::new(replayer, share));
-        }
+        let mut team = self.team(order);
         tokio::select! {
             made = phases::make_ready(&mut team, order, watch) => made?,
             () = interrupt.wait() => return Err(Failure::Interrupted { run: None }),
@@ -176,18 +197,33 @@ impl Fleet {
         let (start_unix_ns, mut faults) = phases::run(&mut team, experiment, interrupt, watch).await?;
         let (reports, unreported) = phases::reports(&mut team).await;
         faults.extend(unreported);
-        watch(Stage::Collecting);
-        faults.extend(phases::collect(&mut team, order).await);
         let each = team.iter().zip(&reports).filter_map(|(member, report)| Some(member.told(report.as_ref()?)));
         let each: Vec<ReplayerReport> = each.collect();
         let Some(mut report) = deal::merged(reports.into_iter().flatten().collect()) else {
             return Err(Failure::Lost(faults.join("; ")));
         };
+        report.replayers = each;
+        watch(Stage::Collecting);
+        faults.extend(phases::collect(&mut team, order, &report).await);
         if faults.is_empty() && team.len() > 1 && !team[0].has_own_store() {
             team[0].replayer.settle(&report.positions, report.writes_not_ok).await?;
         }
-        (report.replayers, report.faults) = (each, faults);
+        report.faults = faults;
         Ok(Ran { report, start_unix_ns })
+    }
+
+    /// Those that take part in an experiment, each with its share.
+    fn team(&mut self, order: &Order<'_>) -> Vec<Member<'_>> {
+        let weights: Vec<f64> = self.replayers.iter().map(|replayer| replayer.weight).collect();
+        let shares = deal::shares(order.plan, order.manifest, &weights);
+        let mut rest = self.replayers.iter_mut().enumerate();
+        let members = shares.into_iter().map(|share| {
+            // Fewer fragments or threads than replayers: the others have no part in it.
+            let found = rest.find(|(index, _)| *index == share.replayer);
+            let Some((_, replayer)) = found else { unreachable!("shares are in the order of the replayers") };
+            Member::new(replayer, share)
+        });
+        members.collect()
     }
 
     /// Makes sure that all replayers are there again, after one was lost.
@@ -209,7 +245,7 @@ impl Fleet {
         for replayer in &mut self.replayers {
             for (experiment, folder) in experiments {
                 let logged = Logged { run: run.to_string(), experiment: *experiment };
-                let more = replayer.fetch(&logged, folder.root()).await?;
+                let more = replayer.fetch(&logged, folder).await?;
                 fetched += more;
                 let verdict = folder.verdict();
                 if more > 0 && verdict.exists() {
@@ -222,9 +258,7 @@ impl Fleet {
 
     /// Lets every replayer end.
     pub async fn close(self) {
-        for replayer in self.replayers {
-            replayer.end().await;
-        }
+        join_all(self.replayers.into_iter().map(Replayer::end)).await;
     }
 }
 

@@ -1,11 +1,12 @@
 //! The phases of an experiment, on all replayers that take part.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
-use futures::StreamExt;
-use futures::future::{join_all, try_join_all};
-use futures::stream::FuturesUnordered;
+use futures::future::{join_all, try_join, try_join_all};
+use futures::stream::{self, FuturesUnordered};
+use futures::{Stream, StreamExt, TryStreamExt};
 use schemas::plan::Plan;
 use schemas::rpc::{self, Phase};
 use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
@@ -15,13 +16,17 @@ use super::deal::{self, Share};
 use super::link;
 use super::replayer::{Prepared, Replayer, Told};
 use super::transfer::Logged;
-use super::{Order, Progress, Stage, unix_ns};
+use super::{Logs, Order, Progress, Stage, unix_ns};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// How long before its start an experiment is proposed, besides the longest round trip:
 /// time enough for every replayer to answer.
 const START_AHEAD: Duration = Duration::from_millis(100);
+/// How often progress is merged and shown, at the most.
+const SHOWING: Duration = Duration::from_millis(500);
+/// How many replayers are prepared at a time, each with parts of files on their way.
+const AT_A_TIME: usize = 32;
 /// How long replayers may take to hear that they are to stop.
 const STOPPING: Duration = Duration::from_secs(2);
 
@@ -42,9 +47,19 @@ impl<'a> Member<'a> {
         Member { replayer, share, prepared: None, clock: Default::default(), is_lost: false }
     }
 
+    /// The replayer's place in the fleet.
+    pub(super) fn index(&self) -> usize {
+        self.share.replayer
+    }
+
     /// Whether nobody else sees its store.
     pub(super) fn has_own_store(&self) -> bool {
         self.prepared.is_some_and(|prepared| prepared.store_is_own)
+    }
+
+    /// Whether its logs are on its own disk.
+    fn has_logs(&self) -> bool {
+        !self.is_lost && self.prepared.is_some_and(|prepared| !prepared.logs_are_shared)
     }
 
     /// Its part in the report of all.
@@ -82,22 +97,48 @@ pub(super) async fn make_ready(
     let absolute =
         |path: &Path| std::path::absolute(path).map_err(|e| Failure::tool(format!("{}: {e}", path.display())));
     let (trace, folder) = (absolute(&order.plan.trace)?, absolute(order.folder.root())?);
-    for member in team.iter_mut() {
+    let members = team.len();
+    let sending = Mutex::new((vec![(0, 0); members], &mut *watch));
+    let prepared = team.iter_mut().enumerate().map(async |(index, member)| {
         member.clock[0] = member.replayer.clock().await?;
-        let sent = &mut |bytes, bytes_total| watch(Stage::Sending { bytes, bytes_total });
+        let sent = &mut |bytes, bytes_total| {
+            let (each, watch) = &mut *sending.lock().unwrap_or_else(PoisonError::into_inner);
+            each[index] = (bytes, bytes_total);
+            let (bytes, bytes_total) = each.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            watch(Stage::Sending { bytes, bytes_total });
+        };
         member.replayer.send(&trace, order.manifest, sent).await?;
         let plan = Plan { trace: trace.clone(), ..member.share.plan.clone() };
-        member.prepared = Some(member.replayer.prepare(&plan, &folder, order.run).await?);
-    }
-    let members = team.len();
-    for (index, member) in team.iter_mut().enumerate() {
-        let part = part(index, members, member.has_own_store());
-        member.replayer.load(part, &mut |rows, rows_total| watch(Stage::Loading { rows, rows_total })).await?;
+        member.prepared = Some(member.replayer.prepare(&plan, &folder, order).await?);
+        Ok::<(), Failure>(())
+    });
+    together(prepared).try_collect::<()>().await?;
+    let Some((first, rest)) = team.split_first_mut() else { return Ok(()) };
+    let has_own = first.has_own_store();
+    let mut told = |rows, rows_total| watch(Stage::Loading { rows, rows_total });
+    let first_loads = first.replayer.load(part(0, members, has_own), &mut told);
+    let rest_loads = rest.iter_mut().enumerate().map(async |(index, member)| {
+        let part = part(index + 1, members, member.has_own_store());
+        member.replayer.load(part, &mut |_, _| ()).await
+    });
+    let rest_loads = together(rest_loads).try_collect::<()>();
+    if has_own {
+        try_join(first_loads, rest_loads).await?;
+    } else {
+        // The others look whether it is loaded.
+        first_loads.await?;
+        rest_loads.await?;
     }
     Ok(())
 }
 
-/// Run, AgreeStart and Start; gives the start, and what happened to replayers that were lost.
+/// What is asked of many replayers, of some of them at a time.
+pub(super) fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> impl Stream<Item = F::Output> {
+    stream::iter(calls).buffered(AT_A_TIME)
+}
+
+/// Run, and AgreeStart and Start whenever all wait for it; gives the first start, and what
+/// happened to replayers that were lost.
 pub(super) async fn run(
     team: &mut [Member<'_>],
     experiment: u32,
@@ -110,29 +151,29 @@ pub(super) async fn run(
     let mut clients: Vec<_> = team.iter().map(|member| member.replayer.client()).collect();
     let (sender, mut receiver) = mpsc::channel(16);
     let mut running = FuturesUnordered::new();
+    let warm_up = team.iter().any(|member| member.share.plan.fragments.iter().any(|f| f.warmup_sessions > 0));
     for (index, member) in team.iter_mut().enumerate() {
-        let part = part(index, members, member.has_own_store());
+        let part = part(index, members, member.has_own_store()).into();
         let (replayer, sender) = (&mut *member.replayer, sender.clone());
-        running.push(async move { (index, replayer.run(index, experiment, part, sender).await) });
+        let run = rpc::RunRequest { experiment, part, warm_up };
+        running.push(async move { (index, replayer.run(index, run, sender).await) });
     }
     drop(sender);
     let mut lost = vec![false; members];
-    let mut latest = vec![Progress::default(); members];
-    let mut phases = vec![Phase::Connecting; members];
+    let mut latest: Vec<Arc<Progress>> = (0..members).map(|_| Arc::default()).collect();
+    let mut shown = Instant::now();
+    // None once it has ended.
+    let mut phases = vec![Some(Phase::Connecting); members];
     let (mut start_unix_ns, mut stopped) = (None, false);
     let (mut faults, mut failure) = (Vec::new(), None);
     loop {
         tokio::select! {
             biased;
             Some(Told { index, phase, progress }) = receiver.recv() => {
-                (phases[index], latest[index]) = (phase, progress);
-                if start_unix_ns.is_none() && !stopped && phases.iter().all(|phase| *phase != Phase::Connecting) {
-                    match agreed(&mut clients, &clocks, &names).await {
-                        Ok(agreed) => start_unix_ns = Some(agreed),
-                        Err(Failure::Lost(why)) => faults.push(why),
-                        Err(other) => failure = failure.or(Some(other)),
-                    }
-                } else if start_unix_ns.is_some() {
+                (phases[index], latest[index]) = (Some(phase), Arc::new(progress));
+                // Merging all of them whenever one speaks would be too much for a thousand.
+                if start_unix_ns.is_some() && shown.elapsed() >= SHOWING {
+                    shown = Instant::now();
                     let each = names.iter().cloned().zip(latest.iter().cloned()).collect();
                     watch(Stage::Running { whole: deal::progress(&latest), each });
                 }
@@ -143,12 +184,26 @@ pub(super) async fn run(
             }
             ended = running.next() => match ended {
                 None => break,
-                Some((_, Ok(()))) => {}
-                Some((index, Err(Failure::Lost(why)))) => {
-                    lost[index] = true;
-                    faults.push(why);
+                Some((index, ended)) => {
+                    phases[index] = None;
+                    match ended {
+                        Ok(()) => {}
+                        Err(Failure::Lost(why)) => {
+                            lost[index] = true;
+                            faults.push(why);
+                        }
+                        Err(other) => failure = failure.or(Some(other)),
+                    }
                 }
-                Some((_, Err(other))) => failure = failure.or(Some(other)),
+            }
+        }
+        if !stopped && let Some(waiting) = all_waiting(&phases) {
+            // What they say next is of what starts now.
+            waiting.iter().for_each(|index| phases[*index] = Some(Phase::Measuring));
+            match agreed(&mut clients, &clocks, &names, &waiting).await {
+                Ok(agreed) => start_unix_ns = start_unix_ns.or(Some(agreed)),
+                Err(Failure::Lost(why)) => faults.push(why),
+                Err(other) => failure = failure.or(Some(other)),
             }
         }
         // Without one of them the others measure something else.
@@ -167,26 +222,44 @@ pub(super) async fn run(
     }
 }
 
+/// Those that wait for a start, once nobody is awaited any more: whoever has ended in its
+/// warm-up has no part in what follows.
+fn all_waiting(phases: &[Option<Phase>]) -> Option<Vec<usize>> {
+    let waits = |phase: &Option<Phase>| matches!(phase, Some(Phase::Ready | Phase::Warm));
+    let waiting: Vec<usize> = (0..phases.len()).filter(|index| waits(&phases[*index])).collect();
+    let is_all = phases.iter().all(|phase| phase.is_none() || waits(phase));
+    (is_all && !waiting.is_empty()).then_some(waiting)
+}
+
 async fn stop(clients: &mut [link::Client]) {
     let asked = clients.iter_mut().map(|client| client.stop(rpc::StopRequest {}));
     // One that cannot be reached any more ends its stream with an error.
     let _ = tokio::time::timeout(STOPPING, join_all(asked)).await;
 }
 
-/// Proposes a start, takes the latest answer, commits it; each by the replayer's own clock.
-async fn agreed(clients: &mut [link::Client], clocks: &[ClockReading], names: &[String]) -> Result<i64, Failure> {
+/// Proposes a start to those that wait, takes the latest answer, commits it; each by the
+/// replayer's own clock.
+async fn agreed(
+    clients: &mut [link::Client],
+    clocks: &[ClockReading],
+    names: &[String],
+    waiting: &[usize],
+) -> Result<i64, Failure> {
     let round_trip_ns = clocks.iter().map(|clock| clock.round_trip_ns).max().unwrap_or(0);
     let ahead = START_AHEAD + Duration::from_nanos(4 * round_trip_ns.max(0) as u64);
     let proposed = unix_ns(SystemTime::now() + ahead);
-    let mut start_unix_ns = proposed;
-    for ((client, clock), name) in clients.iter_mut().zip(clocks).zip(names) {
-        let request = rpc::StartProposal { start_unix_ns: proposed + clock.offset_ns };
-        let reply = link::answer(client.agree_start(request)).await.map_err(|status| link::failure(name, &status))?;
-        start_unix_ns = start_unix_ns.max(reply.into_inner().start_unix_ns - clock.offset_ns);
-    }
-    let commits = clients.iter_mut().zip(clocks).zip(names).map(async |((client, clock), name)| {
-        let request = rpc::StartRequest { start_unix_ns: start_unix_ns + clock.offset_ns };
-        link::answer(client.start(request)).await.map_err(|status| link::failure(name, &status))
+    let lost = |index: usize| move |status| link::failure(&names[index], &status);
+    let answers = waiting.iter().map(async |index| {
+        let (mut client, offset_ns) = (clients[*index].clone(), clocks[*index].offset_ns);
+        let request = rpc::StartProposal { start_unix_ns: proposed + offset_ns };
+        let reply = link::answer(client.agree_start(request)).await.map_err(lost(*index))?;
+        Ok::<i64, Failure>(reply.into_inner().start_unix_ns - offset_ns)
+    });
+    let start_unix_ns = try_join_all(answers).await?.into_iter().fold(proposed, i64::max);
+    let commits = waiting.iter().map(async |index| {
+        let (mut client, offset_ns) = (clients[*index].clone(), clocks[*index].offset_ns);
+        let request = rpc::StartRequest { start_unix_ns: start_unix_ns + offset_ns };
+        link::answer(client.start(request)).await.map_err(lost(*index))
     });
     try_join_all(commits).await?;
     Ok(start_unix_ns)
@@ -194,43 +267,56 @@ async fn agreed(clients: &mut [link::Client], clocks: &[ClockReading], names: &[
 
 /// The report of each, and what happened to those that have none.
 pub(super) async fn reports(team: &mut [Member<'_>]) -> (Vec<Option<ReplayReport>>, Vec<String>) {
-    let (mut reports, mut faults) = (Vec::new(), Vec::new());
-    for member in team {
+    let reported = team.iter_mut().map(async |member| {
         if member.is_lost {
-            reports.push(None);
-            continue;
+            return Ok(None);
         }
         let reported = member.replayer.report().await;
         if let Ok(clock) = member.replayer.clock().await {
             member.clock[1] = clock;
         }
-        reports.push(match reported {
-            Ok(report) => Some(report),
-            Err(failure) => {
-                faults.push(failure.to_string());
-                None
-            }
-        });
-    }
+        reported.map(Some)
+    });
+    let mut faults = Vec::new();
+    let mut known = |reported: Result<Option<ReplayReport>, Failure>| {
+        reported.unwrap_or_else(|failure| {
+            faults.push(failure.to_string());
+            None
+        })
+    };
+    let reports = together(reported).collect::<Vec<_>>().await.into_iter().map(&mut known).collect();
     (reports, faults)
 }
 
-/// Fetches the logs of those that do not write them here.
-pub(super) async fn collect(team: &mut [Member<'_>], order: &Order<'_>) -> Vec<String> {
-    let mut faults = Vec::new();
+/// Fetches the logs of those that do not write them here, or what they come to.
+pub(super) async fn collect(team: &mut [Member<'_>], order: &Order<'_>, report: &ReplayReport) -> Vec<String> {
     let logged = Logged { run: order.run.to_string(), experiment: order.plan.experiment };
-    for member in team {
-        let is_far = !member.is_lost && member.prepared.is_some_and(|prepared| !prepared.logs_are_shared);
-        if is_far && let Err(failure) = member.replayer.fetch(&logged, order.folder.root()).await {
-            faults.push(format!("its log could not be fetched: {failure}"));
-        }
-    }
-    faults
+    let far = team.iter_mut().filter(|member| member.has_logs());
+    let fetched = far.map(async |member| match order.logs {
+        Logs::Fetched => member.replayer.fetch(&logged, order.folder).await,
+        Logs::Left(sla) => member.replayer.summarize(&logged, order.folder, report, &sla).await,
+        Logs::Unwritten => Ok(0),
+    });
+    let fetched: Vec<Result<usize, Failure>> = together(fetched).collect().await;
+    let failed = fetched.into_iter().filter_map(Result::err);
+    failed.map(|failure| format!("its log could not be fetched: {failure}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_starts_before_all_wait() {
+        use Phase::{Connecting, Measuring, Ready, Warm, WarmingUp};
+        let check = |phases: [Option<Phase>; 3], expect: Option<Vec<usize>>| assert_eq!(all_waiting(&phases), expect);
+        check([Some(Ready), Some(Connecting), Some(Ready)], None);
+        check([Some(Ready); 3], Some(vec![0, 1, 2]));
+        check([Some(Warm), Some(WarmingUp), Some(Warm)], None);
+        check([Some(Warm), None, Some(Warm)], Some(vec![0, 2]));
+        check([Some(Measuring), None, None], None);
+        check([None; 3], None);
+    }
 
     #[test]
     fn one_of_several_speaks_to_the_store_for_all() {

@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use replayer::service::unguessable;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::Manifest;
 use schemas::plan::Plan;
 use schemas::rpc::{self, Phase};
-use schemas::run::{ClockReading, FragmentPosition, Host, ReplayReport};
+use schemas::run::{ClockReading, ExperimentFolder, FragmentPosition, Host, ReplayReport};
+use schemas::sla::Sla;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tonic::Status;
@@ -16,8 +18,8 @@ use tonic::Status;
 use super::address::Address;
 use super::link::{self, Client, Credentials, PATIENCE, answer, is_on_the_way};
 use super::local::Process;
-use super::transfer::{self, Logged};
-use super::{FleetSetting, Progress, unix_ns};
+use super::transfer::{self, Logged, MOST_TRIES};
+use super::{FleetSetting, Logs, Order, Progress, unix_ns};
 use crate::failure::Failure;
 
 /// How long a replayer stays this coordinator's when it does not hear of it. An
@@ -60,7 +62,7 @@ pub struct Prepared {
 pub struct Told {
     /// Its place in the fleet.
     pub index: usize,
-    /// Connecting, ready, or running.
+    /// What it waits for or does.
     pub phase: Phase,
     /// Its figures.
     pub progress: Progress,
@@ -69,7 +71,7 @@ pub struct Told {
 impl Replayer {
     /// One on this machine, in a process of its own.
     pub async fn start() -> Result<Replayer, Failure> {
-        let token = secret()?;
+        let token = unguessable().map_err(|e| Failure::tool(format!("no random number: {e}")))?;
         let (process, address) = Process::start(&token).await?;
         let credentials = Credentials::new(Some(&token))?;
         let client = link::client(&address, None, credentials.clone())?;
@@ -200,20 +202,26 @@ impl Replayer {
     }
 
     /// Hands over a plan.
-    pub async fn prepare(&mut self, plan: &Plan, experiment_folder: &Path, run: &str) -> Result<Prepared, Failure> {
+    pub async fn prepare(
+        &mut self,
+        plan: &Plan,
+        experiment_folder: &Path,
+        order: &Order<'_>,
+    ) -> Result<Prepared, Failure> {
         let plan_json = serde_json::to_string(plan).unwrap_or_else(|e| unreachable!("a plan is plain data: {e}"));
         let Some(experiment_folder) = experiment_folder.to_str().map(String::from) else {
             let folder = experiment_folder.display();
             return Err(Failure::usage(format!("{folder}: the name of a run's folder must be UTF-8")));
         };
-        let request = rpc::PrepareRequest { plan_json, experiment_folder, run: run.to_string() };
+        let (run, unlogged) = (order.run.to_string(), order.logs == Logs::Unwritten);
+        let request = rpc::PrepareRequest { plan_json, experiment_folder, run, unlogged };
         let reply = answer(self.client.prepare(request)).await;
         let rpc::PrepareReply { logs_are_shared, store_is_own } = self.understood(reply).await?.into_inner();
         Ok(Prepared { logs_are_shared, store_is_own })
     }
 
     /// Brings the store to the state that the plan starts from, or checks that it is there.
-    pub async fn load(&mut self, part: rpc::Part, watch: &mut dyn FnMut(u64, u64)) -> Result<(), Failure> {
+    pub async fn load(&mut self, part: rpc::Part, watch: &mut (dyn FnMut(u64, u64) + Send)) -> Result<(), Failure> {
         let reply = answer(self.client.load(rpc::LoadRequest { part: part.into() })).await;
         let mut stream = self.understood(reply).await?.into_inner();
         loop {
@@ -227,16 +235,10 @@ impl Replayer {
 
     /// Runs the prepared experiment to its end, and tells of it. A connection that is
     /// lost is taken up again: the replayer goes on by itself meanwhile.
-    pub async fn run(
-        &mut self,
-        index: usize,
-        experiment: u32,
-        part: rpc::Part,
-        told: mpsc::Sender<Told>,
-    ) -> Result<(), Failure> {
+    pub async fn run(&mut self, index: usize, run: rpc::RunRequest, told: mpsc::Sender<Told>) -> Result<(), Failure> {
         let mut heard = Instant::now();
         loop {
-            let status = match self.watch(index, experiment, part, &told, &mut heard).await {
+            let status = match self.watch(index, run, &told, &mut heard).await {
                 Ok(()) => return Ok(()),
                 Err(status) => status,
             };
@@ -257,14 +259,12 @@ impl Replayer {
     async fn watch(
         &mut self,
         index: usize,
-        experiment: u32,
-        part: rpc::Part,
+        run: rpc::RunRequest,
         told: &mpsc::Sender<Told>,
         heard: &mut Instant,
     ) -> Result<(), Status> {
-        let request = rpc::RunRequest { experiment, part: part.into() };
         let left = LEASE.saturating_sub(heard.elapsed()).max(PAUSE);
-        let reply = tokio::time::timeout(left, self.client.run(request)).await;
+        let reply = tokio::time::timeout(left, self.client.run(run)).await;
         let mut stream = reply.map_err(|_| Status::unavailable("it does not answer"))??.into_inner();
         while let Some(message) = stream.message().await? {
             *heard = Instant::now();
@@ -273,7 +273,7 @@ impl Replayer {
             };
             let phase = message.phase();
             let progress = Progress {
-                is_warmup: phase == Phase::WarmingUp,
+                is_warmup: matches!(phase, Phase::WarmingUp | Phase::Warm),
                 elapsed_ns: message.elapsed_ns,
                 ok: message.ok,
                 errors: message.failed + message.unknown + message.skipped,
@@ -303,8 +303,35 @@ impl Replayer {
     }
 
     /// Fetches the logs of an experiment, and says how many.
-    pub async fn fetch(&mut self, logged: &Logged, folder: &Path) -> Result<usize, Failure> {
-        let fetched = transfer::fetch(&self.name, &mut self.client, logged, folder).await;
+    pub async fn fetch(&mut self, logged: &Logged, folder: &ExperimentFolder) -> Result<usize, Failure> {
+        let place = |path: &str| transfer::is_log(path).then(|| folder.root().join(path));
+        let fetched = transfer::fetch(&self.name, &mut self.client, logged, &place).await;
+        self.explained(fetched).await
+    }
+
+    /// Has it summarize the logs of an experiment, and fetches the summary.
+    pub async fn summarize(
+        &mut self,
+        logged: &Logged,
+        folder: &ExperimentFolder,
+        report: &ReplayReport,
+        sla: &Sla,
+    ) -> Result<usize, Failure> {
+        let Logged { run, experiment } = logged.clone();
+        let report_json = serde_json::to_string(report).unwrap_or_else(|e| unreachable!("plain data: {e}"));
+        let request = rpc::SummarizeRequest { run, experiment, report_json, sla: sla.to_string() };
+        let mut tries = 1;
+        // It takes its time; the keep-alive notices when nobody works on it any more.
+        while let Err(status) = self.client.summarize(request.clone()).await {
+            if !is_on_the_way(&status) || tries == MOST_TRIES {
+                return self.understood(Err(status)).await;
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+        let name = self.address().replace([':', '[', ']'], "_");
+        let place = |path: &str| (path == "summary.json").then(|| folder.summaries().join(format!("{name}.json")));
+        let fetched = transfer::fetch(&self.name, &mut self.client, logged, &place).await;
         self.explained(fetched).await
     }
 
@@ -343,11 +370,4 @@ impl Replayer {
 /// The response times in a message; before the first ones there are none.
 fn times(bytes: &[u8]) -> Option<ResponseTimes> {
     if bytes.is_empty() { Some(ResponseTimes::default()) } else { ResponseTimes::from_bytes(bytes) }
-}
-
-/// A secret between this process and a child.
-fn secret() -> Result<String, Failure> {
-    let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).map_err(|e| Failure::tool(format!("no random number: {e}")))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

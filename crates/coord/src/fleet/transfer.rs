@@ -17,7 +17,7 @@ use super::link::{self, Client, answer, is_on_the_way};
 use crate::failure::Failure;
 
 /// How often a file is tried that arrives damaged or whose connection is lost.
-const MOST_TRIES: u32 = 5;
+pub const MOST_TRIES: u32 = 5;
 
 /// Sends what a replayer lacks of a trace set; `sent` is told of bytes, and of how many
 /// there will be.
@@ -92,9 +92,14 @@ pub struct Logged {
     pub experiment: u32,
 }
 
-/// Fetches the logs of an experiment into its folder here, and says how many; those that
-/// are there already, with the same sum, are left alone.
-pub async fn fetch(name: &str, client: &mut Client, logged: &Logged, folder: &Path) -> Result<usize, Failure> {
+/// Fetches files of an experiment, each to its `place` here, where it has one, and says
+/// how many; those that are there already, with the same sum, are left alone.
+pub async fn fetch(
+    name: &str,
+    client: &mut Client,
+    logged: &Logged,
+    place: &(dyn Fn(&str) -> Option<PathBuf> + Sync),
+) -> Result<usize, Failure> {
     let request = LogsRequest { run: logged.run.clone(), experiment: logged.experiment };
     let listed = match client.logs(request).await {
         Ok(listed) => listed,
@@ -103,10 +108,8 @@ pub async fn fetch(name: &str, client: &mut Client, logged: &Logged, folder: &Pa
         Err(status) => return Err(link::failure(name, &status)),
     };
     let mut fetched = 0;
-    // Plan and report of one replayer are not those of the experiment.
-    let logs = listed.into_inner().files.into_iter().filter(|file| is_log(&file.path));
-    for file in logs {
-        let path = folder.join(&file.path);
+    for file in listed.into_inner().files {
+        let Some(path) = place(&file.path) else { continue };
         if path.exists() && files::blake3_of(&path)? == file.blake3 {
             continue;
         }
@@ -127,8 +130,9 @@ pub async fn fetch(name: &str, client: &mut Client, logged: &Logged, folder: &Pa
     Ok(fetched)
 }
 
-/// Whether a replayer's file is the log of a fragment.
-fn is_log(path: &str) -> bool {
+/// Whether a replayer's file is the log of a fragment: plan and report of one replayer are
+/// not those of the experiment.
+pub fn is_log(path: &str) -> bool {
     let fragment = path.strip_prefix("log/fragment-").and_then(|rest| rest.strip_suffix(".arrows"));
     fragment.is_some_and(|fragment| fragment.parse::<u32>().is_ok())
 }
@@ -159,7 +163,11 @@ async fn fetch_file(client: &mut Client, logged: &Logged, wanted: &LogFile, path
     let request =
         FetchRequest { run: logged.run.clone(), experiment: logged.experiment, path: wanted.path.clone(), offset };
     let mut chunks = client.fetch(request).await.map_err(Trouble::There)?.into_inner();
+    let mut left = wanted.bytes - offset;
     while let Some(chunk) = chunks.message().await.map_err(Trouble::There)? {
+        left = left.checked_sub(chunk.data.len() as u64).ok_or_else(|| {
+            Trouble::There(Status::data_loss(format!("{} is longer than it was said to be", wanted.path)))
+        })?;
         file.write_all(&chunk.data).map_err(at(&part))?;
     }
     drop(file);

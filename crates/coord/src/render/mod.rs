@@ -3,10 +3,12 @@
 mod commands;
 mod ratings;
 mod rows;
+mod sketch;
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
+pub use analyzer::thousands;
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::plan::redact;
 use schemas::sla::{Sla, short_time};
@@ -18,6 +20,7 @@ use crate::trace_set::TraceSet;
 pub use commands::{next_commands, repeat_rate};
 pub use ratings::ratings;
 pub use rows::{Rows, percent};
+pub use sketch::sketch;
 
 /// Where lines for people go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,19 +61,6 @@ impl Voice {
             Voice::Stderr | Voice::Silent => Voice::Stderr.say(line),
         }
     }
-}
-
-/// A number with a comma after each three digits.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// The SLA as a sentence.

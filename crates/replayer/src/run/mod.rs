@@ -25,7 +25,7 @@ use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
 use crate::source::Source;
 use crate::stores::pool::{Pool, Route};
 use crate::stores::{Blame, HeldState, RUNNING, Store, StoreError, block_on};
-use crate::worker::gate::{self, Pass};
+use crate::worker::gate::{self, Keeper, Opening, Pass};
 use crate::worker::{self, WorkerPlan, WorkerReport};
 use report::summarize;
 use state::{advanced, set_diverged};
@@ -124,10 +124,14 @@ fn run_workers<S: Store>(
     progress: &mut dyn FnMut(Snapshot),
 ) -> Result<Vec<WorkerReport>, ExperimentError> {
     let threads = experiment.threads(shares);
-    let part = if experiment.has_warmup() { Part::WarmUp } else { Part::Measured };
+    let warms_up = experiment.has_warmup() || control.others_warm_up;
+    let part = if warms_up { Part::WarmUp } else { Part::Measured };
     let snapshot = || Arc::new(Mutex::new(Snapshot { part, ..Snapshot::default() }));
     let snapshots: Vec<Arc<Mutex<Snapshot>>> = shares.iter().map(|_| snapshot()).collect();
-    let mut passes = if experiment.has_warmup() { gate::passes(shares.len()) } else { Vec::new() };
+    let (mut keeper, mut passes) = match warms_up {
+        true => Some(gate::gate(shares.len())).unzip(),
+        false => (None, None),
+    };
     let reports = std::thread::scope(|scope| {
         let (ready_sender, ready) = channel();
         let mut starts = Vec::new();
@@ -140,7 +144,7 @@ fn run_workers<S: Store>(
                 share,
                 first_thread,
                 threads: threads[index],
-                pass: passes.pop(),
+                pass: passes.as_mut().and_then(Vec::pop),
                 snapshot: snapshots[index].clone(),
                 stop: control.stop.clone(),
             };
@@ -157,7 +161,7 @@ fn run_workers<S: Store>(
             (Some(wait), true) => wait(),
             (None, true) => Some(unix_ns()),
         };
-        let logs = match start_unix_ns {
+        let begun = match start_unix_ns {
             Some(at) => {
                 // From here on the store changes. Saying so takes it a moment, which is
                 // not part of the experiment.
@@ -172,13 +176,14 @@ fn run_workers<S: Store>(
                     // A worker that is gone has left its error in its handle.
                     let _ = start.send(Start { clock, sender: logs.sender() });
                 }
-                Some(logs)
+                Some((logs, clock))
             }
             None => None,
         };
+        let (logs, clock) = begun.unzip();
         drop(starts);
         while handles.iter().any(|h| !h.is_finished()) {
-            std::thread::sleep(POLL);
+            keeper = watch_gate(keeper, clock.as_ref(), control);
             progress(merged(&snapshots));
         }
         let mut reports = Vec::new();
@@ -194,6 +199,25 @@ fn run_workers<S: Store>(
     })?;
     progress(merged(&snapshots));
     Ok(reports.into_iter().flatten().collect())
+}
+
+/// Passes some time, and opens the gate once all workers have come to it.
+fn watch_gate(keeper: Option<Keeper>, clock: Option<&Clock>, control: &Control) -> Option<Keeper> {
+    let (Some(keeper), Some(clock)) = (keeper, clock) else {
+        std::thread::sleep(POLL);
+        return None;
+    };
+    let Some(go_on) = keeper.all_came(POLL) else { return Some(keeper) };
+    let start_unix_ns = match &control.start {
+        _ if !go_on => None,
+        Some(wait) => wait(),
+        None => Some(unix_ns()),
+    };
+    keeper.open(match start_unix_ns {
+        Some(at) => Opening::At(clock.now_ns() + (at - unix_ns()).max(0)),
+        None => Opening::Never,
+    });
+    None
 }
 
 /// How often progress is looked at.

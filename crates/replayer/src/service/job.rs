@@ -31,34 +31,44 @@ pub struct Seen {
 pub struct Job {
     /// Its number.
     pub experiment: u32,
-    start: Mutex<Option<Sender<i64>>>,
-    seen: watch::Receiver<Seen>,
+    /// Whether the measured part has a start of its own, after a warm-up.
+    warms_up: bool,
+    start: Mutex<Sender<i64>>,
+    seen: Arc<watch::Sender<Seen>>,
 }
 
 /// The end of it that runs.
 pub struct Runner {
     started: Mutex<Receiver<i64>>,
-    seen: watch::Sender<Seen>,
+    seen: Arc<watch::Sender<Seen>>,
     stop: Arc<AtomicBool>,
     told: Mutex<(Instant, i64)>,
 }
 
 /// An experiment of this number, with both of its ends.
-pub fn job(experiment: u32, stop: Arc<AtomicBool>) -> (Job, Arc<Runner>) {
+pub fn job(experiment: u32, warms_up: bool, stop: Arc<AtomicBool>) -> (Job, Arc<Runner>) {
     let (start, started) = channel();
-    let (sender, seen) = watch::channel(Seen::default());
+    let seen = Arc::new(watch::Sender::new(Seen::default()));
     let told = Mutex::new((Instant::now(), process_cpu_ns()));
-    let runner = Runner { started: Mutex::new(started), seen: sender, stop, told };
-    (Job { experiment, start: Mutex::new(Some(start)), seen }, Arc::new(runner))
+    let runner = Runner { started: Mutex::new(started), seen: seen.clone(), stop, told };
+    (Job { experiment, warms_up, start: Mutex::new(start), seen }, Arc::new(runner))
 }
 
 impl Job {
-    /// Lets it start at this time, in nanoseconds since 1970; false when it has been
-    /// told before.
+    /// Lets what it waits for start at this time, in nanoseconds since 1970; false when
+    /// it waits for nothing.
     pub fn start(&self, unix_ns: i64) -> bool {
-        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let has_waited = self.seen.send_if_modified(|seen| {
+            let next = match seen.progress.phase() {
+                _ if seen.end.is_some() => None,
+                Phase::Ready if self.warms_up => Some(Phase::WarmingUp),
+                Phase::Ready | Phase::Warm => Some(Phase::Measuring),
+                _ => None,
+            };
+            next.map(|next| seen.progress = Progress { phase: next.into(), ..Progress::default() }).is_some()
+        });
         // One that was stopped meanwhile does not listen any more.
-        start.is_some_and(|start| start.send(unix_ns).is_ok())
+        has_waited && self.start.lock().unwrap_or_else(PoisonError::into_inner).send(unix_ns).is_ok()
     }
 
     /// Whether it has ended.
@@ -68,16 +78,19 @@ impl Job {
 
     /// What is known of it from now on.
     pub fn watch(&self) -> watch::Receiver<Seen> {
-        self.seen.clone()
+        self.seen.subscribe()
     }
 }
 
 impl Runner {
-    /// Tells that all is ready, and waits for the start.
+    /// Tells that all is ready, or warmed up, and waits for the start.
     pub fn signal(self: &Arc<Runner>) -> StartSignal {
         let runner = self.clone();
         Arc::new(move || {
-            runner.seen.send_modify(|seen| seen.progress.phase = Phase::Ready.into());
+            runner.seen.send_modify(|seen| {
+                let is_warm = seen.progress.phase() == Phase::WarmingUp;
+                seen.progress.phase = if is_warm { Phase::Warm } else { Phase::Ready }.into();
+            });
             let started = runner.started.lock().unwrap_or_else(PoisonError::into_inner);
             loop {
                 match started.recv_timeout(NOTICE) {

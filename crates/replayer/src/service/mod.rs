@@ -6,6 +6,7 @@ mod job;
 mod lease;
 mod paths;
 mod shelf;
+mod summarize;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::net::SocketAddr;
@@ -26,17 +27,20 @@ use schemas::rpc::{
     LoadProgress, LoadRequest, LogFile, LogsReply, LogsRequest, MESSAGE_BYTES_MAX, OfferReply, OfferRequest,
     PROTOCOL_VERSION, PrepareReply, PrepareRequest, Progress, ReleaseReply, ReleaseRequest, ReportReply, ReportRequest,
     RunRequest, SendReply, SettleReply, SettleRequest, StartAnswer, StartProposal, StartReply, StartRequest, StopReply,
-    StopRequest,
+    StopRequest, SummarizeReply, SummarizeRequest,
 };
 use schemas::run::{ExperimentFolder, FragmentPosition, Host, ReplayReport, RunFolder};
+use schemas::sla::Sla;
 use schemas::{files, rpc};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 pub use access::{Access, Misuse, Token};
 use job::{Job, Runner, job};
-use lease::{Leases, unguessable};
+use lease::Leases;
+pub use lease::unguessable;
 pub use paths::Shares;
 use shelf::{Receiving, Shelf, ShelfError};
 
@@ -82,7 +86,7 @@ pub async fn serve(
         .map_err(|e| anyhow::anyhow!("--listen {address}: {e}; take another port, or port 0 for any that is free"))?;
     let mut server = tonic::transport::Server::builder();
     if let Some(tls) = tls {
-        server = server.tls_config(tls).map_err(|e| Misuse(format!("--certs: {}", source_of(&e))))?;
+        server = server.tls_config(tls).map_err(|e| Misuse(format!("--certs: {}", rpc::innermost(&e))))?;
     }
     listening(listener.local_addr()?);
     let service = Service::new(settings);
@@ -107,15 +111,6 @@ pub async fn serve(
         let _ = work.join();
     }
     Ok(())
-}
-
-/// The innermost cause, which says what is wrong.
-fn source_of(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 /// One replayer, which works on one experiment at a time.
@@ -162,9 +157,16 @@ impl Service {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Blocking work gets a thread of its own.
+    /// Blocking work gets a thread of its own, once the work before is over: a load that
+    /// nobody waits for any more must not meet the next one.
     fn work_on(&self, work: impl FnOnce() + Send + 'static) {
-        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::spawn(work));
+        let mut latest = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = latest.take();
+        *latest = Some(std::thread::spawn(move || {
+            // A panic in it has been reported where it happened.
+            let _ = before.map(JoinHandle::join);
+            work();
+        }));
     }
 
     /// Ends the experiment of a coordinator that is not heard of any more.
@@ -180,10 +182,15 @@ impl Service {
 
     /// The call of whoever has the replayer; renews the lease.
     fn admitted<X>(&self, request: Request<X>) -> Result<X, Status> {
-        self.settings.access.admit(request.metadata())?;
-        let lease = request.metadata().get(LEASE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        self.state().leases.renew(Instant::now(), lease).map_err(Status::permission_denied)?;
+        self.renew(request.metadata())?;
         Ok(request.into_inner())
+    }
+
+    /// Renews the lease that a call names.
+    fn renew(&self, metadata: &MetadataMap) -> Result<(), Status> {
+        self.settings.access.admit(metadata)?;
+        let lease = metadata.get(LEASE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        self.state().leases.renew(Instant::now(), lease).map_err(Status::permission_denied)
     }
 
     fn prepared(&self) -> Result<(Arc<dyn AnyStore>, Arc<Experiment>), Status> {
@@ -201,12 +208,17 @@ impl Service {
     /// The trace set of a plan: where the coordinator has it if that is shared, else
     /// as it was sent.
     fn trace(&self, plan: &Plan) -> Result<PathBuf, Status> {
-        if self.settings.shares.hold(&plan.trace) {
+        if self.shares(&plan.trace, &plan.trace_id) {
             return Ok(plan.trace.clone());
         }
         let offered = self.state().offered.clone().filter(|manifest| manifest.trace_id == plan.trace_id);
         let manifest = offered.ok_or_else(|| Status::aborted("the plan's trace set was not offered"))?;
         self.shelf.assemble(&manifest).map_err(|e| shelf_status(&e))
+    }
+
+    /// Whether a trace set is in a folder that both sides see.
+    fn shares(&self, folder: &Path, trace_id: &str) -> bool {
+        self.settings.shares.hold(folder) && Source::open(folder).is_ok_and(|s| s.manifest.trace_id == trace_id)
     }
 
     fn own_experiment(&self, run: &str, experiment: u32) -> Result<ExperimentFolder, Status> {
@@ -320,9 +332,7 @@ impl Replayer for Service {
     async fn offer(&self, request: Request<OfferRequest>) -> Result<Response<OfferReply>, Status> {
         let OfferRequest { manifest_json, folder } = self.admitted(request)?;
         let manifest = self.shelf.manifest(&manifest_json).map_err(|e| shelf_status(&e))?;
-        let folder = PathBuf::from(folder);
-        let is_shared = self.settings.shares.hold(&folder)
-            && Source::open(&folder).is_ok_and(|source| source.manifest.trace_id == manifest.trace_id);
+        let is_shared = self.shares(Path::new(&folder), &manifest.trace_id);
         let lacked = if is_shared { Vec::new() } else { self.shelf.lacked(&manifest) };
         self.state().offered = Some(Arc::new(manifest));
         let lacked = lacked.into_iter().map(|(entry, offset)| LackedFile { path: entry.path, offset });
@@ -330,14 +340,11 @@ impl Replayer for Service {
     }
 
     async fn send(&self, request: Request<Streaming<FileChunk>>) -> Result<Response<SendReply>, Status> {
-        self.settings.access.admit(request.metadata())?;
-        let lease = request.metadata().get(LEASE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_string();
-        let renew = || self.state().leases.renew(Instant::now(), &lease).map_err(Status::permission_denied);
-        renew()?;
-        let mut chunks = request.into_inner();
+        let metadata = request.metadata().clone();
+        let mut chunks = self.admitted(request)?;
         let mut receiving: Option<Receiving> = None;
         while let Some(chunk) = chunks.message().await? {
-            renew()?;
+            self.renew(&metadata)?;
             let file = match &mut receiving {
                 Some(file) => file,
                 None => {
@@ -378,7 +385,10 @@ impl Replayer for Service {
             return Err(Status::invalid_argument(format!("{:?} is not the name of a run", request.run)));
         };
         let url = plan.store.clone();
-        let experiment = Experiment::prepare(plan, folder).map_err(|e| status(&e))?;
+        let mut experiment = Experiment::prepare(plan, folder).map_err(|e| status(&e))?;
+        if request.unlogged {
+            experiment = experiment.without_log();
+        }
         let mut state = self.state();
         if state.store.as_ref().is_none_or(|(open, _)| *open != url) {
             let store = stores::open(&url).map_err(|e| status(&ExperimentError::Store(e)))?;
@@ -427,11 +437,11 @@ impl Replayer for Service {
     }
 
     async fn run(&self, request: Request<RunRequest>) -> Result<Response<Self::RunStream>, Status> {
-        let RunRequest { experiment: number, part } = self.admitted(request)?;
+        let RunRequest { experiment: number, part, warm_up } = self.admitted(request)?;
         let watched = self.state().job.clone();
         let watched = match watched {
             Some(job) if job.experiment == number => job,
-            _ => self.begin(number, duty(part))?,
+            _ => self.begin(number, duty(part), warm_up)?,
         };
         let mut seen = watched.watch();
         let (sender, replies) = mpsc::channel(4);
@@ -467,7 +477,7 @@ impl Replayer for Service {
         let start_unix_ns = self.admitted(request)?.start_unix_ns;
         match self.job()?.start(start_unix_ns) {
             true => Ok(Response::new(StartReply {})),
-            false => Err(Status::aborted("the experiment has started or was stopped")),
+            false => Err(Status::aborted("the experiment waits for no start, or was stopped")),
         }
     }
 
@@ -499,6 +509,17 @@ impl Replayer for Service {
         });
         settled.await.map_err(|e| Status::internal(e.to_string()))??;
         Ok(Response::new(SettleReply {}))
+    }
+
+    async fn summarize(&self, request: Request<SummarizeRequest>) -> Result<Response<SummarizeReply>, Status> {
+        let SummarizeRequest { run, experiment, report_json, sla } = self.admitted(request)?;
+        let folder = self.own_experiment(&run, experiment)?;
+        let report: ReplayReport =
+            serde_json::from_str(&report_json).map_err(|e| Status::invalid_argument(format!("report: {e}")))?;
+        let sla: Sla = sla.parse().map_err(|e| Status::invalid_argument(format!("SLA: {e}")))?;
+        let summarized = tokio::task::spawn_blocking(move || summarize::summarize(&folder, &report, &sla));
+        summarized.await.map_err(|e| Status::internal(e.to_string()))??;
+        Ok(Response::new(SummarizeReply {}))
     }
 
     async fn logs(&self, request: Request<LogsRequest>) -> Result<Response<LogsReply>, Status> {
@@ -545,13 +566,14 @@ impl Replayer for Service {
 
 impl Service {
     /// Runs the prepared experiment on a thread of its own.
-    fn begin(&self, number: u32, duty: StoreDuty) -> Result<Arc<Job>, Status> {
+    fn begin(&self, number: u32, duty: StoreDuty, others_warm_up: bool) -> Result<Arc<Job>, Status> {
         let (store, experiment) = self.prepared()?;
         if experiment.plan().experiment != number {
             let prepared = experiment.plan().experiment;
             return Err(Status::aborted(format!("experiment {prepared} is prepared, not {number}")));
         }
-        let (job, runner): (Job, Arc<Runner>) = job(number, self.stop.clone());
+        let warms_up = experiment.has_warmup() || others_warm_up;
+        let (job, runner): (Job, Arc<Runner>) = job(number, warms_up, self.stop.clone());
         let job = Arc::new(job);
         {
             let mut state = self.state();
@@ -560,7 +582,7 @@ impl Service {
             }
             (state.prepared, state.job) = (None, Some(job.clone()));
         }
-        let control = Control { stop: self.stop.clone(), start: Some(runner.signal()), duty };
+        let control = Control { stop: self.stop.clone(), start: Some(runner.signal()), others_warm_up, duty };
         let state = self.state.clone();
         self.work_on(move || {
             let result = guarded(|| store.run(&experiment, &control, &mut |snapshot| runner.progress(&snapshot)));

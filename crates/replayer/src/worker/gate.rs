@@ -1,7 +1,9 @@
 //! The gate between warm-up and measured part: it opens for all workers at the
-//! same instant, when the last of them has come to it.
+//! same instant, some time after the last of them has come to it.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -10,7 +12,7 @@ use crate::clock::Clock;
 /// What waits behind the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// The measured part, which began at this time.
+    /// The measured part, which begins at this time.
     At(i64),
     /// Nothing: some worker cannot go on.
     Never,
@@ -19,7 +21,15 @@ pub enum Opening {
 struct Gate {
     /// Workers that have not come yet, and whether all others can go on.
     expected: Mutex<(usize, bool)>,
+    /// Told when the last one has come.
+    all_came: Mutex<Sender<bool>>,
     opening: watch::Sender<Option<Opening>>,
+}
+
+/// Opens the gate.
+pub struct Keeper {
+    gate: Arc<Gate>,
+    all_came: Receiver<bool>,
 }
 
 /// A worker's right to pass the gate once. Losing it (the worker failed) keeps
@@ -29,31 +39,64 @@ pub struct Pass {
     has_arrived: bool,
 }
 
-/// The passes of so many workers.
-pub fn passes(workers: usize) -> Vec<Pass> {
-    let gate = Arc::new(Gate { expected: Mutex::new((workers, true)), opening: watch::Sender::new(None) });
-    (0..workers).map(|_| Pass { gate: gate.clone(), has_arrived: false }).collect()
+/// A gate with the passes of so many workers.
+pub fn gate(workers: usize) -> (Keeper, Vec<Pass>) {
+    let (sender, all_came) = channel();
+    let expected = Mutex::new((workers, true));
+    let gate = Arc::new(Gate { expected, all_came: Mutex::new(sender), opening: watch::Sender::new(None) });
+    let passes = (0..workers).map(|_| Pass { gate: gate.clone(), has_arrived: false }).collect();
+    (Keeper { gate, all_came }, passes)
+}
+
+impl Keeper {
+    /// Waits so long for the workers: whether all can go on, once all have come.
+    pub fn all_came(&self, patience: Duration) -> Option<bool> {
+        match self.all_came.recv_timeout(patience) {
+            Ok(go_on) => Some(go_on),
+            Err(RecvTimeoutError::Timeout) => None,
+            // The sender lives in the gate.
+            Err(RecvTimeoutError::Disconnected) => Some(false),
+        }
+    }
+
+    /// Opens the gate. A keeper that is lost opens it for nobody.
+    pub fn open(self, opening: Opening) {
+        self.gate.opening.send_replace(Some(opening));
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.gate.opening.send_if_modified(|opening| {
+            let is_shut = opening.is_none();
+            opening.get_or_insert(Opening::Never);
+            is_shut
+        });
+    }
 }
 
 impl Pass {
-    /// Waits for the other workers. The gate opens for nobody when one of them
-    /// does not `go_on`.
+    /// Waits for the other workers, and until the gate opens. It opens for nobody when
+    /// one of them does not `go_on`.
     pub async fn through(mut self, go_on: bool, clock: &Clock) -> Opening {
-        self.arrive(go_on.then(|| clock.now_ns()));
+        self.arrive(go_on);
         let mut opening = self.gate.opening.subscribe();
         // The sender lives in the gate, which this pass holds.
-        opening.wait_for(Option::is_some).await.ok().and_then(|opening| *opening).unwrap_or(Opening::Never)
+        let opening = opening.wait_for(Option::is_some).await.ok().and_then(|opening| *opening);
+        if let Some(Opening::At(at_ns)) = opening {
+            clock.sleep_until(at_ns).await;
+        }
+        opening.unwrap_or(Opening::Never)
     }
 
-    /// `now_ns` is none when the worker cannot go on.
-    fn arrive(&mut self, now_ns: Option<i64>) {
+    fn arrive(&mut self, go_on: bool) {
         self.has_arrived = true;
         let mut expected = self.gate.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.0 -= 1;
-        expected.1 &= now_ns.is_some();
+        expected.1 &= go_on;
         if let (0, all_go_on) = *expected {
-            let opening = now_ns.filter(|_| all_go_on).map_or(Opening::Never, Opening::At);
-            self.gate.opening.send_replace(Some(opening));
+            // A keeper that is gone has opened for nobody.
+            let _ = self.gate.all_came.lock().unwrap_or_else(PoisonError::into_inner).send(all_go_on);
         }
     }
 }
@@ -61,7 +104,7 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         if !self.has_arrived {
-            self.arrive(None);
+            self.arrive(false);
         }
     }
 }
@@ -72,7 +115,8 @@ mod tests {
 
     fn openings(go_on: [bool; 3]) -> Vec<Opening> {
         let clock = Clock::starting_in(0);
-        let workers = std::iter::zip(passes(3), go_on).map(|(pass, go_on)| {
+        let (keeper, passes) = gate(3);
+        let workers = std::iter::zip(passes, go_on).map(|(pass, go_on)| {
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                 let opening = runtime.block_on(pass.through(go_on, &clock));
@@ -83,6 +127,8 @@ mod tests {
             })
         });
         let workers: Vec<_> = workers.collect();
+        let all_go_on = keeper.all_came(Duration::from_secs(60)).unwrap();
+        keeper.open(if all_go_on { Opening::At(clock.now_ns() + 5_000_000) } else { Opening::Never });
         workers.into_iter().map(|worker| worker.join().unwrap()).collect()
     }
 
@@ -95,9 +141,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_that_failed_holds_up_nobody() {
-        let mut passes = passes(2);
+        let (keeper, mut passes) = gate(2);
         drop(passes.pop());
+        assert_eq!(keeper.all_came(Duration::ZERO), None);
         let pass = passes.pop().unwrap();
-        assert_eq!(pass.through(true, &Clock::starting_in(0)).await, Opening::Never);
+        let passing = tokio::spawn(async move { pass.through(true, &Clock::starting_in(0)).await });
+        assert_eq!(
+            tokio::task::spawn_blocking(move || keeper.all_came(Duration::from_secs(60))).await.unwrap(),
+            Some(false)
+        );
+        // The keeper is gone by now.
+        assert_eq!(passing.await.unwrap(), Opening::Never);
     }
 }

@@ -75,9 +75,17 @@ impl Setup {
             measured_from: self.warmup_sessions,
             end_session: rows.last().unwrap().session + 1,
         };
+        let clock = Clock::starting_in(0);
         let stretches: Vec<Stretch> = self.fragments.iter().map(stretch).collect();
         let mut dispatcher = Dispatcher::new(&stretches, self.threads, self.unique_socialites);
-        let pass = (self.warmup_sessions > 0).then(|| gate::passes(1).remove(0));
+        let pass = (self.warmup_sessions > 0).then(|| {
+            let (keeper, mut passes) = gate::gate(1);
+            std::thread::spawn(move || {
+                let go_on = keeper.all_came(Duration::from_secs(60)) == Some(true);
+                keeper.open(if go_on { Opening::At(clock.now_ns()) } else { Opening::Never });
+            });
+            passes.remove(0)
+        });
         if pass.is_some() {
             dispatcher = dispatcher.warming_up(&stretches);
         }
@@ -87,7 +95,7 @@ impl Setup {
             logs: (0..count).collect(),
             sender: logs.sender(),
             is_logged: true,
-            clock: Clock::starting_in(0),
+            clock,
             pass,
             duration_ns: self.duration_ns,
             stop: self.stop,

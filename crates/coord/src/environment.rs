@@ -1,10 +1,11 @@
-//! Store URLs of a plan with variables of the environment filled in: where a server
-//! is differs from machine to machine, what is compared does not.
+//! Store URLs with variables of the environment filled in: where a server is differs
+//! from machine to machine, what is compared does not, and a password in a variable
+//! is in no list of processes.
 
 use std::collections::BTreeMap;
 
 /// Replaces `${NAME}` by the variable's value, and `${NAME:-default}` by the default
-/// where the variable is not set or empty. Parameters that the plan appends
+/// where the variable is not set or empty. Parameters that follow
 /// (`${NAME}?a=b`) are joined with `&` where the value has some itself. The error
 /// says what is wrong and what to do, and holds no value.
 pub fn filled_in(url: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {

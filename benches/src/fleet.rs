@@ -1,0 +1,202 @@
+//! What a fleet costs its coordinator: real replayers on this machine, and a thousand
+//! that only pretend.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use schemas::spec::Spec;
+use schemas::verdict::Verdict;
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::measure;
+
+/// Reads of a small social network, alike in all of its fragments.
+const SPEC: &str = "name = \"fleet\"\n[data]\nmembers = 40000\nfriends_per_member = 8\n\
+                    [access]\ndistribution = \"uniform\"\n[mix]\nview_profile = 90\nlist_friends = 10\n";
+
+/// Sessions against a store that answers at once: as many as it takes some seconds.
+const SESSIONS: u64 = 20_000_000;
+/// Sessions enough for a store that takes its time.
+const FEW_SESSIONS: u64 = 2_000_000;
+
+/// How long an experiment takes.
+const SECONDS: u32 = 10;
+
+/// A fleet at work.
+#[derive(Debug, Clone, Serialize)]
+struct Line {
+    case: String,
+    replayers: u32,
+    threads: u32,
+    operations_per_s: f64,
+    /// From the start of the coordinator to its end.
+    seconds: f64,
+    /// Of the coordinator's process alone.
+    cpu_s: f64,
+    memory_mib: f64,
+    /// What went over the loopback device meanwhile, in both directions.
+    traffic_mib: f64,
+}
+
+/// Measures, and writes the table to `output` with `.md` and `.json`.
+pub fn main(simulated: &[u32], folder: &Path, output: &Path) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
+    for (store, threads) in [("null:", 8), ("memory:?latency_us=1000", 64)] {
+        for replayers in [1, 2, 4, 8] {
+            let hosts: Vec<Host> = (0..replayers).map(|n| Host::replayer(folder, n)).collect::<Result<_, _>>()?;
+            let addresses = hosts.iter().flat_map(|host| &host.addresses);
+            // What has no end in time ends with its sessions: the trace must not run out.
+            let sessions = if store == "null:" { SESSIONS } else { FEW_SESSIONS };
+            lines.push(run(folder, store, &Work { store, threads, fragments: 8, sessions }, addresses)?);
+            report(output, &lines)?;
+        }
+    }
+    for replayers in simulated {
+        let host = Host::simulated(*replayers)?;
+        let work = Work { store: "memory:", threads: 4 * replayers, fragments: *replayers, sessions: FEW_SESSIONS };
+        lines.push(run(folder, "simulated replayers", &work, host.addresses.iter())?);
+        report(output, &lines)?;
+    }
+    print!("{}", std::fs::read_to_string(output.with_extension("md"))?);
+    Ok(())
+}
+
+/// A process with replayers, which ends with this value.
+struct Host {
+    child: Child,
+    addresses: Vec<String>,
+}
+
+impl Host {
+    fn replayer(folder: &Path, number: u32) -> anyhow::Result<Host> {
+        let mut command = Command::new(beside("replayer")?);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--work"]).arg(folder.join(format!("work-{number}")));
+        Host::start(&mut command, 1)
+    }
+
+    fn simulated(replayers: u32) -> anyhow::Result<Host> {
+        Host::start(Command::new(std::env::current_exe()?).args(["simulated", &replayers.to_string()]), replayers)
+    }
+
+    fn start(command: &mut Command, lines: u32) -> anyhow::Result<Host> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("it is piped")?;
+        let addresses = BufReader::new(stdout).lines().take(lines as usize);
+        let addresses = addresses.map(|line| Ok(line?.trim_start_matches("listening on ").trim().to_string()));
+        let addresses: std::io::Result<Vec<String>> = addresses.collect();
+        let host = Host { child, addresses: addresses? };
+        ensure!(host.addresses.len() == lines as usize, "{command:?} ended at once");
+        Ok(host)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // One that has ended by itself is as well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program of the same build.
+fn beside(name: &str) -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name(name);
+    ensure!(program.is_file(), "{} is not there; start this with benches/run", program.display());
+    Ok(program)
+}
+
+/// What a fleet does.
+struct Work<'a> {
+    store: &'a str,
+    threads: u32,
+    fragments: u32,
+    sessions: u64,
+}
+
+fn run<'a>(
+    folder: &Path,
+    case: &str,
+    work: &Work<'_>,
+    addresses: impl Iterator<Item = &'a String>,
+) -> anyhow::Result<Line> {
+    let Work { store, threads, fragments, sessions } = *work;
+    let trace = folder.join(format!("fleet-{fragments}-{sessions}.trace"));
+    if !trace.exists() {
+        let spec =
+            Spec::parse_with(SPEC, "fleet", &[format!("fragments={fragments}"), format!("sessions={sessions}")])?;
+        tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default())?;
+    }
+    let mut command = Command::new(beside("coord")?);
+    command.args(["run", "--store", store, "--name", "fleet", "--leave-logs", "--json", "--threads"]);
+    command.arg(threads.to_string()).arg("--trace").arg(&trace).arg("--runs").arg(folder.join("runs"));
+    command.arg("--sla").arg(format!("95% < 100ms, 0.1% unpredictable, {SECONDS}s"));
+    if store == "null:" {
+        command.args(["--sessions", &sessions.to_string()]);
+    }
+    let mut replayers = 0;
+    for address in addresses {
+        command.args(["--replayer", address]);
+        replayers += 1;
+    }
+    let (began, before) = (Instant::now(), loopback_bytes()?);
+    // An answer from nowhere breaks the agreement, and 1 is what that ends with.
+    let used = measure::run_to(&mut command, &[0, 1])?;
+    let (seconds, traffic) = (began.elapsed().as_secs_f64(), loopback_bytes()? - before);
+    let verdict: Verdict = serde_json::from_str(&used.output).context("the coordinator's verdict")?;
+    let line = Line {
+        case: case.to_string(),
+        replayers,
+        threads,
+        operations_per_s: verdict.figures.throughput_per_s,
+        seconds,
+        cpu_s: used.cpu_s,
+        memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+        traffic_mib: traffic as f64 / 1_048_576.0,
+    };
+    eprintln!("{line:?}");
+    for name in std::iter::once("runs".to_string()).chain((0..replayers).map(|n| format!("work-{n}"))) {
+        let path = folder.join(name);
+        if path.exists() {
+            std::fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(line)
+}
+
+/// What the loopback device has received so far: all that was sent over it.
+fn loopback_bytes() -> anyhow::Result<u64> {
+    let devices = std::fs::read_to_string("/proc/net/dev")?;
+    let device = devices.lines().find_map(|line| line.trim_start().strip_prefix("lo:"));
+    let received = device.and_then(|fields| fields.split_whitespace().next());
+    Ok(received.context("/proc/net/dev names no device lo")?.parse()?)
+}
+
+fn report(output: &Path, lines: &[Line]) -> anyhow::Result<()> {
+    let machine = Machine::current();
+    let json = serde_json::json!({ "machine": machine, "seconds": SECONDS, "lines": lines });
+    let mut text = format!(
+        "# What a fleet costs its coordinator\n\n`benches/run fleet`, on {machine}: experiments of {SECONDS} s (against \
+         `null:` of {} million sessions) with `--leave-logs`. CPU, memory and traffic are those of the whole coordinator, from its start to its end; \
+         the replayers, real or simulated, run on the same machine, and real ones have their logs analyzed on it \
+         too.\n\n\
+         | case | replayers | T | actions/s | seconds | coordinator CPU s | memory MiB | traffic MiB |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
+        SESSIONS / 1_000_000
+    );
+    for line in lines {
+        let Line { case, replayers, threads, operations_per_s, seconds, cpu_s, memory_mib, traffic_mib } = line;
+        text += &format!(
+            "| {case} | {replayers} | {threads} | {operations_per_s:.0} | {seconds:.1} | {cpu_s:.2} | {memory_mib:.0} | \
+             {traffic_mib:.1} |\n"
+        );
+    }
+    for (extension, text) in [("md", text), ("json", serde_json::to_string_pretty(&json)? + "\n")] {
+        let path = output.with_extension(extension);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

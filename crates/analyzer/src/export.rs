@@ -1,0 +1,234 @@
+//! `analyzer export`: rows, percentiles and figures in the formats of other tools.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use hdrhistogram::Histogram;
+use schemas::files::{self, FileError};
+use schemas::run::RunFolder;
+use schemas::social::Action;
+use schemas::verdict::{ActionFigures, Verdict};
+
+use crate::error::AnalyzeError;
+use crate::sql::{Database, quoted};
+
+/// A format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// Rows, comma-separated, with a header line.
+    Csv,
+    /// Rows, an array with an object for each.
+    Json,
+    /// Rows, as Apache Parquet; needs --output.
+    Parquet,
+    /// Response times by percentile in milliseconds, as HdrHistogram's own tools write and plot them.
+    Hgrm,
+    /// Figures of every experiment, as Prometheus and others read them.
+    Openmetrics,
+}
+
+/// Which rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Rows {
+    /// One an operation.
+    Operations,
+    /// One a session.
+    Sessions,
+    /// One an experiment.
+    Experiments,
+    /// One a slice of time.
+    Timeline,
+    /// One a response time.
+    Spectrum,
+    /// One an age of what was read.
+    Freshness,
+    /// One a wrong item of a read.
+    Unpredictable,
+}
+
+impl Rows {
+    const fn view(self) -> &'static str {
+        match self {
+            Rows::Operations => "operations",
+            Rows::Sessions => "sessions",
+            Rows::Experiments => "experiments",
+            Rows::Timeline => "timeline",
+            Rows::Spectrum => "spectrum",
+            Rows::Freshness => "freshness",
+            Rows::Unpredictable => "unpredictable",
+        }
+    }
+}
+
+/// What is to be exported.
+pub(crate) struct Wanted<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) rows: Rows,
+    /// Of this experiment alone.
+    pub(crate) experiment: Option<u32>,
+    /// Of this action alone, where percentiles are exported.
+    pub(crate) action: Option<Action>,
+    /// Standard output without.
+    pub(crate) output: Option<&'a Path>,
+}
+
+/// Exports; gives the text where it is for standard output and was not written there.
+pub(crate) fn export(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>) -> Result<String, AnalyzeError> {
+    let text = match wanted.kind {
+        Kind::Csv => return rows(run, verdicts, wanted, "FORMAT csv, HEADER"),
+        Kind::Json => return rows(run, verdicts, wanted, "FORMAT json, ARRAY true"),
+        Kind::Parquet => return rows(run, verdicts, wanted, "FORMAT parquet, COMPRESSION zstd"),
+        Kind::Hgrm => percentiles(&Database::open(run, verdicts, None)?, verdicts, wanted)?,
+        Kind::Openmetrics => openmetrics(verdicts, wanted.experiment),
+    };
+    match wanted.output {
+        None => Ok(text),
+        Some(path) => {
+            files::write_atomically(path, text.as_bytes())?;
+            Ok(String::new())
+        }
+    }
+}
+
+/// Has DuckDB write the rows, however many there are.
+fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -> Result<String, AnalyzeError> {
+    let database = Database::unlocked(run, verdicts, None)?;
+    let only = wanted.experiment.map_or(String::new(), |experiment| format!(" WHERE experiment = {experiment}"));
+    let view = wanted.rows.view();
+    let (target, place): (PathBuf, Option<&Path>) = match wanted.output {
+        // Nothing gets its name before everything is there.
+        Some(path) => {
+            let mut part = path.as_os_str().to_owned();
+            part.push(".part");
+            (part.into(), Some(path))
+        }
+        None if wanted.kind == Kind::Parquet => {
+            return Err(AnalyzeError::Statement("--format parquet: name a file with --output".to_string()));
+        }
+        None => ("/dev/stdout".into(), None),
+    };
+    let statement =
+        format!("COPY (SELECT * FROM {view}{only} ORDER BY ALL) TO {} ({how})", quoted(&target.display().to_string()));
+    let copied = database.run(&statement, &[]);
+    if let Some(path) = place {
+        match copied {
+            Ok(_) => std::fs::rename(&target, path).map_err(files::at(path))?,
+            Err(e) => {
+                // What is there of it is of no use.
+                let _ = std::fs::remove_file(&target);
+                let source = std::io::Error::other(e.to_string());
+                return Err(AnalyzeError::File(FileError { path: path.to_path_buf(), source }));
+            }
+        }
+    } else {
+        copied?;
+    }
+    Ok(String::new())
+}
+
+/// The percentiles of one experiment, the last one unless another is named.
+fn percentiles(database: &Database, verdicts: &[Verdict], wanted: &Wanted<'_>) -> Result<String, AnalyzeError> {
+    let experiment = wanted.experiment.or(verdicts.last().map(|verdict| verdict.experiment)).unwrap_or(0);
+    let only = wanted.action.map_or(String::new(), |action| format!(" AND \"action\" = '{}'", action.name()));
+    let statement = format!(
+        "SELECT response_ns, CAST(sum(operations) AS BIGINT) FROM spectrum WHERE experiment = {experiment}{only} GROUP BY ALL"
+    );
+    let mut times = Histogram::<u64>::new(3).unwrap_or_else(|e| unreachable!("three digits are valid: {e}"));
+    for row in database.run(&statement, &[])?.rows {
+        if let [duckdb::types::Value::BigInt(ns), duckdb::types::Value::BigInt(count)] = row.as_slice() {
+            times.saturating_record_n((*ns).max(0) as u64, (*count).max(0) as u64);
+        }
+    }
+    Ok(hgrm(&times))
+}
+
+/// The text that HdrHistogram's `outputPercentileDistribution` writes, in milliseconds.
+fn hgrm(times: &Histogram<u64>) -> String {
+    let ms = |ns: f64| ns / 1e6;
+    let mut out = format!("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
+    let mut count = 0;
+    for step in times.iter_quantiles(5) {
+        count += step.count_since_last_iteration();
+        let (value, share) = (ms(step.value_iterated_to() as f64), step.quantile_iterated_to());
+        let _ = match 1.0 - share {
+            rest if rest > 0.0 => writeln!(out, "{value:12.3} {share:2.12} {count:10} {:14.2}", 1.0 / rest),
+            _ => writeln!(out, "{value:12.3} {share:2.12} {count:10}"),
+        };
+    }
+    let (mean, deviation, max) = (ms(times.mean()), ms(times.stdev()), ms(times.max() as f64));
+    let _ = writeln!(out, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]");
+    let _ = writeln!(out, "#[Max     = {max:12.3}, Total count    = {:12}]", times.len());
+    let _ = writeln!(out, "#[Buckets = {:12}, SubBuckets     = {:12}]", times.buckets(), 2048);
+    out
+}
+
+/// Counters, response times and rates of every experiment.
+fn openmetrics(verdicts: &[Verdict], experiment: Option<u32>) -> String {
+    let verdicts = || verdicts.iter().filter(|verdict| experiment.is_none_or(|wanted| wanted == verdict.experiment));
+    let labels = |verdict: &Verdict| format!("experiment=\"{}\",threads=\"{}\"", verdict.experiment, verdict.threads);
+    let mut out = String::new();
+    out += "# TYPE encore_operations counter\n# HELP encore_operations Operations of the measured part by outcome.\n";
+    for verdict in verdicts() {
+        for (action, figures) in &verdict.figures.by_action {
+            let ActionFigures { ok, failed, unknown, skipped, .. } = figures;
+            for (outcome, count) in [("ok", ok), ("failed", failed), ("unknown", unknown), ("skipped", skipped)] {
+                let (own, action) = (labels(verdict), action.name());
+                let _ =
+                    writeln!(out, "encore_operations_total{{{own},action=\"{action}\",outcome=\"{outcome}\"}} {count}");
+            }
+        }
+    }
+    out += "# TYPE encore_response_time_seconds summary\n# UNIT encore_response_time_seconds seconds\n\
+            # HELP encore_response_time_seconds Response times of operations that succeeded.\n";
+    for verdict in verdicts() {
+        for (action, figures) in &verdict.figures.by_action {
+            let own = format!("{},action=\"{}\"", labels(verdict), action.name());
+            for (quantile, ns) in [("0.5", figures.p50_ns), ("0.95", figures.p95_ns), ("0.99", figures.p99_ns)] {
+                let seconds = ns as f64 / 1e9;
+                let _ = writeln!(out, "encore_response_time_seconds{{{own},quantile=\"{quantile}\"}} {seconds}");
+            }
+            let sum = figures.mean_ns * figures.ok as f64 / 1e9;
+            let _ = writeln!(out, "encore_response_time_seconds_sum{{{own}}} {sum}");
+            let _ = writeln!(out, "encore_response_time_seconds_count{{{own}}} {}", figures.ok);
+        }
+    }
+    type Gauge = (&'static str, &'static str, fn(&Verdict) -> f64);
+    let gauges: [Gauge; 4] = [
+        ("encore_throughput", "Operations a second that succeeded.", |v| v.figures.throughput_per_s),
+        ("encore_within_ratio", "Share of operations within the response time agreed.", |v| {
+            v.figures.within_beta_percent / 100.0
+        }),
+        ("encore_unpredictable_ratio", "Share of reads that no correct store could have answered so.", |v| {
+            v.figures.unpredictable_percent / 100.0
+        }),
+        ("encore_kept_agreement", "1 when the agreement was kept.", |v| {
+            f64::from(u8::from(v.ruling == schemas::verdict::Ruling::Pass))
+        }),
+    ];
+    for (name, help, of) in gauges {
+        let _ = writeln!(out, "# TYPE {name} gauge\n# HELP {name} {help}");
+        for verdict in verdicts() {
+            let _ = writeln!(out, "{name}{{{}}} {}", labels(verdict), of(verdict));
+        }
+    }
+    out + "# EOF\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentile_files_are_those_of_hdrhistogram() {
+        let mut times = Histogram::<u64>::new(3).unwrap();
+        (1..=1000u64).for_each(|n| times.record(n * 1_000_000).unwrap());
+        let text = hgrm(&times);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].trim_start().starts_with("Value") && lines[1].is_empty(), "{text}");
+        let fields: Vec<f64> = lines[2].split_whitespace().map(|field| field.parse().unwrap()).collect();
+        assert_eq!((fields.len(), fields[1], fields[2]), (4, 0.0, 1.0), "{text}");
+        let last = lines.iter().rfind(|line| !line.starts_with('#')).unwrap();
+        assert!(last.split_whitespace().count() == 3 && last.contains(" 1.000000000000 "), "{last}");
+        assert!(text.contains("Total count    =         1000]") && text.contains("#[Mean    ="), "{text}");
+    }
+}

@@ -1,0 +1,192 @@
+//! `analyzer summarize`: logs that stay on the machine of their replayer are analyzed
+//! there, and only what they come to travels.
+//!
+//! The document is the merged [`Summary`] of the replayer's fragments. The coordinator
+//! puts it into the experiment's `summaries/`, where [`analyze`](crate::analyze) takes it
+//! in place of logs that are not there; a log that is there counts more.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use schemas::RUN_FORMAT_VERSION;
+use schemas::files::{self, FileError};
+use schemas::manifest::Manifest;
+use schemas::run::{ExperimentFolder, ReplayReport};
+use schemas::sla::Sla;
+use serde::{Deserialize, Serialize};
+
+use crate::error::AnalyzeError;
+use crate::experiment::{analyze_fragments, read_plan, read_report, tells_of};
+use crate::figures::Summary;
+use crate::fragment::FragmentInput;
+use crate::timeline::Measured;
+
+/// What the logs of a replayer come to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SummaryDocument {
+    /// [`RUN_FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// The version of Encore.
+    pub encore_version: String,
+    /// The experiment.
+    pub experiment: u32,
+    /// The trace set.
+    pub trace_id: String,
+    /// The fragments whose logs were read.
+    pub fragments: Vec<u32>,
+    /// What they come to.
+    pub summary: Summary,
+}
+
+impl SummaryDocument {
+    /// Refuses one that was made for another SLA or another measured part.
+    pub(crate) fn check(&self, basis: (u64, Measured), folder: &ExperimentFolder) -> Result<(), AnalyzeError> {
+        let (beta_ns, measured) = self.summary.basis();
+        if (beta_ns, measured) == basis {
+            return Ok(());
+        }
+        let (folder, experiment) = (folder.root().to_path_buf(), self.experiment);
+        let beta_ms = beta_ns as f64 / 1e6;
+        Err(AnalyzeError::SummarizedForAnother { folder, experiment, beta_ms })
+    }
+}
+
+/// Analyzes the logs in an experiment's folder, and writes `summary.json` there. `fleet`
+/// is the report of all replayers, which says when the measured part was; without it the
+/// folder's own does.
+pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(SummaryDocument, PathBuf), AnalyzeError> {
+    let folder = ExperimentFolder::new(folder);
+    let (plan, own) = (read_plan(&folder)?, read_report(&folder)?);
+    let manifest = Manifest::read(&plan.trace)?;
+    if manifest.trace_id != plan.trace_id {
+        let (found, expected, experiment) = (manifest.trace_id, plan.trace_id, plan.experiment);
+        return Err(AnalyzeError::OtherTrace { folder: plan.trace, experiment, found, expected });
+    }
+    let fleet: Option<ReplayReport> = fleet.map(files::read_json).transpose()?;
+    let inputs = plan.fragments.iter().map(|fragment| FragmentInput {
+        experiment: plan.experiment,
+        plan: *fragment,
+        log: folder.log(fragment.fragment),
+        trace: &plan.trace,
+        manifest: &manifest,
+        beta_ns: sla.beta_ns,
+        has_report: own.as_ref().is_some_and(|report| tells_of(report, fragment.fragment)),
+        sealed: None,
+        progress: &|_| {},
+    });
+    let inputs: Vec<FragmentInput<'_>> = inputs.collect();
+    let analyzed = analyze_fragments(&inputs, sla.beta_ns, plan.limit, fleet.as_ref().or(own.as_ref()), &[])?;
+    let mut summary = Summary::new(sla.beta_ns, analyzed.measured);
+    analyzed.each.values().for_each(|own| summary.merge(own));
+    let document = SummaryDocument {
+        format_version: RUN_FORMAT_VERSION,
+        encore_version: env!("CARGO_PKG_VERSION").to_string(),
+        experiment: plan.experiment,
+        trace_id: plan.trace_id,
+        fragments: plan.fragments.iter().map(|fragment| fragment.fragment).collect(),
+        summary,
+    };
+    let path = folder.summary();
+    files::write_json(&path, &document)?;
+    Ok((document, path))
+}
+
+/// The fragments of an experiment whose logs are with their replayers.
+pub(crate) fn left_behind(folder: &ExperimentFolder) -> Result<BTreeSet<u32>, AnalyzeError> {
+    let mut fragments = BTreeSet::new();
+    for path in paths(folder)? {
+        fragments.extend(read(&path)?.fragments);
+    }
+    fragments.retain(|fragment| !folder.log(*fragment).exists());
+    Ok(fragments)
+}
+
+/// The summaries that were fetched in place of an experiment's logs.
+pub(crate) fn paths(folder: &ExperimentFolder) -> Result<Vec<PathBuf>, AnalyzeError> {
+    let folder = folder.summaries();
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(files::at(&folder)(e).into()),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(files::at(&folder))?.path();
+        // Others are on their way.
+        if path.extension().is_some_and(|extension| extension == "json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Reads one that came from another machine, and believes nothing of it but its figures.
+pub(crate) fn read(path: &Path) -> Result<SummaryDocument, AnalyzeError> {
+    let value: serde_json::Value = files::read_json(path)?;
+    if value["format_version"] != RUN_FORMAT_VERSION {
+        let found = value["format_version"].as_u64().unwrap_or(0);
+        return Err(schemas::run::RunError::Version { path: path.to_path_buf(), found }.into());
+    }
+    serde_json::from_value(value).map_err(|e| {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, e);
+        FileError { path: path.to_path_buf(), source }.into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixtures::read_row;
+    use crate::validate::Findings;
+
+    fn document() -> SummaryDocument {
+        let measured = Measured { from_ns: 0, elapsed_ns: 3_000_000_000, counted_ns: 3_000_000_000 };
+        let mut summary = Summary::new(100_000_000, measured);
+        for n in 0..300 {
+            summary.add(&read_row(n, n as i64 * 10_000_000, n as i64 * 10_000_000 + 777_777), &Findings::default());
+        }
+        summary.note_missing(3, "fragment 3: torn".into());
+        SummaryDocument {
+            format_version: RUN_FORMAT_VERSION,
+            encore_version: "0".into(),
+            experiment: 1,
+            trace_id: "t".into(),
+            fragments: vec![3],
+            summary,
+        }
+    }
+
+    #[test]
+    fn a_summary_comes_back_as_it_was_written() {
+        let document = document();
+        let text = serde_json::to_string(&document).unwrap();
+        let read: SummaryDocument = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, document);
+        assert_eq!(read.summary.figures(), document.summary.figures());
+    }
+
+    proptest! {
+        /// It comes over the wire: it is read or refused, and what is read can be merged.
+        #[test]
+        fn a_damaged_summary_brings_nobody_down(
+            damage in prop::collection::vec((any::<prop::sample::Index>(), "[0-9\\[\\]{},\":a-f-]"), 1..8),
+        ) {
+            let whole = document();
+            let mut text: Vec<char> = serde_json::to_string(&whole).unwrap().chars().collect();
+            for (at, put) in &damage {
+                let at = at.index(text.len());
+                text.splice(at..=at, put.chars());
+            }
+            let read = serde_json::from_str::<SummaryDocument>(&text.into_iter().collect::<String>());
+            if let Ok(read) = read && read.summary.basis() == whole.summary.basis() {
+                let mut merged = whole.summary.clone();
+                merged.merge(&read.summary);
+                let _ = merged.figures();
+                let _ = read.summary.figures();
+            }
+        }
+    }
+}

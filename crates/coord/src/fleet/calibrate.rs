@@ -1,0 +1,56 @@
+//! What a replayer's weight is, measured: how much it does in a second against a store
+//! that answers at once, all at the same time, since those that share a machine share it
+//! in the experiments too.
+
+use schemas::run::ReplayReport;
+
+use super::{Fleet, Order, phases};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+
+impl Fleet {
+    /// Runs the order, and gives each replayer what it did beside the fastest as weight.
+    pub async fn calibrate(&mut self, order: &Order<'_>, interrupt: &mut Interrupt) -> Result<(), Failure> {
+        let mut team = self.team(order);
+        let taking_part: Vec<usize> = team.iter().map(phases::Member::index).collect();
+        let mut unwatched = |_| ();
+        tokio::select! {
+            made = phases::make_ready(&mut team, order, &mut unwatched) => made?,
+            () = interrupt.wait() => return Err(Failure::Interrupted { run: None }),
+        }
+        let (_, mut faults) = phases::run(&mut team, order.plan.experiment, interrupt, &mut unwatched).await?;
+        let (reports, unreported) = phases::reports(&mut team).await;
+        faults.extend(unreported);
+        if !faults.is_empty() {
+            return Err(Failure::tool(format!("the calibration came to no end: {}", faults.join("; "))));
+        }
+        let rates: Vec<f64> = reports.iter().map(|report| report.as_ref().map_or(0.0, rate)).collect();
+        for (index, weight) in taking_part.into_iter().zip(weights(&rates)) {
+            self.replayers[index].weight = weight;
+        }
+        Ok(())
+    }
+}
+
+/// Operations a second: a fast replayer may come to the end of a short trace before its
+/// time is over.
+fn rate(report: &ReplayReport) -> f64 {
+    report.ok as f64 / report.elapsed_ns.max(1) as f64 * 1e9
+}
+
+/// Each rate beside the highest, to a hundredth; nobody is given nothing.
+fn weights(rates: &[f64]) -> Vec<f64> {
+    let highest = rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    rates.iter().map(|rate| (rate / highest * 100.0).round().max(1.0) / 100.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_beside_the_fastest() {
+        assert_eq!(weights(&[2_000_000.0, 1_004_000.0, 10.0, 0.0]), [1.0, 0.5, 0.01, 0.01]);
+        assert_eq!(weights(&[0.0]), [0.01]);
+    }
+}

@@ -1,0 +1,178 @@
+//! What happens when a replayer, the coordinator, the network or a disk is lost.
+
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use servers::Proxy;
+
+use super::{Host, OWN, ends, exits, json, rulings, run, until};
+use crate::support::Workplace;
+
+/// A run that takes a minute unless something happens to it.
+const LONG: [&str; 6] = ["--sessions", "800000", "--threads", "8", "--sla", "95% < 100ms, 60s"];
+
+#[test]
+fn a_replayer_that_dies_makes_the_experiment_void_and_is_waited_for() {
+    let place = Workplace::new();
+    let (first, mut second) = (Host::start(&place, 2, &[]), Host::start(&place, 3, &[]));
+    let hosts = [first.address.clone(), second.address.clone()];
+    let arguments = ["--sessions", "12000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
+    let child = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).spawn().expect("a child");
+    until("a log", || second.logged() > 3_000);
+    second.child.kill().expect("it can be killed");
+    second.child.wait().expect("it is dead");
+    let again = Host::listening(&place, 3, &second.address, &[], |command| command);
+    let said = ends(&child.wait_with_output().expect("it ends"));
+    assert!(said.contains("is void") && said.contains(&again.address) && said.contains("retries left"), "{said}");
+    let rulings = rulings(&place, "runs/a");
+    assert_eq!(rulings.len(), 2, "{rulings:?}");
+    assert!(rulings[0].0 == "void" && rulings[0].1.contains(&again.address), "{rulings:?}");
+    assert!(!rulings[1].1.contains("127.0.0"), "{rulings:?}");
+    // What the dead one had flushed is on its disk, and can be had.
+    let log = |fragment| place.path(&format!("runs/a/experiments/0001-T8/log/fragment-{fragment}.arrows"));
+    assert!((0..8).any(|fragment| !log(fragment).exists()), "nothing was lost");
+    place.run(&["collect", "runs/a", "--replayer", &hosts[0], "--replayer", &hosts[1]]).succeeds();
+    assert!((0..8).all(|fragment| log(fragment).exists()), "a log is missing");
+}
+
+/// It has said hello and gets its trace set when it dies.
+#[test]
+fn a_replayer_that_dies_before_the_start_is_named_and_waited_for() {
+    let place = Workplace::new();
+    let (first, mut second) = (Host::start(&place, 2, &[]), Host::start(&place, 3, &[]));
+    let hosts = [first.address.clone(), second.address.clone()];
+    let arguments =
+        ["--set", "data.members=40000", "--sessions", "12000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
+    let child = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).spawn().expect("a child");
+    until("the first file", || std::fs::read_dir(second.work.join("files")).is_ok_and(|files| files.count() > 0));
+    second.child.kill().expect("it can be killed");
+    second.child.wait().expect("it is dead");
+    let again = Host::listening(&place, 3, &second.address, &[], |command| command);
+    let said = ends(&child.wait_with_output().expect("it ends"));
+    assert!(said.contains("experiment 1 is void") && said.contains(&again.address), "{said}");
+    let rulings = rulings(&place, "runs/a");
+    assert!(rulings.len() == 2 && rulings[0].0 == "void" && rulings[0].1.contains(&again.address), "{rulings:?}");
+}
+
+#[test]
+fn without_retries_a_lost_replayer_ends_the_run_with_its_name() {
+    let place = Workplace::new();
+    let (first, mut second) = (Host::start(&place, 2, &[]), Host::start(&place, 3, &[]));
+    let hosts = [first.address.clone(), second.address.clone()];
+    let arguments = [&LONG[..], &["--retries", "0"]].concat();
+    let child = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).spawn().expect("a child");
+    until("a log", || second.logged() > 3_000);
+    second.child.kill().expect("it can be killed");
+    let said = exits(&child.wait_with_output().expect("it ends"), 3);
+    assert!(said.contains("experiment 1 is void, and no retry is left") && said.contains(&hosts[1]), "{said}");
+    assert!(json(&place, "runs/a/run.json")["state"]["failed"].is_string());
+    assert_eq!(rulings(&place, "runs/a")[0].0, "void");
+}
+
+/// The experiment does not need the network between coordinator and replayer.
+#[test]
+fn a_network_that_is_cut_and_comes_back_harms_nothing() {
+    let place = Workplace::new();
+    let host = Host::start(&place, 2, &[]);
+    let proxy = Proxy::start(&host.address);
+    let arguments = ["--sessions", "24000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
+    let child = run(&place, "a", OWN, [proxy.address().as_str()], &arguments).spawn().expect("a child");
+    until("a log", || host.logged() > 3_000);
+    proxy.refuse(true);
+    proxy.cut();
+    std::thread::sleep(Duration::from_secs(2));
+    proxy.refuse(false);
+    ends(&child.wait_with_output().expect("it ends"));
+    let report = json(&place, "runs/a/experiments/0001-T8/replay.json");
+    assert_eq!((report["sessions"].as_u64(), report["faults"].is_null()), (Some(24_000), true), "{report}");
+    assert_eq!(rulings(&place, "runs/a").len(), 1);
+}
+
+#[test]
+fn a_replayer_that_hangs_is_given_up() {
+    let place = Workplace::new();
+    let (first, second) = (Host::start(&place, 2, &[]), Host::start(&place, 3, &[]));
+    let hosts = [first.address.clone(), second.address.clone()];
+    let arguments = [&LONG[..], &["--retries", "0"]].concat();
+    let child = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).spawn().expect("a child");
+    until("a log", || second.logged() > 3_000);
+    second.signal(libc::SIGSTOP);
+    let began = Instant::now();
+    let said = exits(&child.wait_with_output().expect("it ends"), 3);
+    second.signal(libc::SIGCONT);
+    assert!(said.contains("no retry is left") && said.contains(&hosts[1]), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(58), "it was waited for to the end");
+}
+
+/// The replayers stop by themselves, keep their logs, and have them for whoever asks.
+#[test]
+fn a_coordinator_that_dies_leaves_logs_that_can_be_collected() {
+    let place = Workplace::new();
+    let host = Host::start(&place, 2, &[]);
+    let mut child = run(&place, "a", OWN, [host.address.as_str()], &LONG).spawn().expect("a child");
+    until("a log", || host.logged() > 3_000);
+    // As long as it lives the replayer is its own.
+    let other = run(&place, "b", OWN, [host.address.as_str()], &LONG).output().expect("the program starts");
+    let refused = exits(&other, 2);
+    assert!(refused.contains("belongs to the coordinator on") && refused.contains(&host.address), "{refused}");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it is dead");
+    let collect = || place.run(&["collect", "runs/a", "--replayer", &host.address]);
+    until("the lease to run out", || {
+        !collect().stderr().contains("belongs to") && !collect().stderr().contains("is ending")
+    });
+    assert!(place.path("runs/a/experiments/0001-T8/log/fragment-0.arrows").exists());
+    let summary = place.run(&["analyze", "summary", "runs/a", "--json"]).stdout();
+    assert!(summary.contains("\"void\"") && !summary.contains("without its closing mark"), "{summary}");
+}
+
+/// A file that may not grow is what a full disk looks like to a program.
+#[test]
+fn a_full_disk_on_one_host_is_named() {
+    let place = Workplace::new();
+    let first = Host::start(&place, 2, &[]);
+    let second = Host::listening(&place, 3, "127.0.0.3:0", &[], |command| {
+        // SAFETY: only async-signal-safe calls between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                let limit = libc::rlimit { rlim_cur: 200_000, rlim_max: 200_000 };
+                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            })
+        }
+    });
+    let hosts = [first.address.clone(), second.address.clone()];
+    let arguments = [&LONG[..], &["--retries", "0"]].concat();
+    let output = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).output().expect("it ends");
+    let said = exits(&output, 3);
+    assert!(said.contains(&hosts[1]) && !said.contains(&format!("{}:", hosts[0])), "{said}");
+}
+
+/// An interrupted rating goes on, and measures nothing twice.
+#[test]
+fn a_rating_is_resumed() {
+    let place = Workplace::new();
+    let rate = ["rate", "busy.toml", "--store", OWN, "--name", "r", "--sessions", "400000"];
+    let how = ["--sla", "95% < 100ms, 1s", "--search-s", "0.5", "--max-threads", "4", "--rating", "soar"];
+    let mut command = place.command(&[&rate[..], &how].concat());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    let third = place.path("runs/r/experiments/0003-T4/log/fragment-0.arrows");
+    until("the third experiment", || std::fs::metadata(&third).is_ok_and(|file| file.len() > 1_000));
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    exits(&child.wait_with_output().expect("it ends"), 3);
+    let before = std::fs::read(place.path("runs/r/experiments/0001-T1/verdict.json")).expect("a verdict");
+    let said = place.run(&["rate", "--resume", "runs/r"]).succeeds();
+    assert!(said.contains("SoAR"), "{said}");
+    let rating = json(&place, "runs/r/rating.json");
+    let experiments = rating["experiments"].as_array().expect("experiments");
+    let numbers: Vec<u64> = experiments.iter().map(|e| e["experiment"].as_u64().expect("a number")).collect();
+    assert_eq!(numbers[..3], [1, 2, 4], "{numbers:?}");
+    assert_eq!(std::fs::read(place.path("runs/r/experiments/0001-T1/verdict.json")).expect("a verdict"), before);
+    assert_eq!(json(&place, "runs/r/run.json")["state"], "complete");
+    place.run(&["rate", "--resume", "runs/r"]).fails(2, &["--resume runs/r", "complete"]);
+}

@@ -1,0 +1,156 @@
+//! What replayers do together is what one would have done.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Host, OWN, ends, exits, json, run};
+use crate::support::Workplace;
+
+fn database() -> String {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    format!("encore_fleet_{}_{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// What one replayer would have left in the store, four leave.
+#[test]
+fn four_replayers_do_what_one_would() {
+    let place = Workplace::new();
+    let hosts: Vec<Host> = (2..6).map(|n| Host::start(&place, n, &[])).collect();
+    let weighted = format!("{}*2", hosts[1].address);
+    let names = || hosts.iter().enumerate().map(|(at, host)| if at == 1 { weighted.as_str() } else { &host.address });
+    let stores = servers::postgres().into_iter().chain(servers::mysql());
+    for (number, server) in stores.enumerate() {
+        let (name, store) = (format!("r{number}"), server.url(&database()));
+        let arguments = ["--sessions", "2500", "--threads", "11", "--warmup", "300", "--sla", "95% < 10s, 0.1s"];
+        let said = ends(&run(&place, &name, &store, names(), &arguments).output().expect("the program starts"));
+        assert!(said.contains("weight 2") && !said.contains("hush"), "{said}");
+        let report = json(&place, &format!("runs/{name}/experiments/0001-T11/replay.json"));
+        let each = report["replayers"].as_array().expect("replayers");
+        let dealt: Vec<usize> = each.iter().map(|r| r["fragments"].as_array().expect("some").len()).collect();
+        let threads: u64 = each.iter().map(|r| r["threads"].as_u64().expect("a number")).sum();
+        assert_eq!((each.len(), dealt.iter().sum::<usize>(), threads), (4, 8, 11), "{report}");
+        assert!(dealt[1] > dealt[0], "{dealt:?}");
+        assert_eq!(report["sessions"], 2500, "{report}");
+        assert!(each.iter().all(|r| r["clock"][0]["round_trip_ns"].as_u64() > Some(0)), "{report}");
+        // Every log is here, and their rows are all operations.
+        let rows = "SELECT count(DISTINCT fragment) AS f, count(*) FILTER (unpredictable) AS u FROM operations";
+        let rows = place.run(&["analyze", "sql", &format!("runs/{name}"), rows, "--format", "csv"]).succeeds();
+        assert_eq!(rows, "f,u\n8,0\n");
+        let trace = "runs/traces/busy.trace";
+        let digest = place.run(&["trace", "digest", trace, "--sessions", "2800"]).succeeds();
+        assert_eq!(place.run(&["replay", "digest", "--store", &store, "--trace", trace]).succeeds(), digest);
+    }
+    // No secret of a store is on a disk.
+    let secrets = place.contents().into_iter().filter(|(_, content)| content.windows(4).any(|four| four == b"hush"));
+    assert_eq!(secrets.map(|(path, _)| path).collect::<Vec<_>>(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_trace_set_travels_once() {
+    let place = Workplace::new();
+    let host = Host::start(&place, 2, &[]);
+    let short = ["--sessions", "500", "--threads", "2", "--sla", "95% < 10s, 0.1s"];
+    ends(&run(&place, "a", OWN, [host.address.as_str()], &short).output().expect("the program starts"));
+    let files = || {
+        let entries = std::fs::read_dir(host.work.join("files")).expect("files").map(|e| e.expect("one"));
+        let mut files: Vec<_> =
+            entries.map(|e| (e.file_name(), e.metadata().expect("one").modified().expect("a time"))).collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    assert!(!before.is_empty());
+    ends(&run(&place, "b", OWN, [host.address.as_str()], &short).output().expect("the program starts"));
+    assert_eq!(files(), before);
+}
+
+/// Of folders that both sides see nothing travels.
+#[test]
+fn shared_folders_are_used_where_they_are() {
+    let place = Workplace::new();
+    let shared = place.path("").display().to_string();
+    let host = Host::start(&place, 2, &["--share", &shared]);
+    let short = ["--sessions", "500", "--threads", "2", "--sla", "95% < 10s, 0.1s"];
+    ends(&run(&place, "a", OWN, [host.address.as_str()], &short).output().expect("the program starts"));
+    assert!(!host.work.exists(), "something was sent or logged there");
+    assert!(place.path("runs/a/experiments/0001-T2/log/fragment-7.arrows").exists());
+}
+
+/// Summaries of logs that stay where they are come to what the logs do.
+#[test]
+fn logs_that_are_left_come_to_the_same() {
+    let place = Workplace::new();
+    let hosts: Vec<Host> = (2..4).map(|n| Host::start(&place, n, &[])).collect();
+    let names = || hosts.iter().map(|host| host.address.as_str());
+    let lies = "memory:?latency_us=200&stale=0.5";
+    let arguments =
+        ["--sessions", "6000", "--threads", "8", "--warmup", "500", "--sla", "95% < 10s, 0.1s", "--leave-logs"];
+    exits(&run(&place, "a", lies, names(), &arguments).output().expect("the program starts"), 1);
+    let experiment = "runs/a/experiments/0001-T8";
+    assert!(!place.path(experiment).join("log").exists() && !place.path("runs/a/operations").exists());
+    let summaries = std::fs::read_dir(place.path(experiment).join("summaries")).expect("summaries").count();
+    assert_eq!(summaries, 2);
+    let left = json(&place, &format!("{experiment}/verdict.json"));
+    assert!(left["figures"]["unpredictable_reads"].as_u64() > Some(0), "{left}");
+    assert_eq!(left["replayers"].as_array().map(Vec::len), Some(2), "{left}");
+    // Another response time cannot be had from them.
+    let other = ["analyze", "summary", "runs/a", "--sla", "95% < 1ms"];
+    place.run(&other).fails(2, &[experiment, "10000 ms", "coord collect"]);
+    let rows = ["analyze", "sql", "runs/a", "SELECT count(*) AS n FROM operations", "--format", "csv"];
+    let told = place.run(&rows);
+    assert!(told.stderr().contains("experiments 1 were left"), "{}", told.stderr());
+    assert_eq!(told.stdout(), "n\n0\n");
+
+    place.run(&["collect", "runs/a", "--replayer", &hosts[0].address, "--replayer", &hosts[1].address]).succeeds();
+    let rows = place.run(&rows).stdout();
+    assert_ne!(rows, "n\n0\n");
+    assert_eq!(json(&place, &format!("{experiment}/verdict.json")), left);
+}
+
+#[test]
+fn weights_can_be_measured() {
+    let place = Workplace::new();
+    let hosts: Vec<Host> = (2..4).map(|n| Host::start(&place, n, &[])).collect();
+    let names = || hosts.iter().map(|host| host.address.as_str());
+    let short = ["--sessions", "500", "--threads", "4", "--sla", "95% < 10s, 0.1s", "--calibrate"];
+    let said = ends(&run(&place, "a", OWN, names(), &short).output().expect("the program starts"));
+    assert!(said.contains("calibrating"), "{said}");
+    let experiments = std::fs::read_dir(place.path("runs/a/experiments")).expect("experiments").count();
+    assert_eq!(experiments, 1, "the calibration is none of them");
+    let weighted = format!("{}*2", hosts[0].address);
+    let said = exits(&run(&place, "b", OWN, [weighted.as_str()], &short).output().expect("the program starts"), 2);
+    assert!(said.contains("--calibrate") && said.contains("*2"), "{said}");
+}
+
+/// A coordinator starts as many replayers as it is told to, and the plan of a comparison
+/// says how many drive each series.
+#[test]
+fn several_replayers_on_one_machine() {
+    let place = Workplace::new();
+    let short = ["--sessions", "500", "--threads", "6", "--sla", "95% < 10s, 0.1s", "--replayers", "3"];
+    ends(&run(&place, "a", OWN, [], &short).output().expect("the program starts"));
+    let report = json(&place, "runs/a/experiments/0001-T6/replay.json");
+    assert_eq!(report["replayers"].as_array().map(Vec::len), Some(3), "{report}");
+    let few = run(&place, "b", OWN, ["127.0.0.1:9"], &short).output().expect("the program starts");
+    assert!(exits(&few, 2).contains("--replayers 3: only 1 are named"));
+
+    let plan = r#"
+        name = "clients"
+        title = "Clients"
+        spec = "busy.toml"
+        sla = "50% < 10s, 100% unpredictable, 0.3s"
+        measure = "throughput"
+        set = ["fragments=4", "data.members=400", "sessions=40000"]
+        axis = { label = "threads", points = [{ label = "8", threads = 8 }] }
+        stores = [
+            { label = "one", url = "memory:?latency_us=1000", replayers = 1 },
+            { label = "four", url = "memory:?latency_us=1000", replayers = 4 },
+        ]"#;
+    std::fs::write(place.path("clients.toml"), plan).expect("a file");
+    place.run(&["compare", "clients.toml"]).succeeds();
+    let replayers = |cell: &str| {
+        let report = json(&place, &format!("runs/clients/{cell}/experiments/0001-T8/replay.json"));
+        report["replayers"].as_array().map(Vec::len)
+    };
+    assert_eq!((replayers("8-one"), replayers("8-four")), (Some(1), Some(4)));
+}

@@ -1,0 +1,240 @@
+//! The page of a run, in a real browser: it says what it should, runs no script, asks
+//! for nothing, and has no errors; also when the words in it are hostile.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Ran, Workplace};
+
+/// The browser, as Debian and others call it. Without it the test is left out, except
+/// where everything is to be there.
+fn browser() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let is_there = |name: &&str| {
+        Command::new(name)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    };
+    let found = names.into_iter().find(is_there);
+    if found.is_none() {
+        let required = std::env::var("ENCORE_TEST_SERVERS").is_ok_and(|value| value == "required");
+        assert!(!required, "no browser is here: install chromium");
+        println!("left out: no browser is here");
+    }
+    found
+}
+
+/// What a browser made of a page.
+struct Seen {
+    /// The page as it stands in memory.
+    dom: String,
+    /// Every address that the page asked for.
+    requests: Vec<String>,
+    /// What it complained of.
+    console: Vec<String>,
+}
+
+fn open(browser: &str, page: &Path, folder: &Path) -> Seen {
+    let log = folder.join("net.json");
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-extensions",
+        ])
+        .args(["--enable-logging=stderr", "--v=0", "--virtual-time-budget=2000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("--log-net-log={}", log.display()))
+        .arg(format!("file://{}", page.display()))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the browser starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    // A browser asks for things of its own too; these have no page as their initiator.
+    let log = json(&log);
+    let events = log["events"].as_array().expect("events").iter().map(|event| &event["params"]);
+    let of_page =
+        events.filter(|params| params["initiator"].as_str().is_some_and(|by| by.starts_with("file") || by == "null"));
+    let requests = of_page.filter_map(|params| params["url"].as_str());
+    Seen {
+        dom: String::from_utf8_lossy(&output.stdout).into_owned(),
+        requests: requests.map(String::from).collect(),
+        console: said.lines().filter(|line| line.contains(":CONSOLE")).map(String::from).collect(),
+    }
+}
+
+/// A page that a browser has nothing to say against.
+fn is_quiet(seen: &Seen) {
+    assert_eq!(seen.console, Vec::<String>::new());
+    let elsewhere = seen.requests.iter().filter(|url| !url.starts_with("file:") && !url.starts_with("data:"));
+    assert_eq!(elsewhere.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(seen.dom.contains("</html>"), "{}", seen.dom);
+}
+
+fn page_of(place: &Workplace, run: &str) -> PathBuf {
+    let page = place.path(run).join("report.html");
+    // It opens in a moment, whatever the run had.
+    let bytes = page.metadata().expect("a page").len();
+    assert!(bytes < 6 << 20, "{bytes} bytes");
+    page
+}
+
+/// The run came to its end; what it says of so short a life of the store is not the point.
+fn leaves_a_page(ran: &Ran) -> String {
+    let said = ran.stdout();
+    assert!(said.contains("report    runs/"), "{said}\n{}", ran.stderr());
+    said
+}
+
+/// What the other tests look for would be seen.
+#[test]
+fn a_page_that_asks_for_something_is_found_out() {
+    let Some(browser) = browser() else { return };
+    let place = Workplace::new();
+    let page = place.path("page.html");
+    let text = "<html><img src='http://192.0.2.1/picture'><script>console.error('there')</script></html>";
+    std::fs::write(&page, text).expect("a page");
+    let seen = open(browser, &page, &place.path(""));
+    assert!(seen.requests.iter().any(|url| url.starts_with("http://192.0.2.1")), "{:?}", seen.requests);
+    assert!(seen.console.iter().any(|line| line.contains("there")), "{:?}", seen.console);
+}
+
+/// A rating of a store that lies and fails, with several experiments.
+#[test]
+fn a_rating_is_a_page_that_a_browser_likes() {
+    let Some(browser) = browser() else { return };
+    let place = Workplace::new();
+    let lies = "memory:?latency_us=300&stale=0.2&error=0.01";
+    let rate = ["rate", "busy.toml", "--store", lies, "--name", "r", "--sessions", "60000", "--max-threads", "4"];
+    let how = ["--sla", "50% < 100ms, 60% unpredictable, 1s", "--search-s", "0.3", "--warmup", "200"];
+    leaves_a_page(&place.run(&[&rate[..], &how].concat()));
+    let seen = open(browser, &page_of(&place, "runs/r"), &place.path(""));
+    is_quiet(&seen);
+    for expected in [
+        "SoAR",
+        "Socialites",
+        "Throughput by threads",
+        "agreed: at most 60%",
+        "Response times by percentile",
+        "Response times in the course of the experiment",
+        "Freshness",
+        "Popularity",
+        "it could only have seen",
+        "what happened when",
+        "SELECT experiment, threads, throughput_per_s",
+        "% asked for",
+        "coord rate busy.toml",
+    ] {
+        assert!(seen.dom.contains(expected), "{expected:?} is not in the page");
+    }
+    // The statement below a picture gives its numbers to whoever asks: a mark an experiment.
+    let sql = "SELECT experiment, threads, throughput_per_s, ruling FROM experiments ORDER BY experiment";
+    let answer = place.run(&["analyze", "sql", "runs/r", sql, "--format", "csv"]).succeeds();
+    let experiments = answer.lines().count() - 1;
+    let marks = seen.dom.matches("<title>experiment ").count();
+    assert_eq!(marks, 3 * experiments, "three pictures by threads");
+}
+
+/// What came from a specification, a store or an error is text, whatever it looks like.
+#[test]
+fn hostile_words_stay_words() {
+    let Some(browser) = browser() else { return };
+    let place = Workplace::new();
+    let run = ["run", "busy.toml", "--store", "memory:?seed=3", "--threads", "2", "--sessions", "800", "--name", "h"];
+    leaves_a_page(&place.run(&[&run[..], &["--sla", "95% < 10s, 0.1s"]].concat()));
+    let path = place.path("runs/h/run.json");
+    let mut document: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("run.json")).expect("JSON");
+    let evil =
+        "</style></title><script>document.title='owned'</script><img src=http://192.0.2.1/x onerror=alert(1)>\"'&";
+    for key in ["name", "store", "encore_version"] {
+        document[key] = evil.into();
+    }
+    document["host"]["name"] = evil.into();
+    document["command"] = serde_json::json!([evil, evil]);
+    document["store_settings"] = serde_json::json!({ evil: evil });
+    document["spec"]["mix"][evil] = 1.0.into();
+    std::fs::write(&path, document.to_string()).expect("run.json");
+    place.run(&["analyze", "report", "runs/h"]).succeeds();
+    let seen = open(browser, &page_of(&place, "runs/h"), &place.path(""));
+    is_quiet(&seen);
+    assert!(!seen.dom.contains("<script>") && !seen.dom.contains("<img"), "{}", seen.dom);
+    assert!(seen.dom.contains("&lt;script&gt;document.title='owned'"), "{}", seen.dom);
+}
+
+/// A run in which everything was void, and one without any experiment, are pages too.
+#[test]
+fn runs_with_nothing_to_draw_are_pages_too() {
+    let Some(browser) = browser() else { return };
+    let place = Workplace::new();
+    let run = ["run", "busy.toml", "--store", "memory:?error=1", "--threads", "2", "--sessions", "300", "--name", "v"];
+    leaves_a_page(&place.run(&[&run[..], &["--sla", "95% < 10s, 0.1s"]].concat()));
+    let seen = open(browser, &page_of(&place, "runs/v"), &place.path(""));
+    is_quiet(&seen);
+    assert!(seen.dom.contains("class=\"fail\"") || seen.dom.contains("class=\"void\""), "{}", seen.dom);
+}
+
+/// Two runs of one workload, of which one waits five times as long for its answers.
+#[test]
+fn runs_are_held_side_by_side() {
+    let place = Workplace::new();
+    for (name, store) in [("fast", "memory:?latency_us=200"), ("slow", "memory:?latency_us=1000")] {
+        let run = ["run", "busy.toml", "--store", store, "--threads", "4", "--name", name, "--sla", "50% < 10s, 2s"];
+        leaves_a_page(&place.run(&run));
+    }
+    let said = place.run(&["analyze", "compare", "runs/fast", "runs/slow", "--html", "both.html"]).succeeds();
+    let line = said.lines().rfind(|line| line.contains("throughput (actions/s)")).unwrap_or_default();
+    assert!(line.contains("runs/slow") && line.contains(" -") && line.trim_end().ends_with("differs"), "{said}");
+    assert!(!said.contains("unequal:"), "{said}");
+    let same = place.run(&["analyze", "compare", "runs/fast", "runs/fast", "--json"]).succeeds();
+    let same: serde_json::Value = serde_json::from_str(&same).expect("JSON");
+    let figures = same["figures"].as_array().expect("figures");
+    assert!(figures.iter().all(|figure| figure["differs"] != true), "{same}");
+    place.run(&["analyze", "compare", "runs/fast"]).fails(2, &["<RUNS>"]);
+    let Some(browser) = browser() else { return };
+    let seen = open(browser, &place.path("both.html"), &place.path(""));
+    is_quiet(&seen);
+    assert!(seen.dom.contains("runs/fast") && seen.dom.contains("95% of the difference"), "{}", seen.dom);
+}
+
+/// Rows, percentiles and figures for other tools are those that SQL gives.
+#[test]
+fn what_is_exported_is_what_is_there() {
+    let place = Workplace::new();
+    let run = ["run", "busy.toml", "--store", "memory:?seed=3", "--threads", "2", "--sessions", "900", "--name", "x"];
+    leaves_a_page(&place.run(&[&run[..], &["--sla", "95% < 10s, 0.1s", "--warmup", "100"]].concat()));
+    let count = |what: &str| -> usize {
+        let sql = format!("SELECT count(*) FROM {what}");
+        let answer = place.run(&["analyze", "sql", "runs/x", &sql, "--format", "csv"]).succeeds();
+        answer.lines().nth(1).expect("a row").parse().expect("a number")
+    };
+    let export = |more: &[&str]| place.run(&[&["analyze", "export", "runs/x", "--format"][..], more].concat());
+    let csv = export(&["csv", "--rows", "timeline"]).succeeds();
+    assert_eq!(csv.lines().count(), 1 + count("timeline"), "{csv}");
+    export(&["json", "-o", "rows.json"]).succeeds();
+    assert_eq!(json(&place.path("rows.json")).as_array().map(Vec::len), Some(count("operations")));
+    export(&["parquet"]).fails(2, &["--format parquet", "--output"]);
+    export(&["parquet", "-o", "nowhere/rows.parquet"]).fails(2, &["nowhere/rows.parquet"]);
+    export(&["parquet", "-o", "rows.parquet"]).succeeds();
+    assert!(std::fs::read(place.path("rows.parquet")).expect("a file").starts_with(b"PAR1"));
+    let hgrm = export(&["hgrm"]).succeeds();
+    let measured = count("operations WHERE outcome = 'ok' AND NOT warmup");
+    assert!(hgrm.contains(&format!("Total count    = {measured:12}]")), "{hgrm}");
+    export(&["hgrm", "--action", "poke"]).fails(2, &["--action", "poke", "view_profile"]);
+    export(&["csv", "--experiment", "9"]).fails(2, &["experiment 9"]);
+    let metrics = export(&["openmetrics"]).succeeds();
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    let profiles = count("operations WHERE outcome = 'ok' AND NOT warmup AND \"action\" = 'view_profile'");
+    let line = format!("action=\"view_profile\",outcome=\"ok\"}} {profiles}\n");
+    assert!(metrics.contains(&line), "{line} is not in {metrics}");
+}
+
+fn json(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
