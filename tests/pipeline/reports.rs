@@ -129,7 +129,7 @@ fn a_rating_is_a_page_that_a_browser_likes() {
         "what happened when",
         "SELECT experiment, threads, throughput_per_s",
         "% asked for",
-        "coord rate busy.toml",
+        " rate busy.toml --store",
     ] {
         assert!(seen.dom.contains(expected), "{expected:?} is not in the page");
     }
