@@ -162,6 +162,27 @@ fn a_server_that_does_not_answer_holds_nobody_up_for_ever() {
     }
 }
 
+/// Operations may take less than a server needs to be reached.
+#[test]
+fn a_server_that_wakes_slowly_is_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for server in shared() {
+        let (name, proxy) = (database(), Proxy::start(&server.address()));
+        let store = with(&server.url_through(&proxy, &name), "timeout_ms=250");
+        let replay = Replay { settings: &["sessions=300"], ..Replay::new(folder.path()) };
+        replay.load(&server.url(&name)).unwrap_or_else(|error| panic!("{error}"));
+        proxy.hold(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(1500));
+                proxy.hold(false);
+            });
+            let replayed = replay.on_loaded(&store, &mut |_| {});
+            accuses_nobody(&replayed, &store);
+        });
+    }
+}
+
 #[test]
 fn a_slow_server_is_slow_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -19,6 +19,7 @@ pub mod url;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Range;
+use std::time::Duration;
 
 use schemas::digest::StateDigest;
 use schemas::run::{FragmentPosition, ReplayReport};
@@ -124,6 +125,15 @@ pub enum OperationError {
     Failed(String),
     /// A write that may have happened, now or later.
     Unknown(String),
+}
+
+/// How long something may take that is not an operation of an experiment (to
+/// connect, to look at the state, to note it), where an operation may take `most`.
+///
+/// Whoever studies operations that are given up after a few milliseconds does not
+/// mean that a server has to be reached, and a commit be on its disk, so soon.
+pub(crate) fn patience(most: Duration) -> Duration {
+    most.max(Duration::from_secs(5))
 }
 
 /// Reports (rows done, rows in all) of a load.

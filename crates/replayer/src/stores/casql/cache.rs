@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 
 use super::keys::Item;
 use crate::clock::Clock;
+use crate::stores::patience;
 
 /// How long a cache that failed is left alone.
 const PAUSE_NS: i64 = 200_000_000;
@@ -158,7 +159,7 @@ impl Cache {
                 }
             }
         };
-        match tokio::time::timeout(self.timeout, asked).await {
+        match tokio::time::timeout(patience(self.timeout), asked).await {
             Ok(answer) => answer,
             Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
         }
@@ -224,7 +225,11 @@ pub struct CacheConnection {
 impl CacheConnection {
     /// Connects.
     pub async fn open(cache: Arc<Cache>) -> Result<CacheConnection, Error> {
-        let connection = Some(cache.in_time(AsyncMetaConnection::connect(cache.address.as_str())).await?);
+        let connecting = AsyncMetaConnection::connect(cache.address.as_str());
+        let connection = match tokio::time::timeout(patience(cache.timeout), connecting).await {
+            Ok(connected) => Some(connected?),
+            Err(_) => return Err(Error::Io(io::ErrorKind::TimedOut.into())),
+        };
         Ok(CacheConnection { cache, connection })
     }
 

@@ -54,6 +54,11 @@ pub fn fate(error: &Error) -> Fate {
     }
 }
 
+/// Whether no server was found in the time that the driver has for it.
+pub fn is_without_server(error: &Error) -> bool {
+    matches!(*error.kind, ErrorKind::ServerSelection { .. })
+}
+
 /// The server gives most codes to what it has not done; not to what it was
 /// doing when it went away or was stopped, itself or one that it asked.
 fn of_code(code: i32) -> Fate {

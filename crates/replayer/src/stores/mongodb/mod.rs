@@ -28,7 +28,7 @@ mod transactions;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mongodb::bson::doc;
 use mongodb::error::{Error, ErrorKind};
@@ -37,7 +37,7 @@ use mongodb::{Client, Database};
 use schemas::digest::StateDigest;
 
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Store, StoreError};
+use super::{HeldState, LoadProgress, Store, StoreError, patience};
 use crate::source::Source;
 use actions::{Actions, Shared};
 use documents::Comments;
@@ -129,16 +129,17 @@ impl MongoDb {
         })
     }
 
-    /// What the driver is told; for `mongodb+srv` it asks the name service for the hosts.
-    async fn options(&self) -> Result<ClientOptions, StoreError> {
+    /// What the driver is told, where a server must be found within `most`; for
+    /// `mongodb+srv` it asks the name service for the hosts.
+    async fn options(&self, most: Duration) -> Result<ClientOptions, StoreError> {
         let mut options = ClientOptions::parse(self.connection.clone()).await.map_err(|error| match *error.kind {
             ErrorKind::DnsResolve { .. } => self.driver_failed(error),
             _ => self.misused(fate::words(&error)),
         })?;
-        // No server within the time of an operation: a little less lets the driver
-        // say so, and with it that nothing was sent.
-        options.server_selection_timeout = Some(self.timeout * 9 / 10);
-        options.connect_timeout = Some(self.timeout);
+        // A little less than the time itself lets the driver say that there was no
+        // server, and with it that nothing was sent.
+        options.server_selection_timeout = Some(most * 9 / 10);
+        options.connect_timeout = Some(most);
         options.retry_writes = Some(options.retry_writes.unwrap_or(false));
         options.retry_reads = Some(options.retry_reads.unwrap_or(false));
         Ok(options)
@@ -146,7 +147,7 @@ impl MongoDb {
 
     /// A client for all that is not an operation of an experiment.
     async fn keeper(&self) -> Result<Client, StoreError> {
-        let mut options = self.options().await?;
+        let mut options = self.options(patience(self.timeout)).await?;
         options.write_concern = Some(WriteConcern::majority());
         options.read_concern = Some(ReadConcern::local());
         options.selection_criteria = Some(ReadPreference::Primary.into());
@@ -154,11 +155,12 @@ impl MongoDb {
         Client::with_options(options).map_err(|error| self.driver_failed(error))
     }
 
-    /// Something of the driver's that must end in the time that an operation may take.
+    /// Something of the driver's that is not an operation, and must end too.
     async fn in_time<X>(&self, work: impl IntoFuture<Output = Result<X, Error>>) -> Result<X, StoreError> {
-        match tokio::time::timeout(self.timeout, work.into_future()).await {
+        let most = patience(self.timeout);
+        match tokio::time::timeout(most, work.into_future()).await {
             Ok(done) => done.map_err(|error| self.driver_failed(error)),
-            Err(_) => Err(self.failed(format!("gave no answer within {} ms", self.timeout.as_millis()))),
+            Err(_) => Err(self.failed(format!("gave no answer within {} ms", most.as_millis()))),
         }
     }
 
@@ -255,17 +257,27 @@ impl Store for MongoDb {
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<Actions>, StoreError> {
         // One client for the worker: its pool has a connection for each thread,
         // and one monitor watches each server for all of them.
-        let mut options = self.options().await?;
+        let mut options = self.options(self.timeout).await?;
         let count = (threads.len() as u32).max(1);
         options.max_pool_size = Some(count);
         options.min_pool_size = Some(count);
         options.max_connecting = Some(count.min(CONNECTING_MAX));
         let client = Client::with_options(options).map_err(|error| self.driver_failed(error))?;
         let database = client.database(&self.database);
-        self.in_time(database.run_command(doc! { "ping": 1 })).await?;
+        self.in_time(async {
+            let until = Instant::now() + patience(self.timeout) * 9 / 10;
+            loop {
+                // This client looks for a server no longer than an operation may take.
+                match database.run_command(doc! { "ping": 1 }).await {
+                    Err(error) if fate::is_without_server(&error) && Instant::now() < until => {}
+                    done => return done,
+                }
+            }
+        })
+        .await?;
         self.check_transactions(&database).await?;
         // Each connection may take its time.
-        if tokio::time::timeout(self.timeout * count, client.warm_connection_pool()).await.is_err() {
+        if tokio::time::timeout(patience(self.timeout) * count, client.warm_connection_pool()).await.is_err() {
             return Err(self.failed(format!("{count} connections could not be made in time")));
         }
         let shared = Arc::new(Shared::new(self, &database, source));
@@ -317,7 +329,7 @@ mod tests {
         .unwrap();
         assert_eq!((store.database.as_str(), store.comments), ("d", Comments::Collection));
         assert_eq!((store.transactions, store.reset, store.connections_max), (true, Reset::Reload, Some(3)));
-        let options = store.options().await.unwrap();
+        let options = store.options(store.timeout).await.unwrap();
         assert_eq!(options.hosts.len(), 2);
         assert_eq!(options.repl_set_name.as_deref(), Some("rs0"));
         let credential = options.credential.unwrap();
@@ -325,7 +337,7 @@ mod tests {
         assert_eq!((options.retry_writes, options.retry_reads), (Some(false), Some(false)));
         assert!(options.server_selection_timeout < Some(store.timeout));
         assert_eq!(options.write_concern.unwrap().journal, Some(true));
-        let repeating = open("mongodb://h/d?retryWrites=true").unwrap().options().await.unwrap();
+        let repeating = open("mongodb://h/d?retryWrites=true").unwrap().options(Duration::from_secs(1)).await.unwrap();
         assert_eq!((repeating.retry_writes, repeating.retry_reads), (Some(true), Some(false)));
     }
 

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use schemas::digest::StateDigest;
 
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Store, StoreError};
+use super::{HeldState, LoadProgress, Store, StoreError, patience};
 use crate::source::Source;
 use actions::Actions;
 use design::Design;
@@ -97,9 +97,9 @@ impl<E: Engine> Relational<E> {
         self.in_time(self.engine.connect()).await
     }
 
-    /// Something of the driver's that must end in the time that an operation may take.
+    /// Something of the driver's that is not an operation, and must end too.
     pub async fn in_time<X>(&self, work: impl Future<Output = Result<X, sqlx::Error>>) -> Result<X, StoreError> {
-        let done = match self.engine.timeout() {
+        let done = match self.engine.timeout().map(patience) {
             None => work.await,
             Some(most) => match tokio::time::timeout(most, work).await {
                 Ok(done) => done,
