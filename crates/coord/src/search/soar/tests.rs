@@ -60,6 +60,17 @@ fn the_limit_is_said_when_throughput_still_grows() {
     assert_eq!((found.threads, found.at_least), (20, false));
 }
 
+/// A bold step from 8 to the limit would leave more to close in on than doubling does.
+#[test]
+fn an_end_of_the_sla_just_below_the_limit_costs_no_more_than_doubling() {
+    let limits = Limits { first_threads: 4, max_threads: 17, resolution: 0.0, noise: 0.0 };
+    let curve = Curve::new(|t| t).failing_from(17);
+    let (found, results) = drive(next, &curve, &limits);
+    let (_, reference) = drive(doubling::next, &curve, &limits);
+    assert_eq!(found.threads, 16);
+    assert!(results.unique() <= reference.unique(), "{} of {}", results.unique(), reference.unique());
+}
+
 #[test]
 fn nothing_passes() {
     let (found, results) = drive(next, &Curve::new(|t| t).failing_from(1), &LIMITS);
@@ -164,7 +175,7 @@ fn last() -> impl Strategy<Value = u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40_000, ..ProptestConfig::default() })]
 
     /// On every curve of these families: no more unique experiments than
     /// doubling and hill climbing, and near the best that the resolution allows.
