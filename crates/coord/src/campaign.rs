@@ -156,7 +156,7 @@ impl Campaign {
             .enable_all()
             .build()
             .map_err(|e| Failure::tool(format!("cannot start the coordinator's runtime: {e}")))?;
-        let mut interrupt = runtime
+        let interrupt = runtime
             .block_on(async { Interrupt::listen() })
             .map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
         let voice = Voice::new(setting.json);
@@ -173,26 +173,11 @@ impl Campaign {
         let run = RunFolder::new(&setting.folder);
         let numbered = run.experiments()?.last().map_or(0, |(number, _)| *number);
         let past = VecDeque::from(std::mem::take(&mut setting.past));
-        let mut fleet = runtime.block_on(Fleet::open(&setting.fleet))?;
+        let fleet = runtime.block_on(Fleet::open(&setting.fleet))?;
         let document = document(&setting, &trace);
         files::write_json(&run.document(), &document)?;
         voice.say(&render::header(&setting, &trace));
-        if setting.fleet.calibrate {
-            let (plan, name) = (calibration(&setting, &trace), document.fleet_name());
-            let folder = run.experiment(plan.experiment, plan.threads);
-            let order =
-                Order { plan: &plan, manifest: &trace.manifest, folder: &folder, logs: Logs::Unwritten, run: &name };
-            voice.say("calibrating: how fast is each replayer?");
-            let weighed = runtime.block_on(fleet.calibrate(&order, &mut interrupt));
-            // What an experiment without a log leaves is of no use to anybody.
-            let removed = if folder.root().exists() { std::fs::remove_dir_all(folder.root()) } else { Ok(()) };
-            if let Err(failure) = weighed.and(removed.map_err(files::at(folder.root())).map_err(Failure::from)) {
-                runtime.block_on(fleet.close());
-                return Err(failure);
-            }
-        }
-        fleet.told().iter().for_each(|replayer| voice.say(&format!("replayer  {replayer}")));
-        Ok(Campaign {
+        let mut campaign = Campaign {
             retries_left: setting.retries,
             setting,
             run,
@@ -209,7 +194,33 @@ impl Campaign {
             voice,
             interrupt,
             runtime,
-        })
+        };
+        match campaign.calibrate() {
+            Ok(()) => {
+                campaign.fleet.told().iter().for_each(|replayer| voice.say(&format!("replayer  {replayer}")));
+                Ok(campaign)
+            }
+            // The run has begun, and ends like any other.
+            Err(failure) => campaign.close(Err(failure)),
+        }
+    }
+
+    /// Measures the weights of the replayers, where that is wanted.
+    fn calibrate(&mut self) -> Result<(), Failure> {
+        if !self.setting.fleet.calibrate {
+            return Ok(());
+        }
+        let (plan, run) = (calibration(&self.setting, &self.trace), self.document.fleet_name());
+        let folder = self.run.experiment(plan.experiment, plan.threads);
+        let (manifest, logs) = (&self.trace.manifest, Logs::Unwritten);
+        let order = Order { plan: &plan, manifest, folder: &folder, logs, run: &run };
+        self.voice.say("calibrating: how fast is each replayer?");
+        let weighed = self.runtime.block_on(self.fleet.calibrate(&order, &mut self.interrupt));
+        // What an experiment without a log leaves is of no use to anybody.
+        if folder.root().exists() {
+            std::fs::remove_dir_all(folder.root()).map_err(files::at(folder.root()))?;
+        }
+        weighed
     }
 
     /// What the run was asked to do.

@@ -41,7 +41,8 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     let fleet = &now.workload.fleet;
     let fleet = match fleet.replayers.is_empty() {
         true => FleetArgs { retries: fleet.retries, ..then.workload.fleet },
-        false => fleet.clone(),
+        // Where the logs of one run are is asked once.
+        false => FleetArgs { leave_logs: then.workload.fleet.leave_logs, ..fleet.clone() },
     };
     let workload = WorkloadArgs {
         trace: Some(document.trace.clone()),

@@ -64,6 +64,31 @@ fn a_trace_set_travels_once() {
     assert_eq!(files(), before);
 }
 
+/// What is there of a file is gone on with, and sent again when that was damaged.
+#[test]
+fn a_trace_file_that_arrives_damaged_is_sent_again() {
+    let place = Workplace::new();
+    let host = Host::start(&place, 2, &[]);
+    let short = ["--sessions", "500", "--threads", "2", "--sla", "95% < 10s, 0.1s"];
+    ends(&run(&place, "a", OWN, [host.address.as_str()], &short).output().expect("the program starts"));
+    let (whole, damaged): (Vec<_>, Vec<_>) = std::fs::read_dir(host.work.join("files"))
+        .expect("files")
+        .map(|entry| entry.expect("one").path())
+        .map(|path| (std::fs::read(&path).expect("a file"), path))
+        .unzip();
+    for (content, path) in whole.iter().zip(&damaged) {
+        let mut begin = content[..content.len() / 2].to_vec();
+        begin[0] ^= 1;
+        std::fs::write(path.with_extension("part"), begin).expect("a file");
+        std::fs::remove_file(path).expect("it was there");
+    }
+    ends(&run(&place, "b", OWN, [host.address.as_str()], &short).output().expect("the program starts"));
+    for (content, path) in whole.iter().zip(&damaged) {
+        assert_eq!(std::fs::read(path).expect("it is there again"), *content);
+        assert!(!path.with_extension("part").exists());
+    }
+}
+
 /// Of folders that both sides see nothing travels.
 #[test]
 fn shared_folders_are_used_where_they_are() {
