@@ -120,3 +120,21 @@ fn a_short_trace_is_extended() {
     let text = place.run(&arguments).succeeds();
     assert!(text.contains("the trace ran out: 3,000 sessions") && text.contains("it is extended"), "{text}");
 }
+
+/// Rulings have a colour where colours are wanted, and nowhere else.
+#[test]
+fn a_pipe_and_no_color_get_no_colours() {
+    let place = Workplace::with_trace();
+    let said = |variables: &[(&str, &str)]| {
+        let run = ["run", "busy.toml", "--store", "memory:", "--threads", "2", "--sessions", "500"];
+        let mut command = place.command(&run);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        let output = command.envs(variables.iter().copied()).output().expect("the program starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(!said(&[]).contains('\u{1b}'), "colours in a pipe");
+    assert!(said(&[("CLICOLOR_FORCE", "1")]).contains('\u{1b}'), "no colours where they are forced");
+    assert!(!said(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\u{1b}'), "colours in spite of NO_COLOR");
+}

@@ -128,6 +128,7 @@ fn a_rating_is_a_page_that_a_browser_likes() {
         "it could only have seen",
         "what happened when",
         "SELECT experiment, threads, throughput_per_s",
+        "dispatch lag p99",
         "% asked for",
         " rate busy.toml --store",
     ] {
@@ -201,6 +202,59 @@ fn runs_are_held_side_by_side() {
     let seen = open(browser, &place.path("both.html"), &place.path(""));
     is_quiet(&seen);
     assert!(seen.dom.contains("runs/fast") && seen.dom.contains("95% of the difference"), "{}", seen.dom);
+}
+
+/// Stores rated and measured at the points of an axis: a page of its own, with a way to each cell's.
+#[test]
+fn a_comparison_is_a_page_that_a_browser_likes() {
+    let place = Workplace::new();
+    let evil = "</title><script>document.title='owned'</script>";
+    let plan = |name: &str, asked: &str, at: &str| {
+        format!(
+            "name = \"{name}\"\ntitle = \"Lies {evil}\"\nspec = \"busy.toml\"\nsla = \"50% < 100ms, 90% unpredictable, 0.3s\"\n\
+             {asked}\n[axis]\nlabel = \"members\"\n\
+             [[axis.points]]\nlabel = \"few <b>\"\nset = [\"data.members=100\"]\n{at}\n\
+             [[axis.points]]\nlabel = \"more\"\nset = [\"data.members=200\"]\n{at}\n\
+             [[stores]]\nlabel = \"true & <i>fast</i>\"\nurl = \"memory:?latency_us=300\"\n\
+             [[stores]]\nlabel = \"stale\"\nurl = \"memory:?latency_us=300&stale=0.2\"\n"
+        )
+    };
+    let asked = [
+        ("rated", "search_s = 0.2\nmax_threads = 2\nrating = \"both\"", "", 2, "Socialites (threads)"),
+        ("measured", "measure = \"unpredictable\"", "threads = 2", 3, "Throughput (actions/s)"),
+    ];
+    for (name, words, at, pictures, title) in asked {
+        std::fs::write(place.path("plan.toml"), plan(name, words, at)).expect("the plan is written");
+        let said = place.run(&["compare", "plan.toml", "--set", "sessions=30000"]).stdout();
+        let page = place.path("runs").join(name).join("comparison.html");
+        assert!(said.contains(&format!("page   runs/{name}/comparison.html")), "{said}");
+        // Each cell's number leads to its page.
+        let text = std::fs::read_to_string(&page).expect("a page");
+        let ways: Vec<&str> = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let pages = ways.iter().filter(|way| way.ends_with("report.html"));
+        assert_eq!(pages.clone().count(), 4 * pictures, "{ways:?}");
+        for way in pages {
+            assert!(page.with_file_name(way).exists(), "{way}");
+        }
+        // The statement below the first picture gives a row a cell.
+        let sql = text.split("<pre>").nth(1).and_then(|rest| rest.split("</pre>").next()).expect("a statement");
+        let folder = format!("runs/{name}");
+        let rows = place.run(&["analyze", "sql", &folder, sql, "--format", "csv"]).succeeds();
+        assert_eq!(rows.lines().count(), 5, "{rows}");
+        assert!(
+            rows.lines().skip(1).all(|row| row.rsplit(',').next().is_some_and(|v| v.parse::<f64>().is_ok())),
+            "{rows}"
+        );
+        let Some(browser) = browser() else { continue };
+        let seen = open(browser, &page, &place.path(""));
+        is_quiet(&seen);
+        assert!(
+            !seen.dom.contains("<script>") && !seen.dom.contains("<i>") && !seen.dom.contains("<b>few"),
+            "{}",
+            seen.dom
+        );
+        assert!(seen.dom.contains(title) && seen.dom.matches("<figure>").count() == pictures, "{}", seen.dom);
+    }
 }
 
 /// Rows, percentiles and figures for other tools are those that SQL gives.

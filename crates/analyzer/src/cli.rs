@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use schemas::comparison::ComparisonFolder;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::social::Action;
@@ -100,16 +101,17 @@ struct Validate {
 /// Views: operations (one row an operation), sessions, experiments, timeline (one
 /// row a slice of time), spectrum (one row a response time), freshness (by age of
 /// what was read), unpredictable (one row a wrong item of a read). A run that is not
-/// analyzed yet is analyzed first.
+/// analyzed yet is analyzed first. Of a comparison: cells (a store at a point).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   analyzer sql runs/quickstart \"SELECT * FROM experiments\"
   analyzer sql runs/quickstart \"SELECT action, max(response_ns) FROM operations GROUP BY ALL\" --format csv
   analyzer sql runs/quickstart \"SELECT action, min(response_ns) FROM spectrum WHERE percent >= 99.9 GROUP BY ALL\"
-  analyzer sql runs/quickstart \"DESCRIBE operations\"")]
+  analyzer sql runs/quickstart \"DESCRIBE operations\"
+  analyzer sql runs/figure-6 \"SELECT point, store, soar FROM cells\"")]
 struct Sql {
-    /// The run folder.
+    /// The folder of a run or of a comparison.
     run: PathBuf,
     /// One statement that reads.
     #[arg(allow_hyphen_values = true)]
@@ -321,8 +323,14 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
 }
 
 fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {
-    let (run, verdicts) = whole(&arguments.run)?;
-    let database = Database::open(&run, &verdicts, arguments.memory_limit.as_deref())?;
+    let limit = arguments.memory_limit.as_deref();
+    let comparison = ComparisonFolder::new(&arguments.run);
+    let database = if comparison.document().exists() {
+        Database::of_comparison(&comparison, limit)?
+    } else {
+        let (run, verdicts) = whole(&arguments.run)?;
+        Database::open(&run, &verdicts, limit)?
+    };
     let answer = database.query(&arguments.statement)?;
     Ok((print(&database, &answer, arguments.format)?, SUCCESS))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use schemas::oplog::Outcome;
 use schemas::run::RunDocument;
-use schemas::sla::short_time;
+use schemas::sla::{Sla, short_time};
 use schemas::verdict::{ActionFigures, Verdict};
 
 use crate::course;
@@ -27,6 +27,17 @@ pub fn thousands(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// The SLA as a sentence.
+pub fn sla_in_words(sla: &Sla) -> String {
+    format!(
+        "{}% of actions within {}, at most {}% of reads unpredictable, for {} s",
+        sla.alpha_percent,
+        short_time(sla.beta_ns),
+        sla.tau_percent,
+        sla.delta_s
+    )
 }
 
 /// What was run, where and against what.

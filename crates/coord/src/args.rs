@@ -396,7 +396,7 @@ Examples:
 
 A plan names stores and, along an axis, workloads; every store is rated at every
 point, and all stores of a point get the same trace set (schemas/README.md has the
-keys). RUNS/NAME/ then holds comparison.md, comparison.svg, comparison.json, and a
+keys). RUNS/NAME/ then holds comparison.md, .svg, .html and .json, and a
 run folder for each store at each point, which `coord analyze` reads.
 
 A plan with the key `measure` searches nothing: each store runs one experiment at

@@ -15,6 +15,7 @@ use crate::verdict::{Rating, Ruling, Verdict};
 /// comparison.json      ComparisonDocument
 /// comparison.md        the table, with what a reader has to know
 /// comparison.svg       the chart
+/// comparison.html      all of it as a page
 /// POINT-STORE/         run::RunFolder of a cell
 /// ```
 #[derive(Debug, Clone)]
@@ -46,6 +47,11 @@ impl ComparisonFolder {
     /// `comparison.svg`.
     pub fn chart(&self) -> PathBuf {
         self.root.join("comparison.svg")
+    }
+
+    /// `comparison.html`.
+    pub fn page(&self) -> PathBuf {
+        self.root.join("comparison.html")
     }
 }
 

@@ -44,7 +44,17 @@ impl Axis {
         let (smallest, largest) = extent(values);
         match scale {
             Scale::Linear => Axis::linear(largest / (1.0 - free)),
-            Scale::Log => Axis::log(smallest, largest, free),
+            // The smallest bar needs some height too.
+            Scale::Log => Axis::log(smallest / 1.5, largest, free),
+        }
+    }
+
+    /// An axis along which points stand: the first may be at its very beginning.
+    pub fn across(scale: Scale, values: impl IntoIterator<Item = f64>) -> Axis {
+        let (smallest, largest) = extent(values);
+        match scale {
+            Scale::Linear => Axis::linear(largest),
+            Scale::Log => Axis::log(smallest, largest, 0.0),
         }
     }
 
@@ -59,8 +69,7 @@ impl Axis {
     }
 
     fn log(smallest: f64, largest: f64, free: f64) -> Axis {
-        // The smallest bar needs some height too.
-        let first = (smallest / 1.5).log10().floor() as i32;
+        let first = smallest.log10().floor() as i32;
         let last = (largest.log10().ceil() as i32).max(first + 1);
         let every = ((last - first) as usize).div_ceil(9).max(1);
         let ticks = (first..=last).step_by(every).map(|n| 10f64.powi(n)).collect();
@@ -131,6 +140,14 @@ mod tests {
         check(Scale::Log, &[12.0, 32_452.0], &[1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0]);
         check(Scale::Log, &[100.0, 1000.0], &[10.0, 100.0, 1000.0]);
         check(Scale::Log, &[], &[0.1, 1.0]);
+    }
+
+    /// Points need no height: a search that begins with one thread begins at the left end.
+    #[test]
+    fn an_axis_across_begins_with_its_first_point() {
+        let axis = Axis::across(Scale::Log, [1.0, 64.0]);
+        assert_eq!((axis.ticks.as_slice(), axis.place(1.0)), ([1.0, 10.0, 100.0].as_slice(), 0.0));
+        assert_eq!(Axis::across(Scale::Linear, [3.0, 7.0]), Axis::new(Scale::Linear, [3.0, 7.0], 0.0));
     }
 
     proptest! {

@@ -57,6 +57,8 @@ pub struct LineSeries {
     pub points: Vec<LinePoint>,
     /// What is told of each point to who points at it; empty for nothing.
     pub told: Vec<String>,
+    /// What is written beside each point, as far as there is room; empty for nothing.
+    pub names: Vec<String>,
     /// How it is drawn.
     pub stroke: Stroke,
 }
@@ -112,7 +114,7 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     };
     frame::chart(&words, y, |surface, frame| match &chart.across {
         Across::Numbers(scale) => {
-            let x = Axis::new(*scale, points().map(|p| p.x), 0.0);
+            let x = Axis::across(*scale, points().map(|p| p.x));
             let at = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
             for tick in &x.ticks {
                 frame::below(surface, frame, at(*tick), &tick_label(*tick), 12)?;
@@ -157,6 +159,40 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
             if let Some(told) = series.told.get(place) {
                 frame.tell((at.0 - 9, at.1 - 9), (at.0 + 9, at.1 + 9), told);
             }
+        }
+    }
+    names(chart, surface, frame, across)
+}
+
+/// Writes the names of the points, each where it hides no marker and no other name; a
+/// name for which there is no room is left out, and told by its point.
+fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
+    const SIZE: i32 = 11;
+    let mut taken: Vec<[i32; 4]> = Vec::new();
+    let mut named = Vec::new();
+    for (order, series) in chart.series.iter().enumerate() {
+        for (place, point) in series.points.iter().enumerate().filter(|(_, p)| p.x.is_finite() && p.y.is_finite()) {
+            let (x, y) = (across(order, point.x), frame.y(point.y));
+            taken.push([x - 6, y - 6, x + 6, y + 6]);
+            named.extend(series.names.get(place).map(|name| (name, x, y)));
+        }
+    }
+    for (name, x, y) in named {
+        let (width, half) = (frame::width_px(name, SIZE), SIZE / 2);
+        let (right, left) = (x + 8, x - 8 - width);
+        // Above it, below it, and beside it on either side.
+        let places =
+            [(x - width / 2, y - 14), (x - width / 2, y + 14), (right, y), (left, y), (right, y - 11), (left, y - 11)];
+        let free = places.into_iter().map(|(x, y)| [x, y - half, x + width, y + half]).find(|own| {
+            let inside = own[0] >= frame.left && own[2] <= frame.right && own[1] >= frame.top && own[3] <= frame.bottom;
+            inside
+                && taken
+                    .iter()
+                    .all(|other| own[2] < other[0] || own[0] > other[2] || own[3] < other[1] || own[1] > other[3])
+        });
+        if let Some(own) = free {
+            frame::text(surface, name, (own[0], own[1] + half), SIZE, HPos::Left)?;
+            taken.push(own);
         }
     }
     Ok(())

@@ -138,6 +138,54 @@ fn lines_have_markers_of_different_shape() {
     insta::assert_snapshot!(svg);
 }
 
+/// A crowd at one place: what has room is written, nothing is written twice over, and
+/// the rest is left to those who point at it.
+#[test]
+fn names_stand_beside_points_as_far_as_there_is_room() {
+    let points: Vec<LinePoint> = [(1.0, 10.0), (2.0, 20.0), (4.0, 40.0)]
+        .into_iter()
+        .chain([(8.0, 60.0); 12])
+        .map(|(x, y)| LinePoint { x, y, mark: Mark::Filled })
+        .collect();
+    let names: Vec<String> = (1..=points.len()).map(|number| format!("n{number}")).collect();
+    let chart = LineChart {
+        title: "Experiments".into(),
+        description: "in their order".into(),
+        x_label: "threads".into(),
+        y_label: "actions/s".into(),
+        across: Across::Numbers(Scale::Log),
+        y_scale: Scale::Linear,
+        series: vec![LineSeries {
+            label: "pass".into(),
+            points,
+            names,
+            stroke: Stroke::Scattered,
+            ..LineSeries::default()
+        }],
+        rules: Vec::new(),
+    };
+    let svg = lines(&chart).unwrap();
+    let written: Vec<&str> =
+        svg.lines().map(str::trim).filter(|line| line.starts_with('n') && line[1..].parse::<u32>().is_ok()).collect();
+    assert_eq!(written[..4], ["n1", "n2", "n3", "n4"]);
+    assert!(written.len() < 15, "{written:?}");
+    let places: Vec<(&str, &str)> = svg
+        .split("<text ")
+        .skip(1)
+        .filter(|text| text.split_once(">\n").is_some_and(|(_, rest)| rest.starts_with('n')))
+        .map(|text| {
+            (
+                text.split("x=\"").nth(1).unwrap().split('"').next().unwrap(),
+                text.split("y=\"").nth(1).unwrap().split('"').next().unwrap(),
+            )
+        })
+        .collect();
+    let mut once = places.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!((places.len(), once.len()), (written.len(), written.len()), "{places:?}");
+}
+
 /// Figure 11 of bg-2013, about as it can be read off, with a store that has a gap
 /// and two that show the same.
 fn figure_11() -> LineChart {

@@ -96,7 +96,7 @@ fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
         let full = timeline.slices.len().saturating_sub(1).max(1);
         let points: Vec<LinePoint> = timeline.slices.iter().enumerate().take(full).map(at).collect();
         let told = points.iter().map(|p| format!("{}: {:.0} actions/s at {:.2} s", run.name, p.y, p.x)).collect();
-        LineSeries { label: run.name.clone(), points, told, stroke: Stroke::Plain }
+        LineSeries { label: run.name.clone(), points, told, names: Vec::new(), stroke: Stroke::Plain }
     });
     let series: Vec<LineSeries> = series.collect();
     let svg = lines(&LineChart {
@@ -126,7 +126,7 @@ fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
         let points = times.iter().enumerate().map(at).collect();
         let in_words = |(name, ns): (&&str, &u64)| format!("{}: {name} within {}", run.name, short_time(*ns));
         let told = names.iter().zip(&times).map(in_words).collect();
-        LineSeries { label: run.name.clone(), points, told, stroke: Stroke::Marked }
+        LineSeries { label: run.name.clone(), points, told, names: Vec::new(), stroke: Stroke::Marked }
     });
     let series: Vec<LineSeries> = series.collect();
     let description = series.iter().flat_map(|series| series.told.clone()).collect::<Vec<_>>().join("; ");

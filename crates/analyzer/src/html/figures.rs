@@ -86,6 +86,7 @@ pub(super) fn by_threads(told: &Told<'_>) -> Result<Markup, AnalyzeError> {
             let (experiment, threads, value) = (number(&row[0]), number(&row[1]), number(&row[2]));
             let Some(own) = series.iter_mut().find(|series| series.label == ruling) else { continue };
             own.points.push(LinePoint { x: threads, y: value, mark: Mark::Filled });
+            own.names.push(format!("{experiment}"));
             own.told.push(format!("experiment {experiment}: T = {threads}, {} {y_label}, {ruling}", rounded(value)));
         }
         series.retain(|series| !series.points.is_empty());
@@ -104,7 +105,7 @@ pub(super) fn by_threads(told: &Told<'_>) -> Result<Markup, AnalyzeError> {
         drawn.push(page::figure(title, &svg, "", &sql));
     }
     Ok(html! {
-        p.soft { "A mark is an experiment; point at one to see which." }
+        p.soft { "A mark is an experiment, numbered in the order they ran; point at one to see what it showed." }
         @for figure in drawn { (figure) }
     })
 }
@@ -271,6 +272,7 @@ fn over_time(
                 label: (*name).to_string(),
                 points: values.iter().map(|(x, y)| point(*x, *y)).collect(),
                 told: values.iter().map(|(x, y)| in_words(*y, name, *x)).collect(),
+                names: Vec::new(),
                 stroke: Stroke::Plain,
             });
         }
@@ -313,6 +315,7 @@ pub(super) fn freshness(told: &Told<'_>, verdict: &Verdict) -> Result<Markup, An
         label: "items that showed all completed updates".into(),
         points: answer.rows.iter().map(|row| point(number(&row[0]) / 1e3, number(&row[1]))).collect(),
         told: answer.rows.iter().map(in_words).collect(),
+        names: Vec::new(),
         stroke: Stroke::Marked,
     };
     let svg = lines(&LineChart {

@@ -11,11 +11,13 @@ mod page;
 use std::path::PathBuf;
 
 use maud::{Markup, html};
+pub use page::{command_line, figure, page, section};
 use schemas::files;
-use schemas::run::RunFolder;
+use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::{RatingDocument, Verdict};
 
 use crate::error::AnalyzeError;
+use crate::experiment::read_report;
 use crate::sql::Database;
 use crate::witness;
 
@@ -30,6 +32,8 @@ pub(crate) struct Told<'a> {
     pub(crate) document: &'a schemas::run::RunDocument,
     pub(crate) rating: Option<&'a RatingDocument>,
     pub(crate) verdicts: &'a [Verdict],
+    /// Of the experiment that is told in detail, unless its replayer was killed.
+    pub(crate) report: Option<&'a ReplayReport>,
     pub(crate) database: &'a Database,
 }
 
@@ -38,8 +42,16 @@ pub fn write(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, AnalyzeEr
     let document = run.read_document()?;
     let rating = rating(run)?;
     let database = Database::open(run, verdicts, None)?;
-    let told = Told { document: &document, rating: rating.as_ref(), verdicts, database: &database };
-    let page = page::page(&document.name, &body(&told)?);
+    let report = match representative(rating.as_ref(), verdicts) {
+        None => None,
+        Some(verdict) => {
+            let folder = run.experiments()?.into_iter().find(|(number, _)| *number == verdict.experiment);
+            folder.map(|(_, folder)| read_report(&folder)).transpose()?.flatten()
+        }
+    };
+    let told =
+        Told { document: &document, rating: rating.as_ref(), verdicts, report: report.as_ref(), database: &database };
+    let page = page(&document.name, &body(&told)?);
     let path = run.root().join(FILE_NAME);
     files::write_atomically(&path, page.as_bytes())?;
     Ok(path)
@@ -79,6 +91,9 @@ fn body(told: &Told<'_>) -> Result<Markup, AnalyzeError> {
         }
         let offenders = witness::worst_offenders(told.database, experiment, STORIES)?;
         parts.push(page::section("Unpredictable reads", &figures::stories(verdict, &offenders)?));
+    }
+    if let (Some(verdict), Some(report)) = (detailed, told.report) {
+        parts.push(page::replayers(verdict, report));
     }
     parts.push(page::circumstances(told));
     Ok(html! { @for part in &parts { (part) } })

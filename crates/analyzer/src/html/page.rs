@@ -1,15 +1,16 @@
 //! The page around the pictures: ratings, tables, circumstances.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use schemas::sla::{Sla, short_time};
+use schemas::run::ReplayReport;
+use schemas::sla::short_time;
 use schemas::verdict::{ActionFigures, Rating, Ruling, Verdict};
 
 use super::Told;
 use crate::figures::percent;
-use crate::report::thousands as grouped;
+use crate::report::{sla_in_words, thousands as grouped};
 
 /// The whole page. Its policy forbids it to load anything and to run any script.
-pub(super) fn page(title: &str, body: &Markup) -> String {
+pub fn page(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -29,12 +30,12 @@ pub(super) fn page(title: &str, body: &Markup) -> String {
 }
 
 /// A part of the page.
-pub(super) fn section(title: &str, content: &Markup) -> Markup {
+pub fn section(title: &str, content: &Markup) -> Markup {
     html! { section { h2 { (title) } (content) } }
 }
 
 /// A picture with the statement that its numbers are the answer to.
-pub(super) fn figure(title: &str, svg: &str, note: &str, sql: &str) -> Markup {
+pub fn figure(title: &str, svg: &str, note: &str, sql: &str) -> Markup {
     html! {
         figure {
             (PreEscaped(embedded(svg, title)))
@@ -67,18 +68,6 @@ fn embedded(svg: &str, title: &str) -> String {
         .replace("<desc id=\"description\">", &format!("<desc id=\"d-{own}\">"))
 }
 
-/// The agreement in words.
-pub(super) fn in_words(sla: &Sla) -> String {
-    format!(
-        "{}% of all operations succeed within {}, and at most {}% of reads return data that no correct store could have \
-         returned, for {} s.",
-        sla.alpha_percent,
-        short_time(sla.beta_ns),
-        sla.tau_percent,
-        sla.delta_s
-    )
-}
-
 pub(super) fn head(told: &Told<'_>) -> Markup {
     let document = told.document;
     let sla = document.sla.or(told.verdicts.last().map(|verdict| verdict.sla)).unwrap_or_default();
@@ -89,7 +78,7 @@ pub(super) fn head(told: &Told<'_>) -> Markup {
         header {
             h1 { (document.name) }
             p.soft { (document.store) " · " (began) " · Encore " (document.encore_version) }
-            p { (in_words(&sla)) }
+            p { (sla_in_words(&sla)) "." }
             @if let schemas::run::RunState::Failed(why) = &document.state { p.fail { "The run failed: " (why) } }
             @if document.state == schemas::run::RunState::Interrupted { p.void { "The run was interrupted." } }
         }
@@ -192,13 +181,60 @@ pub(super) fn actions(verdict: &Verdict) -> Markup {
     }
 }
 
+/// Whether the load generators kept up, and what each of several saw.
+pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
+    let of = |name: &str| verdict.replayers.iter().find(|figures| figures.name == name);
+    let clock = |reading: &schemas::run::ClockReading| {
+        let sign = if reading.offset_ns < 0 { "-" } else { "" };
+        let known_to = short_time((reading.round_trip_ns.max(0) / 2) as u64);
+        format!("{sign}{} ± {known_to}", short_time(reading.offset_ns.unsigned_abs()))
+    };
+    let several = !verdict.replayers.is_empty();
+    let content = html! {
+        @for fault in &report.faults { p.fail { (fault) } }
+        div.wide { table {
+            thead { tr {
+                th.word { "replayer" } th.word { "host" } th { "T" } th { "fragments" } th { "ok" } th { "errors" }
+                @if several { th { "actions/s" } th { "% within" } th { "% unpredictable" } }
+                th { "busiest worker" } th { "dispatch lag p99" } th { "clock before" } th { "clock after" }
+            } }
+            tbody { @for replayer in &report.replayers {
+                tr {
+                    td.word { (replayer.name) }
+                    td.word { (replayer.host.name) ", " (replayer.host.system) ", " (replayer.host.cpus) " processors" }
+                    td { (replayer.threads) } td { (replayer.fragments.len()) }
+                    td { (grouped(replayer.ok)) } td { (grouped(replayer.errors)) }
+                    @if several {
+                        @if let Some(own) = of(&replayer.name) {
+                            td { (grouped(own.throughput_per_s.round() as u64)) }
+                            td { (format!("{:.2}", own.within_beta_percent)) }
+                            td { (format!("{:.3}", own.unpredictable_percent)) }
+                        } @else { td {} td {} td {} }
+                    }
+                    td { (format!("{:.0}%", replayer.worker_cpu_share * 100.0)) }
+                    td { (short_time(replayer.dispatch_lag_ns_p99)) }
+                    @for reading in &replayer.clock { td { (clock(reading)) } }
+                }
+            } }
+        } }
+        p.soft {
+            "A replayer whose busiest worker has no time left, or takes up work late, measures itself. Clocks are those of the \
+             replayers less that of the coordinator; no validation depends on them."
+        }
+        @if !report.store_counters.is_empty() {
+            p { "What the store counted, warm-up included:" }
+            dl { @for (name, count) in &report.store_counters { dt { (name) } dd { (grouped(*count)) } } }
+        }
+    };
+    section("Replayers", &content)
+}
+
 /// Where, with what, and how to have it again.
 pub(super) fn circumstances(told: &Told<'_>) -> Markup {
     let document = told.document;
-    let command = document.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let again = html! {
         p { "The trace set decides everything but time, so that this repeats the run exactly:" }
-        pre { (command) }
+        pre { (command_line(&document.command)) }
         dl {
             dt { "trace set" } dd { (document.trace.display()) }
             dt { "its id" } dd { (document.trace_id) }
@@ -208,6 +244,11 @@ pub(super) fn circumstances(told: &Told<'_>) -> Markup {
         }
     };
     section("Circumstances", &again)
+}
+
+/// A command as a shell takes it.
+pub fn command_line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell takes it.

@@ -1,5 +1,5 @@
-//! SQL over a run: an in-memory DuckDB with the documented views, which reads
-//! the run folder, nothing else, and writes nowhere.
+//! SQL over a run, or over a comparison's cells: an in-memory DuckDB with the documented
+//! views, which reads that folder, nothing else, and writes nowhere.
 
 mod output;
 
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use duckdb::types::Value;
 use duckdb::{Connection, params};
+use schemas::comparison::ComparisonFolder;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::Verdict;
 use tempfile::TempDir;
@@ -15,7 +16,7 @@ pub use output::{Format, print};
 
 use crate::error::AnalyzeError;
 
-/// The views of a run.
+/// The views of a run or of a comparison.
 pub struct Database {
     connection: Connection,
     /// Where DuckDB puts what does not fit its memory.
@@ -38,16 +39,22 @@ impl Database {
     /// of the machine's. What does not fit goes to a temporary folder.
     pub fn open(run: &RunFolder, verdicts: &[Verdict], memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
         let database = Database::unlocked(run, verdicts, memory_limit)?;
-        database.lock(&canonical(run)?)?;
+        database.lock(&canonical(run.root())?)?;
         Ok(database)
     }
 
-    /// The same for statements of the analyzer's own, which may write files elsewhere.
-    pub(crate) fn unlocked(
-        run: &RunFolder,
-        verdicts: &[Verdict],
-        memory_limit: Option<&str>,
-    ) -> Result<Database, AnalyzeError> {
+    /// The cells of a comparison, as its `comparison.json` has them.
+    pub fn of_comparison(folder: &ComparisonFolder, memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
+        let database = Database::empty(memory_limit)?;
+        let root = canonical(folder.root())?;
+        let document = literal_pattern(&folder.document());
+        let cells = include_str!("cells.sql").replace("{document}", &quoted(&document));
+        database.connection.execute_batch(&cells)?;
+        database.lock(&root)?;
+        Ok(database)
+    }
+
+    fn empty(memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
         let connection = Connection::open_in_memory()?;
         if let Some(limit) = memory_limit {
             let set = format!("SET memory_limit = {}", quoted(limit));
@@ -58,7 +65,17 @@ impl Database {
             let path = std::env::temp_dir();
             AnalyzeError::File(schemas::files::FileError { path, source })
         })?;
-        let root = canonical(run)?;
+        Ok(Database { connection, _spill: spill })
+    }
+
+    /// The same for statements of the analyzer's own, which may write files elsewhere.
+    pub(crate) fn unlocked(
+        run: &RunFolder,
+        verdicts: &[Verdict],
+        memory_limit: Option<&str>,
+    ) -> Result<Database, AnalyzeError> {
+        let Database { connection, _spill } = Database::empty(memory_limit)?;
+        let root = canonical(run.root())?;
         // An experiment that never ran has a verdict and no table.
         let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
         if !verdicts.iter().any(is_sealed) {
@@ -72,7 +89,7 @@ impl Database {
         }
         connection.execute_batch(include_str!("derived.sql"))?;
         connection.execute_batch(include_str!("freshness.sql"))?;
-        let database = Database { connection, _spill: spill };
+        let database = Database { connection, _spill };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
     }
@@ -133,7 +150,7 @@ impl Database {
         Ok(self.connection.query_row(statement, [verdict.experiment], |row| row.get(0))?)
     }
 
-    /// From here on no statement can reach a file outside the run, and none can
+    /// From here on no statement can reach a file outside the folder, and none can
     /// undo this.
     fn lock(&self, root: &Path) -> Result<(), AnalyzeError> {
         let settings = format!(
@@ -249,8 +266,8 @@ fn first_lines(error: &duckdb::Error) -> String {
     format!("SQL: {}", lines.join(" "))
 }
 
-fn canonical(run: &RunFolder) -> Result<PathBuf, AnalyzeError> {
-    Ok(std::fs::canonicalize(run.root()).map_err(schemas::files::at(run.root()))?)
+fn canonical(folder: &Path) -> Result<PathBuf, AnalyzeError> {
+    Ok(std::fs::canonicalize(folder).map_err(schemas::files::at(folder))?)
 }
 
 /// A text as SQL has it.

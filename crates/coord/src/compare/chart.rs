@@ -33,12 +33,15 @@ impl Chart {
 
 /// The chart of the number that the comparison is about: of the two ratings, SoAR.
 pub fn of(document: &ComparisonDocument) -> Chart {
-    let question = document.plan.question();
-    let metric = Metric::of(question).first().copied().unwrap_or(Metric::Soar);
-    let table = Table::new(document, metric);
-    match question {
-        Question::Rate(_) => Chart::Bars(bars(document, &table)),
-        Question::Measure(_) => Chart::Lines(lines(document, &table)),
+    let metric = Metric::of(document.plan.question()).first().copied().unwrap_or(Metric::Soar);
+    of_table(document, &Table::new(document, metric))
+}
+
+/// The chart of a number of every cell.
+pub fn of_table(document: &ComparisonDocument, table: &Table) -> Chart {
+    match document.plan.question() {
+        Question::Rate(_) => Chart::Bars(bars(document, table)),
+        Question::Measure(_) => Chart::Lines(lines(document, table)),
     }
 }
 

@@ -6,7 +6,7 @@ use schemas::run::{Host, RunFolder, RunState};
 use schemas::verdict::{RatingDocument, Verdict};
 
 use super::resolve::{Comparison, Job, PlannedCell};
-use super::{chart, settings, show};
+use super::{chart, page, settings, show};
 use crate::failure::Failure;
 use crate::render;
 
@@ -211,6 +211,8 @@ fn write(comparison: &Comparison, document: &ComparisonDocument) -> Result<(), F
     files::write_atomically(&comparison.folder.table(), show::markdown(document).as_bytes())?;
     let picture = chart::of(document).svg().map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.chart(), picture.as_bytes())?;
+    let whole = page::page(document).map_err(Failure::tool)?;
+    files::write_atomically(&comparison.folder.page(), whole.as_bytes())?;
     Ok(())
 }
 

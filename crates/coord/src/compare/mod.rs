@@ -3,14 +3,15 @@
 //!
 //! ```text
 //!  plan, args ──▶ resolve ──▶ conduct ──▶ rate, or single (a cell: one store at one point)
-//!  environment    cells,        │ comparison.json, .md, .svg after each cell
+//!  environment    cells,        │ comparison.json, .md, .svg, .html after each cell
 //!                 each a        ▼
-//!                 `coord rate`  table ──▶ text, Markdown, chart
+//!                 `coord rate`  table ──▶ text, Markdown, chart, page
 //!                 or `run`      settings: what each store promises, what is unequal
 //! ```
 
 mod chart;
 mod conduct;
+mod page;
 mod resolve;
 mod settings;
 mod show;

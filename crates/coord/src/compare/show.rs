@@ -17,7 +17,8 @@ pub fn cell_name(cell: &Cell) -> String {
     if cell.point.is_empty() { cell.store.clone() } else { format!("{}, {}", cell.point, cell.store) }
 }
 
-fn tables(document: &ComparisonDocument) -> Vec<Table> {
+/// The tables of the numbers that it is about.
+pub fn tables(document: &ComparisonDocument) -> Vec<Table> {
     Metric::of(document.plan.question()).iter().map(|metric| Table::new(document, *metric)).collect()
 }
 
@@ -46,7 +47,13 @@ pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> Strin
         let _ = writeln!(out, "\nthe stores do not promise the same:");
         unequal.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
-    let _ = writeln!(out, "\ntable  {}\nchart  {}", folder.table().display(), folder.chart().display());
+    let _ = writeln!(
+        out,
+        "\ntable  {}\nchart  {}\npage   {}",
+        folder.table().display(),
+        folder.chart().display(),
+        folder.page().display()
+    );
     if document.state != RunState::Complete {
         let _ = writeln!(out, "what is missing or failed is done by the same command with --resume");
     }
@@ -71,11 +78,11 @@ fn lines_of(table: &comfy_table::Table) -> String {
 }
 
 /// What the columns of a store's promise are called.
-const PROMISE_COLUMNS: [&str; 4] = ["store", "durability", "isolation", "decided by"];
+pub const PROMISE_COLUMNS: [&str; 4] = ["store", "durability", "isolation", "decided by"];
 
 /// What each store promises, in the words of these columns. It is told when all
 /// promise the same too: a comparison says on what terms it was made.
-fn promises(document: &ComparisonDocument) -> Vec<[String; 4]> {
+pub fn promises(document: &ComparisonDocument) -> Vec<[String; 4]> {
     let said = |words: Option<String>| words.unwrap_or_else(|| "not said".into());
     let row = |promise: Promise| {
         let decided_by: Vec<String> =
@@ -96,7 +103,8 @@ fn promises_text(promises: &[[String; 4]]) -> String {
     lines_of(&shown)
 }
 
-fn marks(tables: &[Table]) -> Vec<Mark> {
+/// The marks that occur in any of them.
+pub fn marks(tables: &[Table]) -> Vec<Mark> {
     let mut marks: Vec<Mark> = tables.iter().flat_map(Table::marks).collect();
     marks.sort();
     marks.dedup();
@@ -129,17 +137,27 @@ pub fn difference_in_words(difference: &SettingDifference) -> String {
     format!("{concern}{} = {}{unsaid}", difference.setting, values.join(", "))
 }
 
+/// How far it got, unless it came to its end.
+pub fn state(document: &ComparisonDocument) -> Option<String> {
+    match &document.state {
+        RunState::Complete => None,
+        RunState::Running => Some("This comparison is going on, or was killed.".to_string()),
+        RunState::Interrupted => Some("This comparison was interrupted.".to_string()),
+        RunState::Failed(message) => Some(format!("{message}.")),
+    }
+}
+
+/// When it began.
+pub fn started(document: &ComparisonDocument) -> impl std::fmt::Display + use<> {
+    let began = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(document.started_unix_s);
+    humantime::format_rfc3339_seconds(began)
+}
+
 /// `comparison.md`.
 pub fn markdown(document: &ComparisonDocument) -> String {
     let mut out = format!("# {}\n\n{}.\n", plain(&document.plan.title), plain(&sla_in_words(&document.plan.sla)));
-    let state = match &document.state {
-        RunState::Complete => String::new(),
-        RunState::Running => "This comparison is going on, or was killed.".to_string(),
-        RunState::Interrupted => "This comparison was interrupted.".to_string(),
-        RunState::Failed(message) => format!("{}.", plain(message)),
-    };
-    if !state.is_empty() {
-        let _ = write!(out, "\n{state}\n");
+    if let Some(state) = state(document) {
+        let _ = write!(out, "\n{}\n", plain(&state));
     }
     let _ = write!(out, "\n![{}](comparison.svg)\n", plain(&document.plan.title));
     let tables = tables(document);
@@ -183,9 +201,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
         plain(&host.name),
         host.system,
         host.cpus,
-        humantime::format_rfc3339_seconds(
-            std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(document.started_unix_s)
-        )
+        started(document)
     );
     out
 }
@@ -211,7 +227,7 @@ fn list(out: &mut String, title: &str, lines: &[String]) {
 }
 
 /// What ratings and verdicts say of themselves, each once.
-fn notes(document: &ComparisonDocument) -> Vec<String> {
+pub fn notes(document: &ComparisonDocument) -> Vec<String> {
     let mut notes = Vec::new();
     for cell in &document.cells {
         if let Outcome::Measured(measured) = &cell.outcome

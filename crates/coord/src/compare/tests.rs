@@ -105,6 +105,7 @@ impl Place {
 
     /// What was printed and written, without this test's own folder.
     fn shown(&self, text: &str) -> String {
+        let text = anstream::adapter::strip_str(text).to_string();
         text.replace(&self.folder.path().display().to_string(), "PLACE")
     }
 }

@@ -8,11 +8,12 @@ mod sketch;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
-pub use analyzer::thousands;
+pub use analyzer::{sla_in_words, thousands};
+use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::plan::redact;
-use schemas::sla::{Sla, short_time};
-use schemas::verdict::{ActionFigures, Figures, Verdict};
+use schemas::sla::short_time;
+use schemas::verdict::{ActionFigures, Figures, Ruling, Verdict};
 
 use crate::resolve::Setting;
 use crate::trace_set::TraceSet;
@@ -43,12 +44,13 @@ impl Voice {
         }
     }
 
-    /// Prints a line. A reader that went away does not end the run: its results
-    /// are in the run folder.
+    /// Prints a line, with its colours where a terminal shows them and nobody has set
+    /// `NO_COLOR`. A reader that went away does not end the run: its results are in
+    /// the run folder.
     pub fn say(self, line: &str) {
         let _ = match self {
-            Voice::Stdout => writeln!(std::io::stdout(), "{line}"),
-            Voice::Stderr => writeln!(std::io::stderr(), "{line}"),
+            Voice::Stdout => writeln!(anstream::stdout(), "{line}"),
+            Voice::Stderr => writeln!(anstream::stderr(), "{line}"),
             Voice::Silent => Ok(()),
         };
     }
@@ -63,15 +65,14 @@ impl Voice {
     }
 }
 
-/// The SLA as a sentence.
-pub fn sla_in_words(sla: &Sla) -> String {
-    format!(
-        "{}% of actions within {}, at most {}% of reads unpredictable, for {} s",
-        sla.alpha_percent,
-        short_time(sla.beta_ns),
-        sla.tau_percent,
-        sla.delta_s
-    )
+/// A ruling in its colour, for [`Voice`], which takes colours away where they are not wanted.
+fn coloured(ruling: Ruling) -> String {
+    let style = match ruling {
+        Ruling::Pass => AnsiColor::Green.on_default(),
+        Ruling::Fail => AnsiColor::Yellow.on_default(),
+        Ruling::Void => Style::new().dimmed(),
+    };
+    format!("{style}{}{style:#}", ruling.name())
 }
 
 /// What is about to be done to which store.
@@ -109,7 +110,7 @@ pub fn measured(verdict: &Verdict) -> String {
         thousands(figures.unpredictable_reads),
         thousands(figures.reads),
         percent(figures.unpredictable_percent),
-        verdict.ruling.name(),
+        coloured(verdict.ruling),
     );
     if !verdict.reasons.is_empty() {
         let _ = write!(out, ": {}", verdict.reasons.join("; "));

@@ -3,7 +3,7 @@
 use schemas::manifest::Manifest;
 use schemas::sla::{Sla, short_time};
 
-use super::thousands;
+use super::{coloured, thousands};
 use crate::campaign::{Purpose, Trial};
 
 /// The rows of a run.
@@ -66,7 +66,7 @@ impl Rows {
             short_time(times.max_ns),
             percent(figures.within_beta_percent),
             percent(figures.unpredictable_percent),
-            verdict.ruling.name(),
+            coloured(verdict.ruling),
         );
         if let Purpose::Final(of) = &trial.purpose {
             out.push_str(&format!(" [final: {of}]"));

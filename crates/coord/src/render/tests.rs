@@ -1,4 +1,5 @@
 use clap::{CommandFactory, Parser};
+use schemas::sla::Sla;
 use schemas::verdict::Ruling;
 
 use schemas::verdict::{Between, Interval, Rating, RatingDocument, RatingParameters};
@@ -11,6 +12,11 @@ use crate::args::{Command, CommandLine};
 use crate::campaign::Purpose;
 use crate::resolve::Surroundings;
 
+/// A text as a pipe gets it.
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
 /// The rows of trace sets with this many operations in 1,000 sessions.
 fn table(operations: u64) -> String {
     let rows = Rows::new(&Sla::default(), &manifest(1000, operations));
@@ -20,7 +26,8 @@ fn table(operations: u64) -> String {
         trial(13, 8, 23_000.0, Ruling::Pass, Purpose::Final("SoAR".into())),
         trial(14, 256, 5.0, Ruling::Void, Purpose::Final("Socialites".into())),
     ];
-    std::iter::once(rows.heading()).chain(trials.iter().map(|t| rows.row(t))).collect::<Vec<_>>().join("\n")
+    let rows = std::iter::once(rows.heading()).chain(trials.iter().map(|t| plain(&rows.row(t))));
+    rows.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
