@@ -140,6 +140,14 @@ fn a_rating_is_a_page_that_a_browser_likes() {
     let experiments = answer.lines().count() - 1;
     let marks = seen.dom.matches("<title>experiment ").count();
     assert_eq!(marks, 3 * experiments, "three pictures by threads");
+    // Beside another run (here itself) all of them are drawn again, in one picture each for both.
+    place.run(&["analyze", "compare", "runs/r", "runs/r", "--html", "both.html"]).succeeds();
+    let both = open(browser, &place.path("both.html"), &place.path(""));
+    is_quiet(&both);
+    let answered =
+        place.run(&["analyze", "sql", "runs/r", "SELECT threads FROM experiments WHERE ok > 0", "--format", "csv"]);
+    let answered = answered.succeeds().lines().count() - 1;
+    assert_eq!(both.dom.matches("<title>runs/r, experiment ").count(), 2 * 2 * answered, "{}", both.dom);
 }
 
 /// What came from a specification, a store or an error is text, whatever it looks like.
@@ -202,6 +210,26 @@ fn runs_are_held_side_by_side() {
     let seen = open(browser, &place.path("both.html"), &place.path(""));
     is_quiet(&seen);
     assert!(seen.dom.contains("runs/fast") && seen.dom.contains("95% of the difference"), "{}", seen.dom);
+    // Below each picture stands what to ask each run for its numbers: as many as are drawn.
+    let mut statements = 0;
+    for figure in seen.dom.split("<figure>").skip(1) {
+        let sql = figure.split("<pre>").nth(1).and_then(|rest| rest.split("</pre>").next()).expect("a statement");
+        let sql = sql.replace("&lt;", "<").replace("&gt;", ">");
+        for (sql, run) in sql.split(';').zip(["runs/fast", "runs/slow"]) {
+            let sql: Vec<&str> = sql.lines().filter(|line| !line.starts_with("--")).collect();
+            let answer = place.run(&["analyze", "sql", run, &sql.join("\n"), "--format", "csv"]).succeeds();
+            let drawn = figure.matches(&format!("<title>{run}")).count();
+            // Percentiles are the columns of one row, all else is a row each.
+            let found = if answer.starts_with("p50") {
+                answer.split([',', '\n']).count() / 2
+            } else {
+                answer.lines().count() - 1
+            };
+            assert!(found == drawn && drawn > 0, "{sql:?}: {answer}, {drawn} drawn");
+            statements += 1;
+        }
+    }
+    assert!(statements >= 4, "two pictures of two runs at least: {statements}");
 }
 
 /// Stores rated and measured at the points of an axis: a page of its own, with a way to each cell's.
@@ -236,15 +264,17 @@ fn a_comparison_is_a_page_that_a_browser_likes() {
         for way in pages {
             assert!(page.with_file_name(way).exists(), "{way}");
         }
-        // The statement below the first picture gives a row a cell.
-        let sql = text.split("<pre>").nth(1).and_then(|rest| rest.split("</pre>").next()).expect("a statement");
+        // The statement below each picture gives a row a cell.
         let folder = format!("runs/{name}");
-        let rows = place.run(&["analyze", "sql", &folder, sql, "--format", "csv"]).succeeds();
-        assert_eq!(rows.lines().count(), 5, "{rows}");
-        assert!(
-            rows.lines().skip(1).all(|row| row.rsplit(',').next().is_some_and(|v| v.parse::<f64>().is_ok())),
-            "{rows}"
-        );
+        let statements = text.split("<pre>").skip(1).filter_map(|rest| rest.split("</pre>").next());
+        let statements: Vec<&str> = statements.filter(|text| text.starts_with("SELECT")).collect();
+        assert_eq!(statements.len(), pictures);
+        for sql in statements {
+            let rows = place.run(&["analyze", "sql", &folder, sql, "--format", "csv"]).succeeds();
+            assert_eq!(rows.lines().count(), 5, "{rows}");
+            let is_finite = |row: &str| row.split(',').nth(2).is_some_and(|v| v.parse().is_ok_and(f64::is_finite));
+            assert!(rows.lines().skip(1).all(is_finite), "{rows}");
+        }
         let Some(browser) = browser() else { continue };
         let seen = open(browser, &page, &place.path(""));
         is_quiet(&seen);

@@ -356,7 +356,7 @@ fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
             return Err(AnalyzeError::NothingToCompare { run: path.clone() });
         };
         let name = path.display().to_string();
-        runs.push(compare::Compared { name, document: run.read_document()?, rating, verdict });
+        runs.push(compare::Compared { name, document: run.read_document()?, rating, verdicts, verdict });
     }
     if let Some(path) = &arguments.html {
         html::comparison::write(&runs, path)?;
@@ -382,7 +382,7 @@ fn exported(arguments: &Export) -> Result<(String, u8), AnalyzeError> {
 
 fn page(arguments: &Report) -> Result<(String, u8), AnalyzeError> {
     let (run, verdicts) = whole(&arguments.run)?;
-    let path = crate::write_report(&run, &verdicts)?;
+    let path = html::write_report(&run, &verdicts)?;
     Ok((format!("{}\n", path.display()), SUCCESS))
 }
 

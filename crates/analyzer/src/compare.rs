@@ -17,7 +17,9 @@ pub(crate) struct Compared {
     pub(crate) name: String,
     pub(crate) document: RunDocument,
     pub(crate) rating: Option<RatingDocument>,
-    /// The experiment that stands for it.
+    /// Every experiment.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The one that stands for it.
     pub(crate) verdict: Verdict,
 }
 
@@ -51,12 +53,16 @@ pub(crate) struct Judged {
     pub(crate) differs: Option<bool>,
 }
 
-/// The slices of the measured part that are full.
+/// How many slices of the measured part are over when its time is.
+pub(crate) fn full_slices(verdict: &Verdict) -> usize {
+    let counted_s = verdict.figures.counted_ns as f64 / 1e9;
+    (counted_s / verdict.figures.timeline.slice_s.max(1e-9)).floor() as usize
+}
+
+/// A figure in those slices.
 fn series(verdict: &Verdict, metric: &Metric) -> Vec<f64> {
     let timeline = &verdict.figures.timeline;
-    let counted_s = verdict.figures.counted_ns as f64 / 1e9;
-    let full = (counted_s / timeline.slice_s.max(1e-9)).floor() as usize;
-    timeline.slices.iter().take(full).map(|slice| (metric.of)(slice, timeline.slice_s)).collect()
+    timeline.slices.iter().take(full_slices(verdict)).map(|slice| (metric.of)(slice, timeline.slice_s)).collect()
 }
 
 /// Every figure of every run.

@@ -50,7 +50,6 @@ mod witness;
 
 pub use error::AnalyzeError;
 pub use experiment::{Keep, analyze, analyze_with, record_void, stored_verdict};
-pub use html::write as write_report;
 pub use report::{sla_in_words, thousands};
 pub use ruling::void_verdict;
 pub use summarize::{SummaryDocument, summarize};

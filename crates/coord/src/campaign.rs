@@ -217,10 +217,11 @@ impl Campaign {
         self.voice.say("calibrating: how fast is each replayer?");
         let weighed = self.runtime.block_on(self.fleet.calibrate(&order, &mut self.interrupt));
         // What an experiment without a log leaves is of no use to anybody.
-        if folder.root().exists() {
-            std::fs::remove_dir_all(folder.root()).map_err(files::at(folder.root()))?;
-        }
-        weighed
+        let removed = match folder.root().exists() {
+            true => std::fs::remove_dir_all(folder.root()).map_err(files::at(folder.root())),
+            false => Ok(()),
+        };
+        weighed.and(removed.map_err(Failure::from))
     }
 
     /// What the run was asked to do.

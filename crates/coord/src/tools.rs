@@ -37,7 +37,7 @@ pub fn report(run: &RunFolder) -> Result<PathBuf, AnalyzeError> {
         // One that was interrupted before it was ruled on says nothing yet.
         verdicts.extend(analyzer::stored_verdict(run, experiment)?);
     }
-    analyzer::write_report(run, &verdicts)
+    analyzer::html::write_report(run, &verdicts)
 }
 
 /// Seals an experiment and rules on it.

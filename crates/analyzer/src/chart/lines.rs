@@ -99,6 +99,9 @@ pub enum Mark {
 /// side by side, so that equal values do not hide each other.
 const ASIDE_PX: f64 = 13.0;
 
+/// The size of what is written below a rule.
+const RULE_SIZE: i32 = 12;
+
 /// Draws a chart of lines as SVG, 800 pixels wide.
 pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
     let points = || chart.series.iter().flat_map(|s| &s.points);
@@ -142,7 +145,7 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
     for rule in &chart.rules {
         let y = frame.y(rule.y);
         frame::dashes(surface, (frame.left, frame.right), y)?;
-        frame::text(surface, &rule.label, (frame.left + 6, y + 9), 12, HPos::Left)?;
+        frame::text(surface, &rule.label, (frame.left + 6, y + 9), RULE_SIZE, HPos::Left)?;
     }
     for (order, series) in chart.series.iter().enumerate().filter(|(_, s)| s.stroke != Stroke::Scattered) {
         for run in series.points.split(|point| !is_there(point)).filter(|run| run.len() > 1) {
@@ -168,7 +171,15 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
 /// name for which there is no room is left out, and told by its point.
 fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
     const SIZE: i32 = 11;
-    let mut taken: Vec<[i32; 4]> = Vec::new();
+    if chart.series.iter().all(|series| series.names.is_empty()) {
+        return Ok(());
+    }
+    // Where rules and their labels are.
+    let rule = |rule: &Rule| {
+        let (y, end) = (frame.y(rule.y), frame.left + 6 + frame::width_px(&rule.label, RULE_SIZE));
+        [[frame.left, y, frame.right, y], [frame.left, y + 3, end, y + 15]]
+    };
+    let mut taken: Vec<[i32; 4]> = chart.rules.iter().flat_map(rule).collect();
     let mut named = Vec::new();
     for (order, series) in chart.series.iter().enumerate() {
         for (place, point) in series.points.iter().enumerate().filter(|(_, p)| p.x.is_finite() && p.y.is_finite()) {
@@ -181,10 +192,19 @@ fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(us
         let (width, half) = (frame::width_px(name, SIZE), SIZE / 2);
         let (right, left) = (x + 8, x - 8 - width);
         // Above it, below it, and beside it on either side.
-        let places =
-            [(x - width / 2, y - 14), (x - width / 2, y + 14), (right, y), (left, y), (right, y - 11), (left, y - 11)];
+        let places = [
+            (x - width / 2, y - 14),
+            (x - width / 2, y + 14),
+            (right, y),
+            (left, y),
+            (right, y - 11),
+            (left, y - 11),
+            (right, y + 11),
+            (left, y + 11),
+        ];
         let free = places.into_iter().map(|(x, y)| [x, y - half, x + width, y + half]).find(|own| {
-            let inside = own[0] >= frame.left && own[2] <= frame.right && own[1] >= frame.top && own[3] <= frame.bottom;
+            let inside =
+                own[0] >= frame.left && own[2] <= frame.right && own[1] >= frame.top - 8 && own[3] <= frame.bottom;
             inside
                 && taken
                     .iter()

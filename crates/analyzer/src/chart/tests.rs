@@ -169,21 +169,41 @@ fn names_stand_beside_points_as_far_as_there_is_room() {
         svg.lines().map(str::trim).filter(|line| line.starts_with('n') && line[1..].parse::<u32>().is_ok()).collect();
     assert_eq!(written[..4], ["n1", "n2", "n3", "n4"]);
     assert!(written.len() < 15, "{written:?}");
-    let places: Vec<(&str, &str)> = svg
-        .split("<text ")
+    let number = |text: &str, name: &str| -> i32 {
+        text.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let places: Vec<(i32, i32)> = svg
+        .split("<text")
         .skip(1)
         .filter(|text| text.split_once(">\n").is_some_and(|(_, rest)| rest.starts_with('n')))
-        .map(|text| {
-            (
-                text.split("x=\"").nth(1).unwrap().split('"').next().unwrap(),
-                text.split("y=\"").nth(1).unwrap().split('"').next().unwrap(),
-            )
-        })
+        .map(|text| (number(text, "x"), number(text, "y")))
         .collect();
-    let mut once = places.clone();
-    once.sort_unstable();
-    once.dedup();
-    assert_eq!((places.len(), once.len()), (written.len(), written.len()), "{places:?}");
+    assert_eq!(places.len(), written.len());
+    for (place, (x, y)) in places.iter().enumerate() {
+        for (other_x, other_y) in &places[place + 1..] {
+            let apart = (x - other_x).abs() > 11 || (y - other_y).abs() >= 10;
+            assert!(apart, "{places:?}");
+        }
+    }
+}
+
+/// The first experiment of a search often stands in the upper left corner, near a limit.
+#[test]
+fn a_name_finds_room_in_a_corner() {
+    let points =
+        vec![LinePoint { x: 1.0, y: 100.0, mark: Mark::Filled }, LinePoint { x: 100.0, y: 99.0, mark: Mark::Filled }];
+    let svg = lines(&LineChart {
+        title: "Within".into(),
+        description: "two".into(),
+        x_label: "threads".into(),
+        y_label: "%".into(),
+        across: Across::Numbers(Scale::Log),
+        y_scale: Scale::Linear,
+        series: vec![LineSeries { points, names: vec!["n1".into(), "n2".into()], ..LineSeries::default() }],
+        rules: vec![Rule { y: 95.0, label: "agreed: at least 95%".into() }],
+    })
+    .unwrap();
+    assert!(svg.contains("\nn1\n") && svg.contains("\nn2\n"), "{svg}");
 }
 
 /// Figure 11 of bg-2013, about as it can be read off, with a store that has a gap

@@ -5,10 +5,12 @@ use std::path::Path;
 use maud::{Markup, html};
 use schemas::files;
 use schemas::sla::short_time;
+use schemas::verdict::{Ruling, Verdict};
 
+use super::figures::FULL;
 use super::page;
 use crate::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Scale, Stroke, lines};
-use crate::compare::{Compared, in_words, judged, unequal};
+use crate::compare::{Compared, full_slices, in_words, judged, unequal};
 use crate::error::AnalyzeError;
 use crate::report::thousands;
 
@@ -25,6 +27,7 @@ pub(crate) fn write(runs: &[Compared], path: &Path) -> Result<(), AnalyzeError> 
         }
         (page::section("Figures", &table(runs)))
         (page::section("Differences", &judgements(runs)))
+        (by_threads(runs)?)
         (page::section("In the course of the experiments", &over_time(runs)?))
         (page::section("Response times by percentile", &percentiles(runs)?))
     };
@@ -84,6 +87,64 @@ fn judgements(runs: &[Compared]) -> Markup {
     }
 }
 
+/// The statement for each run, with the number of the experiment that stands for it.
+fn of_each(runs: &[Compared], statement: &str) -> String {
+    let of =
+        |run: &Compared| format!("-- {}\n{};", run.name, statement.replace("{}", &run.verdict.experiment.to_string()));
+    runs.iter().map(of).collect::<Vec<_>>().join("\n")
+}
+
+/// What every experiment showed, where a run has several.
+fn by_threads(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
+    if runs.iter().all(|run| run.verdicts.len() < 2) {
+        return Ok(html! {});
+    }
+    type Of = fn(&Verdict) -> f64;
+    let throughput: Of = |verdict| verdict.figures.throughput_per_s;
+    let p95: Of = |verdict| verdict.figures.overall.p95_ns as f64 / 1e6;
+    let mut drawn = Vec::new();
+    for (title, unit, column, of) in [
+        ("Throughput by threads", "actions/s", "throughput_per_s", throughput),
+        ("Response times by threads", "p95 (ms)", "p95_ns / 1e6 AS p95_ms", p95),
+    ] {
+        let series = runs.iter().map(|run| {
+            // An experiment that answered nothing has no response times.
+            let answered = || run.verdicts.iter().filter(|verdict| verdict.figures.overall.ok > 0);
+            let at = |verdict: &Verdict| LinePoint {
+                x: f64::from(verdict.threads),
+                y: of(verdict),
+                mark: if verdict.ruling == Ruling::Void { Mark::Hollow } else { Mark::Filled },
+            };
+            let in_words = |verdict: &Verdict| {
+                let (experiment, threads, ruling) = (verdict.experiment, verdict.threads, verdict.ruling.name());
+                format!("{}, experiment {experiment}: T = {threads}, {:.3} {unit}, {ruling}", run.name, of(verdict))
+            };
+            LineSeries {
+                label: run.name.clone(),
+                points: answered().map(at).collect(),
+                told: answered().map(in_words).collect(),
+                names: Vec::new(),
+                stroke: Stroke::Scattered,
+            }
+        });
+        let series: Vec<LineSeries> = series.collect();
+        let points = || series.iter().flat_map(|series| &series.points);
+        let svg = lines(&LineChart {
+            title: title.into(),
+            description: series.iter().flat_map(|series| series.told.clone()).collect::<Vec<_>>().join("; "),
+            x_label: "threads (hollow: void)".into(),
+            y_label: unit.into(),
+            across: Across::Numbers(Scale::suited_to(points().map(|point| point.x))),
+            y_scale: Scale::suited_to(points().map(|point| point.y)),
+            series,
+            rules: Vec::new(),
+        })?;
+        let sql = of_each(runs, &format!("SELECT experiment, threads, {column}, ruling FROM experiments WHERE ok > 0"));
+        drawn.push(page::figure(title, &svg, "", &sql));
+    }
+    Ok(page::section("Every experiment", &html! { @for figure in drawn { (figure) } }))
+}
+
 fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
     let series = runs.iter().map(|run| {
         let timeline = &run.verdict.figures.timeline;
@@ -92,8 +153,7 @@ fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
             y: slice.ok as f64 / timeline.slice_s.max(1e-9),
             mark: Mark::Filled,
         };
-        // The last slice may be a part of one.
-        let full = timeline.slices.len().saturating_sub(1).max(1);
+        let full = full_slices(&run.verdict);
         let points: Vec<LinePoint> = timeline.slices.iter().enumerate().take(full).map(at).collect();
         let told = points.iter().map(|p| format!("{}: {:.0} actions/s at {:.2} s", run.name, p.y, p.x)).collect();
         LineSeries { label: run.name.clone(), points, told, names: Vec::new(), stroke: Stroke::Plain }
@@ -109,7 +169,13 @@ fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
         series,
         rules: Vec::new(),
     })?;
-    Ok(page::picture(&svg, "Throughput"))
+    let sql = of_each(
+        runs,
+        &format!(
+            "SELECT from_s, ok / (to_s - from_s) AS actions_per_s FROM timeline\nWHERE experiment = {{}} AND {FULL}\nORDER BY slice"
+        ),
+    );
+    Ok(page::figure("Throughput in the course", &svg, "", &sql))
 }
 
 fn means(runs: &[Compared]) -> String {
@@ -140,5 +206,6 @@ fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
         series,
         rules: Vec::new(),
     })?;
-    Ok(page::picture(&svg, "Response times"))
+    let sql = of_each(runs, "SELECT p50_ns, p95_ns, p99_ns, max_ns FROM experiments WHERE experiment = {}");
+    Ok(page::figure("Response times", &svg, "", &sql))
 }

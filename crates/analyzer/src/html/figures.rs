@@ -25,7 +25,7 @@ const PERCENTS: [&str; 15] =
 
 /// The slices that are over when the time is: what is in flight then ends in a last one
 /// that is no measure of anything.
-const FULL: &str =
+pub(super) const FULL: &str =
     "(slice = 0 OR to_s <= (SELECT counted_ns / 1e9 FROM experiments AS e WHERE e.experiment = timeline.experiment))";
 
 /// The answer to a statement, by column.
@@ -105,7 +105,7 @@ pub(super) fn by_threads(told: &Told<'_>) -> Result<Markup, AnalyzeError> {
         drawn.push(page::figure(title, &svg, "", &sql));
     }
     Ok(html! {
-        p.soft { "A mark is an experiment, numbered in the order they ran; point at one to see what it showed." }
+        p.soft { "A mark is an experiment, numbered in the order they ran where there is room; point at one to see what it showed." }
         @for figure in drawn { (figure) }
     })
 }

@@ -1,4 +1,5 @@
-//! `report.html`: a run as one page that opens anywhere and asks nothing of anybody.
+//! A run as one page (`report.html`), or several side by side, that opens anywhere and asks
+//! nothing of anybody; and what such a page is made of, for the page of a comparison.
 //!
 //! Every picture is made of the answer to a statement that stands below it, so that
 //! whoever doubts it can ask `analyzer sql` the same. The page has no script, and forbids
@@ -38,16 +39,13 @@ pub(crate) struct Told<'a> {
 }
 
 /// Writes `report.html` of a run whose experiments have these verdicts.
-pub fn write(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, AnalyzeError> {
+pub fn write_report(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, AnalyzeError> {
     let document = run.read_document()?;
     let rating = rating(run)?;
     let database = Database::open(run, verdicts, None)?;
     let report = match representative(rating.as_ref(), verdicts) {
         None => None,
-        Some(verdict) => {
-            let folder = run.experiments()?.into_iter().find(|(number, _)| *number == verdict.experiment);
-            folder.map(|(_, folder)| read_report(&folder)).transpose()?.flatten()
-        }
+        Some(verdict) => read_report(&run.experiment(verdict.experiment, verdict.threads))?,
     };
     let told =
         Told { document: &document, rating: rating.as_ref(), verdicts, report: report.as_ref(), database: &database };

@@ -181,6 +181,16 @@ pub(super) fn actions(verdict: &Verdict) -> Markup {
     }
 }
 
+/// A run without a coordinator.
+fn one_replayer(report: &ReplayReport) -> Markup {
+    html! {
+        p {
+            "One replayer, whose busiest worker used " (format!("{:.0}%", report.worker_cpu_share * 100.0))
+            " of a processor, with a dispatch lag (p99) of " (short_time(report.dispatch_lag_ns_p99)) "."
+        }
+    }
+}
+
 /// Whether the load generators kept up, and what each of several saw.
 pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
     let of = |name: &str| verdict.replayers.iter().find(|figures| figures.name == name);
@@ -192,7 +202,7 @@ pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
     let several = !verdict.replayers.is_empty();
     let content = html! {
         @for fault in &report.faults { p.fail { (fault) } }
-        div.wide { table {
+        @if report.replayers.is_empty() { (one_replayer(report)) } @else { div.wide { table {
             thead { tr {
                 th.word { "replayer" } th.word { "host" } th { "T" } th { "fragments" } th { "ok" } th { "errors" }
                 @if several { th { "actions/s" } th { "% within" } th { "% unpredictable" } }
@@ -216,7 +226,7 @@ pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
                     @for reading in &replayer.clock { td { (clock(reading)) } }
                 }
             } }
-        } }
+        } } }
         p.soft {
             "A replayer whose busiest worker has no time left, or takes up work late, measures itself. Clocks are those of the \
              replayers less that of the coordinator; no validation depends on them."
@@ -233,7 +243,7 @@ pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
 pub(super) fn circumstances(told: &Told<'_>) -> Markup {
     let document = told.document;
     let again = html! {
-        p { "The trace set decides everything but time, so that this repeats the run exactly:" }
+        p { "The trace set decides everything but time, so that this repeats the run exactly (under another --name):" }
         pre { (command_line(&document.command)) }
         dl {
             dt { "trace set" } dd { (document.trace.display()) }

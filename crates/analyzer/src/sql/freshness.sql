@@ -46,7 +46,7 @@ reads AS (
     WHERE outcome = 'ok' AND NOT warmup
 ),
 wrong AS (
-    SELECT DISTINCT experiment, fragment, session, step, item FROM unpredictable WHERE NOT warmup
+    SELECT experiment, fragment, session, step, item FROM unpredictable WHERE NOT warmup GROUP BY ALL
 ),
 aged AS (
     SELECT r.*, (r.start_ns - u.end_ns) // 1000 AS age_us
@@ -62,10 +62,12 @@ judged AS (
         w.item IS NULL AS is_fresh
     FROM aged AS a
     LEFT JOIN wrong AS w
-        ON a.unpredictable AND a.experiment = w.experiment AND a.fragment = w.fragment AND a.session = w.session
-        AND a.step = w.step AND a.item = w.item
+        ON a.experiment = w.experiment AND a.fragment = w.fragment AND a.session = w.session AND a.step = w.step
+        AND a.item = w.item
     -- An answer of the wrong shape says nothing about its items.
-    WHERE NOT a.unpredictable OR (a.experiment, a.fragment, a.session, a.step, 'shape') NOT IN (FROM wrong)
+    ANTI JOIN (FROM wrong WHERE item = 'shape') AS misshapen
+        ON a.experiment = misshapen.experiment AND a.fragment = misshapen.fragment
+        AND a.session = misshapen.session AND a.step = misshapen.step
 )
 SELECT
     experiment,

@@ -1,13 +1,14 @@
 //! SQL over a run, or over a comparison's cells: an in-memory DuckDB with the documented
 //! views, which reads that folder, nothing else, and writes nowhere.
 
+mod cells;
 mod output;
 
 use std::path::{Path, PathBuf};
 
 use duckdb::types::Value;
 use duckdb::{Connection, params};
-use schemas::comparison::ComparisonFolder;
+use schemas::comparison::{ComparisonDocument, ComparisonFolder};
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::Verdict;
 use tempfile::TempDir;
@@ -45,12 +46,10 @@ impl Database {
 
     /// The cells of a comparison, as its `comparison.json` has them.
     pub fn of_comparison(folder: &ComparisonFolder, memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
+        let document: ComparisonDocument = schemas::files::read_json(&folder.document())?;
         let database = Database::empty(memory_limit)?;
-        let root = canonical(folder.root())?;
-        let document = literal_pattern(&folder.document());
-        let cells = include_str!("cells.sql").replace("{document}", &quoted(&document));
-        database.connection.execute_batch(&cells)?;
-        database.lock(&root)?;
+        cells::fill(&database.connection, &document)?;
+        database.lock(&canonical(folder.root())?)?;
         Ok(database)
     }
 

@@ -211,7 +211,7 @@ fn write(comparison: &Comparison, document: &ComparisonDocument) -> Result<(), F
     files::write_atomically(&comparison.folder.table(), show::markdown(document).as_bytes())?;
     let picture = chart::of(document).svg().map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.chart(), picture.as_bytes())?;
-    let whole = page::page(document).map_err(Failure::tool)?;
+    let whole = page::page(document, comparison.folder.root()).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.page(), whole.as_bytes())?;
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! `comparison.html`: a comparison as one page that opens anywhere, and from which the
 //! page of every cell can be opened.
 
+use std::path::Path;
+
 use analyzer::chart::ChartError;
 use analyzer::html::{command_line, figure, page as whole_page, section};
 use maud::{Markup, html};
@@ -12,10 +14,10 @@ use super::show::{
 };
 use super::table::{Entry, Metric, Table};
 use super::{chart, failures};
-use crate::render::{sla_in_words, thousands};
+use crate::render::sla_in_words;
 
-/// The page.
-pub fn page(document: &ComparisonDocument) -> Result<String, ChartError> {
+/// The page of a comparison in this folder.
+pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, ChartError> {
     let tables = tables(document);
     let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();
     let others = document.differences.iter().filter(|difference| difference.concern == Concern::Other);
@@ -30,14 +32,11 @@ pub fn page(document: &ComparisonDocument) -> Result<String, ChartError> {
                 ul { @for line in &unequal { li { (line) } } }
             }
         }
-        @for table in &tables { (section(table.metric.title(), &shown(document, table)?)) }
+        @for table in &tables { (section(table.metric.title(), &shown(document, table, folder)?)) }
         @let marks = marks(&tables);
+        p.soft { "Each number opens the page of its run; below it the interval in which the true value lies, where it has one." }
         @if !marks.is_empty() {
-            p.soft { "Each number opens the page of its run. What the signs mean:" }
-            ul.soft { @for mark in marks {
-                @let (sign, meaning) = mark.meaning().split_once(' ').unwrap_or_default();
-                li { b { (sign) } " " (meaning.trim()) }
-            } }
+            ul.soft { @for mark in marks { li { b { (mark.sign()) } " " (mark.meaning()) } } }
         }
         @let promises = promises(document);
         @if !promises.is_empty() { (section("What the stores promise", &promised(&promises))) }
@@ -50,7 +49,7 @@ pub fn page(document: &ComparisonDocument) -> Result<String, ChartError> {
 }
 
 /// A number of every cell: the picture, what it is made of, and the table.
-fn shown(document: &ComparisonDocument, table: &Table) -> Result<Markup, ChartError> {
+fn shown(document: &ComparisonDocument, table: &Table, folder: &Path) -> Result<Markup, ChartError> {
     let svg = chart::of_table(document, table).svg()?;
     let entries = table.rows.iter().zip(document.cells.chunks(table.stores.len().max(1)));
     Ok(html! {
@@ -63,7 +62,7 @@ fn shown(document: &ComparisonDocument, table: &Table) -> Result<Markup, ChartEr
             tbody { @for ((point, row), cells) in entries {
                 tr {
                     td.word { (point) }
-                    @for (entry, cell) in row.iter().zip(cells) { td { (number(entry, cell)) } }
+                    @for (entry, cell) in row.iter().zip(cells) { td { (number(entry, cell, folder)) } }
                 }
             } }
         } }
@@ -71,29 +70,27 @@ fn shown(document: &ComparisonDocument, table: &Table) -> Result<Markup, ChartEr
 }
 
 /// A number, its interval where it has one, and the way to its run's page.
-fn number(entry: &Entry, cell: &Cell) -> Markup {
-    let (low, high) = entry.interval;
-    let is_there = matches!(cell.outcome, Outcome::Rated { .. } | Outcome::Measured(_));
+fn number(entry: &Entry, cell: &Cell, folder: &Path) -> Markup {
+    // A cell that failed has a page too if it came so far as to run.
+    let is_there = !matches!(cell.outcome, Outcome::Missing) && folder.join(&cell.run).join("report.html").exists();
     html! {
         @if is_there {
             a href=(format!("{}/report.html", cell.run)) title=(cell_name(cell)) { (entry.text()) }
         } @else {
             (entry.text())
         }
-        @if low < high {
-            br; span.soft { (thousands(low.round() as u64)) " to " (thousands(high.round() as u64)) }
-        }
+        @if let Some(interval) = entry.interval_text() { br; span.soft { (interval) } }
     }
 }
 
 /// The statement that gives a picture's numbers, asked of the comparison's folder.
 fn statement(metric: Metric) -> String {
     let value = match metric {
-        Metric::Soar => "soar",
-        Metric::Socialites => "socialites",
-        Metric::Throughput => "throughput_per_s",
-        Metric::WithinBeta => "within_beta_percent",
-        Metric::Unpredictable => "100.0 * unpredictable_reads / reads AS unpredictable_percent",
+        Metric::Soar => "soar, soar_low, soar_high, soar_at_least, soar_confirmed_by, soar_void",
+        Metric::Socialites => "socialites, socialites_at_least, socialites_confirmed_by, socialites_void",
+        Metric::Throughput => "throughput_per_s, ruling",
+        Metric::WithinBeta => "within_beta_percent, ruling",
+        Metric::Unpredictable => "unpredictable_percent, ruling",
     };
     format!("SELECT point, store, {value} FROM cells")
 }
@@ -116,9 +113,11 @@ fn list(title: &str, lines: &[String]) -> Markup {
 
 fn circumstances(document: &ComparisonDocument) -> Markup {
     let host = &document.host;
+    // Whoever repeats it has nothing to resume.
+    let command: Vec<String> = document.command.iter().filter(|word| *word != "--resume").cloned().collect();
     html! {
-        p { "Trace sets decide everything but time, so that this repeats the comparison:" }
-        pre { (command_line(&document.command)) }
+        p { "Trace sets decide everything but time, so that this, with the same plan and the same variables, repeats the comparison under another --name:" }
+        pre { (command_line(&command)) }
         dl {
             @for store in &document.plan.stores { dt { (store.label) } dd { (store.url) } }
             dt { "host" } dd { (host.name) ", " (host.system) ", " (host.cpus) " processors" }

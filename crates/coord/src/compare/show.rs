@@ -36,7 +36,7 @@ pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> Strin
     }
     out.push('\n');
     for mark in marks(&tables) {
-        let _ = writeln!(out, "{}", mark.meaning());
+        let _ = writeln!(out, "{:<7} {}", mark.sign(), mark.meaning());
     }
     let promises = promises(document);
     if !promises.is_empty() {
@@ -181,8 +181,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
         out.push('\n');
     }
     for mark in marks {
-        let (sign, meaning) = mark.meaning().split_once(' ').unwrap_or_default();
-        let _ = writeln!(out, "- `{sign}` {}", meaning.trim());
+        let _ = writeln!(out, "- `{}` {}", mark.sign(), mark.meaning());
     }
     promises_markdown(&mut out, &promises(document));
     let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();

@@ -97,18 +97,33 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// The sign beside the number.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Mark::Best => "*",
+            Mark::AtLeast => "≥",
+            Mark::Unconfirmed => "?",
+            Mark::Void => "void",
+            Mark::Missed => "†",
+            Mark::Zero => "(0)",
+            Mark::Failed => "failed",
+            Mark::Missing => "-",
+            Mark::Unequal => "!",
+        }
+    }
+
     /// What it means.
     pub fn meaning(self) -> &'static str {
         match self {
-            Mark::Best => "*       highest of its row, and no other one's interval reaches it",
-            Mark::AtLeast => "≥       at least: the search ended at its highest number of threads",
-            Mark::Unconfirmed => "?       not confirmed by a final experiment",
-            Mark::Void => "void    rests on an experiment that says nothing about the store",
-            Mark::Missed => "†       the experiment missed the service level agreement",
-            Mark::Zero => "(0)     the SLA was kept with no number of threads",
-            Mark::Failed => "failed  ended with an error",
-            Mark::Missing => "-       not done yet",
-            Mark::Unequal => "!       durability or isolation is not that of every other store here",
+            Mark::Best => "highest of its row, and no other one's interval reaches it",
+            Mark::AtLeast => "at least: the search ended at its highest number of threads",
+            Mark::Unconfirmed => "not confirmed by a final experiment",
+            Mark::Void => "rests on an experiment that says nothing about the store",
+            Mark::Missed => "the experiment missed the service level agreement",
+            Mark::Zero => "the SLA was kept with no number of threads",
+            Mark::Failed => "ended with an error",
+            Mark::Missing => "not done yet",
+            Mark::Unequal => "durability or isolation is not that of every other store here",
         }
     }
 }
@@ -167,6 +182,12 @@ impl Entry {
         self.marks.contains(&mark)
     }
 
+    /// The interval around the number; none where there is none.
+    pub fn interval_text(&self) -> Option<String> {
+        let (low, high) = self.interval;
+        (low < high).then(|| format!("{} to {}", whole(low), whole(high)))
+    }
+
     /// The number with its marks.
     pub fn text(&self) -> String {
         let mut out = match self.value {
@@ -176,9 +197,7 @@ impl Entry {
             None => "no reads".to_string(),
             Some(share) if self.metric.is_share() => percent(share),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
-            // Below ten a whole number says too little.
-            Some(value) if value < 9.95 && value.fract() != 0.0 => format!("{value:.1}"),
-            Some(value) => thousands(value.round() as u64),
+            Some(value) => whole(value),
         };
         if self.has(Mark::AtLeast) {
             out.insert_str(0, "≥ ");
@@ -190,6 +209,14 @@ impl Entry {
             }
         }
         out
+    }
+}
+
+/// A whole number, unless that says too little: below ten.
+fn whole(value: f64) -> String {
+    match value < 9.95 && value.fract() != 0.0 {
+        true => format!("{value:.1}"),
+        false => thousands(value.round() as u64),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The SoAR search: the T with the highest throughput among those that keep the SLA.
 //!
 //! While the throughput grows T grows with it: fourfold while it grew in line
-//! with T over the last step, else twofold. Then the search closes in on the
+//! with T over the last step and the limit leaves room for it, else twofold. Then the search closes in on the
 //! peak between its neighbours, with what a concave curve can still do there
 //! (`bracket.rs`). So no T is ever asked for that lies above four times
 //! the largest T that passed and whose throughput was in line, nor above twice

@@ -103,15 +103,20 @@ impl Cache {
         named.map(|(name, count)| (name.to_string(), count.load(Ordering::Relaxed))).into()
     }
 
+    /// How long it may take for what is not part of an operation.
+    pub fn patience(&self) -> Duration {
+        patience(self.timeout)
+    }
+
     /// Whether it may hold what a write has made stale.
     pub fn is_suspect(&self) -> bool {
         self.paid.load(Ordering::SeqCst) < self.owed.load(Ordering::SeqCst)
     }
 
-    /// Removes everything from it.
-    pub async fn empty(&self) -> io::Result<()> {
+    /// Removes everything from it, where it answers within `most`.
+    pub async fn empty(&self, most: Duration) -> io::Result<()> {
         let owed = self.owed.load(Ordering::SeqCst);
-        match self.ask("flush_all").await?.as_slice() {
+        match self.ask("flush_all", most).await?.as_slice() {
             [answer] if answer == "OK" => {
                 self.paid.fetch_max(owed, Ordering::SeqCst);
                 add(&self.counts.emptied, 1);
@@ -128,7 +133,7 @@ impl Cache {
             ("stats", &["version"][..]),
             ("stats settings", &["maxbytes", "item_size_max", "evictions", "cas_enabled"]),
         ] {
-            for line in self.ask(command).await? {
+            for line in self.ask(command, self.patience()).await? {
                 if let ["STAT", name, value] = line.splitn(3, ' ').collect::<Vec<_>>()[..]
                     && wanted.contains(&name)
                 {
@@ -141,7 +146,7 @@ impl Cache {
 
     /// A command of the classic protocol that the meta protocol lacks, on a
     /// connection of its own; gives the lines before the last word.
-    async fn ask(&self, command: &str) -> io::Result<Vec<String>> {
+    async fn ask(&self, command: &str, most: Duration) -> io::Result<Vec<String>> {
         let asked = async {
             let stream = TcpStream::connect(&self.address).await?;
             let mut stream = BufReader::new(stream);
@@ -159,7 +164,7 @@ impl Cache {
                 }
             }
         };
-        match tokio::time::timeout(patience(self.timeout), asked).await {
+        match tokio::time::timeout(most, asked).await {
             Ok(answer) => answer,
             Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
         }
@@ -226,7 +231,7 @@ impl CacheConnection {
     /// Connects.
     pub async fn open(cache: Arc<Cache>) -> Result<CacheConnection, Error> {
         let connecting = AsyncMetaConnection::connect(cache.address.as_str());
-        let connection = match tokio::time::timeout(patience(cache.timeout), connecting).await {
+        let connection = match tokio::time::timeout(cache.patience(), connecting).await {
             Ok(connected) => Some(connected?),
             Err(_) => return Err(Error::Io(io::ErrorKind::TimedOut.into())),
         };
@@ -327,7 +332,7 @@ impl CacheConnection {
     /// connection may have been closed long ago.
     async fn several(&mut self, commands: &[MetaCommand], reach: Reach) -> Result<Vec<MetaResponse>, Error> {
         let cache = self.cache.clone();
-        if cache.is_suspect() && !cache.is_away() && cache.empty().await.is_err() {
+        if cache.is_suspect() && !cache.is_away() && cache.empty(cache.timeout).await.is_err() {
             cache.leave_alone();
         }
         if cache.is_suspect() || (cache.is_away() && self.connection.is_none()) {

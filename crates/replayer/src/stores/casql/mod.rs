@@ -120,7 +120,7 @@ impl<E: Engine> Store for Casql<E> {
         // A cache that is away is no reason to begin.
         self.cache.settings().await.map_err(|error| self.cache_failed(error))?;
         self.database.load(source, progress).await?;
-        self.cache.empty().await.map_err(|error| self.cache_failed(error))
+        self.cache.empty(self.cache.patience()).await.map_err(|error| self.cache_failed(error))
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
@@ -130,7 +130,7 @@ impl<E: Engine> Store for Casql<E> {
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
         let mut state = state.clone();
         // Whoever goes on from here would find stale values, and know nothing of them.
-        if self.cache.is_suspect() && self.cache.empty().await.is_err() {
+        if self.cache.is_suspect() && self.cache.empty(self.cache.patience()).await.is_err() {
             state.diverged = state.diverged.or(Some("the cache could not be told of writes".to_string()));
         }
         self.database.set_held(&state).await

@@ -139,7 +139,8 @@ impl MongoDb {
         // A little less than the time itself lets the driver say that there was no
         // server, and with it that nothing was sent.
         options.server_selection_timeout = Some(most * 9 / 10);
-        options.connect_timeout = Some(most);
+        // An operation ends in its time, connected or not.
+        options.connect_timeout = Some(patience(self.timeout));
         options.retry_writes = Some(options.retry_writes.unwrap_or(false));
         options.retry_reads = Some(options.retry_reads.unwrap_or(false));
         Ok(options)
@@ -269,7 +270,9 @@ impl Store for MongoDb {
             loop {
                 // This client looks for a server no longer than an operation may take.
                 match database.run_command(doc! { "ping": 1 }).await {
-                    Err(error) if fate::is_without_server(&error) && Instant::now() < until => {}
+                    Err(error) if fate::is_without_server(&error) && Instant::now() < until => {
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
                     done => return done,
                 }
             }

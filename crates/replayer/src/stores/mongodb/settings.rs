@@ -8,7 +8,7 @@ use mongodb::options::{Acknowledgment, ReadConcernLevel, ReadPreference, WriteCo
 use mongodb::{Client, Database};
 
 use super::MongoDb;
-use crate::stores::{StoreError, promise};
+use crate::stores::{StoreError, patience, promise};
 
 /// See the module.
 pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<String, String>, StoreError> {
@@ -45,7 +45,10 @@ pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<Strin
 /// An answer, where the server gives one: a user may not be allowed to ask, a
 /// single server knows nothing of replica sets.
 async fn ask(store: &MongoDb, admin: &Database, command: Document) -> Option<Document> {
-    tokio::time::timeout(store.timeout, admin.run_command(command)).await.ok().and_then(Result::<_, Error>::ok)
+    tokio::time::timeout(patience(store.timeout), admin.run_command(command))
+        .await
+        .ok()
+        .and_then(Result::<_, Error>::ok)
 }
 
 /// Whether a server's `hello` is neither of a replica set nor of a cluster.
