@@ -54,6 +54,7 @@ pub fn bars(chart: &BarChart) -> Result<String, ChartError> {
         description: &chart.description,
         x_label: &chart.x_label,
         y_label: &chart.y_label,
+        height: frame::SIZE.1,
         legend: chart.series.iter().map(|s| s.label.as_str()).collect(),
         sign: |surface, series, (x, y)| {
             frame::rectangle(surface, (x - 6, y - 6), (x + 6, y + 6), frame::colour(series))

@@ -15,7 +15,7 @@ use plotters::style::{
 use super::ChartError;
 use super::axis::{Axis, tick_label};
 
-/// Width and height, in pixels.
+/// Width and usual height, in pixels.
 pub const SIZE: (u32, u32) = (800, 480);
 
 /// The colours of Okabe and Ito; their yellow is too light for a line on white
@@ -36,7 +36,9 @@ const GRID: RGBColor = RGBColor(214, 214, 214);
 
 const LEFT: i32 = 92;
 const RIGHT: i32 = 780;
-const BOTTOM: i32 = 424;
+/// What is below the horizontal axis.
+const FOOT: i32 = 56;
+const BOTTOM: i32 = SIZE.1 as i32 - FOOT;
 const LEGEND_TOP: i32 = 48;
 const LEGEND_LINE: i32 = 20;
 
@@ -61,6 +63,8 @@ pub struct Words<'a> {
     pub x_label: &'a str,
     /// Beside the vertical axis.
     pub y_label: &'a str,
+    /// How high the picture is, in pixels.
+    pub height: u32,
     /// One a series.
     pub legend: Vec<&'a str>,
     /// Draws the sign of a series before its name in the legend, around a point.
@@ -111,7 +115,7 @@ impl Frame {
 pub fn chart(words: &Words, y: Axis, data: impl FnOnce(&Surface, &Frame) -> Drawn) -> Result<String, ChartError> {
     let mut svg = String::new();
     let drawn = {
-        let surface = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let surface = SVGBackend::with_string(&mut svg, (SIZE.0, words.height)).into_drawing_area();
         draw(&surface, words, y, data).and_then(|told| {
             surface.present()?;
             Ok(told)
@@ -128,6 +132,7 @@ fn draw(
     data: impl FnOnce(&Surface, &Frame) -> Drawn,
 ) -> Result<Vec<Told>, Box<dyn std::error::Error + Send + Sync>> {
     surface.fill(&WHITE)?;
+    let bottom = words.height as i32 - FOOT;
     let middle = (LEFT + RIGHT) / 2;
     // A long title is written smaller before it is cut.
     let size = if width_px(words.title, 18) <= RIGHT - 20 { 18 } else { 15 };
@@ -141,17 +146,17 @@ fn draw(
     }
     let lines = places.last().map_or(0, |(_, (_, y))| (y - LEGEND_TOP) / LEGEND_LINE + 1);
     let top = LEGEND_TOP + lines * LEGEND_LINE + 8;
-    let frame = Frame { left: LEFT, right: RIGHT, top, bottom: BOTTOM, y, told: RefCell::default() };
+    let frame = Frame { left: LEFT, right: RIGHT, top, bottom, y, told: RefCell::default() };
     for tick in &frame.y.ticks {
         let y = frame.y(*tick);
         line(surface, vec![(LEFT, y), (RIGHT, y)], GRID, 1)?;
         text(surface, &tick_label(*tick), (LEFT - 6, y), 12, HPos::Right)?;
     }
     data(surface, &frame)?;
-    line(surface, vec![(LEFT, top), (LEFT, BOTTOM), (RIGHT, BOTTOM)], INK, 1)?;
-    text(surface, &fitted(words.x_label, 14, RIGHT - LEFT), (middle, SIZE.1 as i32 - 16), 14, HPos::Center)?;
+    line(surface, vec![(LEFT, top), (LEFT, bottom), (RIGHT, bottom)], INK, 1)?;
+    text(surface, &fitted(words.x_label, 14, RIGHT - LEFT), (middle, words.height as i32 - 16), 14, HPos::Center)?;
     let upright = font(14).transform(FontTransform::Rotate270).into_text_style(surface).color(&INK);
-    write(surface, &fitted(words.y_label, 14, BOTTOM - top), (18, (top + BOTTOM) / 2), upright, HPos::Center)?;
+    write(surface, &fitted(words.y_label, 14, bottom - top), (18, (top + bottom) / 2), upright, HPos::Center)?;
     Ok(frame.told.into_inner())
 }
 

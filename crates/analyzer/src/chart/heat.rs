@@ -51,6 +51,7 @@ pub fn heat(chart: &HeatMap) -> Result<String, ChartError> {
         description: &chart.description,
         x_label: &chart.x_label,
         y_label: &chart.y_label,
+        height: frame::SIZE.1,
         legend: vec![&few_label, &most_label],
         sign: |surface, series, (x, y)| {
             frame::rectangle(surface, (x - 6, y - 6), (x + 6, y + 6), colour(series as f64))

@@ -35,7 +35,7 @@ pub struct LineChart {
 pub struct Rule {
     /// Its height.
     pub y: f64,
-    /// What it means, written below it.
+    /// What it means, written beside it.
     pub label: String,
 }
 
@@ -112,6 +112,7 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
         description: &chart.description,
         x_label: &chart.x_label,
         y_label: &chart.y_label,
+        height: frame::SIZE.1,
         legend: chart.series.iter().map(|s| s.label.as_str()).collect(),
         sign: |surface, series, at| marker(surface, series, at, Mark::Filled),
     };
@@ -145,7 +146,7 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
     for rule in &chart.rules {
         let y = frame.y(rule.y);
         frame::dashes(surface, (frame.left, frame.right), y)?;
-        frame::text(surface, &rule.label, (frame.left + 6, y + 9), RULE_SIZE, HPos::Left)?;
+        frame::text(surface, &rule.label, (frame.left + 6, label_y(frame, y)), RULE_SIZE, HPos::Left)?;
     }
     for (order, series) in chart.series.iter().enumerate().filter(|(_, s)| s.stroke != Stroke::Scattered) {
         for run in series.points.split(|point| !is_there(point)).filter(|run| run.len() > 1) {
@@ -167,6 +168,11 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
     names(chart, surface, frame, across)
 }
 
+/// Where the label of a rule stands: below it, and above it at the foot of the frame.
+fn label_y(frame: &Frame, y: i32) -> i32 {
+    if y + 16 > frame.bottom { y - 9 } else { y + 9 }
+}
+
 /// Writes the names of the points, each where it hides no marker and no other name; a
 /// name for which there is no room is left out, and told by its point.
 fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
@@ -177,7 +183,8 @@ fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(us
     // Where rules and their labels are.
     let rule = |rule: &Rule| {
         let (y, end) = (frame.y(rule.y), frame.left + 6 + frame::width_px(&rule.label, RULE_SIZE));
-        [[frame.left, y, frame.right, y], [frame.left, y + 3, end, y + 15]]
+        let middle = label_y(frame, y);
+        [[frame.left, y, frame.right, y], [frame.left, middle - 6, end, middle + 6]]
     };
     let mut taken: Vec<[i32; 4]> = chart.rules.iter().flat_map(rule).collect();
     let mut named = Vec::new();

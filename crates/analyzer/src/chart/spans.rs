@@ -35,6 +35,10 @@ pub struct Span {
 /// The kinds of spans, as the legend names them.
 const LEGEND: [&str; 2] = ["the read", "writes"];
 
+/// How high a row is where there is room, and all that is no row.
+const ROW_PX: u32 = 44;
+const HEAD_PX: u32 = 132;
+
 /// Draws spans as SVG, 800 pixels wide.
 pub fn spans(chart: &SpanChart) -> Result<String, ChartError> {
     // The rows have names, not heights.
@@ -45,6 +49,7 @@ pub fn spans(chart: &SpanChart) -> Result<String, ChartError> {
         description: &chart.description,
         x_label: &chart.x_label,
         y_label: "",
+        height: (HEAD_PX + ROW_PX * chart.spans.len() as u32).min(frame::SIZE.1),
         legend: LEGEND.to_vec(),
         sign: |surface, series, (x, y)| frame::rectangle(surface, (x - 6, y - 6), (x + 6, y + 6), colour(series == 0)),
     };

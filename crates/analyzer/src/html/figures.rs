@@ -148,7 +148,6 @@ pub(super) fn spectrum(told: &Told<'_>, verdict: &Verdict) -> Result<Markup, Ana
     if series.is_empty() {
         return Ok(html! {});
     }
-    let times = series.iter().flat_map(|series| series.points.iter().map(|point| point.y)).collect::<Vec<_>>();
     let told = series.iter().filter_map(|series| series.told.get(7)).cloned().collect::<Vec<_>>();
     let svg = lines(&LineChart {
         title: "Response times by percentile".into(),
@@ -156,7 +155,7 @@ pub(super) fn spectrum(told: &Told<'_>, verdict: &Verdict) -> Result<Markup, Ana
         x_label: "percent of the operations".into(),
         y_label: "response time (ms)".into(),
         across: Across::Points(PERCENTS.map(String::from).into()),
-        y_scale: Scale::suited_to(times),
+        y_scale: Scale::Log,
         series,
         rules: vec![beta(verdict)],
     })?;

@@ -133,7 +133,7 @@ pub(super) fn experiments(told: &Told<'_>) -> Markup {
                     @for time in [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns] { td { (short_time(time)) } }
                     td { (format!("{:.2}", figures.within_beta_percent)) }
                     td { (format!("{:.3}", figures.unpredictable_percent)) }
-                    td.word { (ruling(verdict.ruling)) @for reason in &verdict.reasons { br; (reason) } }
+                    td.word.why[!verdict.reasons.is_empty()] { (ruling(verdict.ruling)) @for reason in &verdict.reasons { br; (reason) } }
                 }
             } }
         } }
