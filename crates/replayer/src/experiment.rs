@@ -148,6 +148,8 @@ pub struct Experiment {
     /// What each fragment of the plan replays.
     pub(crate) stretches: Vec<Stretch>,
     pub(crate) is_logged: bool,
+    /// Whether plan and report are written beside the log.
+    pub(crate) keeps_papers: bool,
     pub(crate) log_compression: LogCompression,
 }
 
@@ -210,7 +212,8 @@ impl Experiment {
                 counts.iter().map(|c| c.sessions).sum::<u64>()
             ));
         }
-        Ok(Experiment { plan, folder, source, stretches, is_logged: true, log_compression: LogCompression::None })
+        let log_compression = LogCompression::None;
+        Ok(Experiment { plan, folder, source, stretches, is_logged: true, keeps_papers: true, log_compression })
     }
 
     /// Compresses its log, for long experiments: the writer's thread has more to do,
@@ -223,6 +226,12 @@ impl Experiment {
     /// the log costs.
     pub fn without_log(self) -> Experiment {
         Experiment { is_logged: false, ..self }
+    }
+
+    /// Logs into the folder of a coordinator beside other replayers: plan and report of
+    /// the whole experiment are there, and those of a part would be taken for them.
+    pub fn in_shared_folder(self) -> Experiment {
+        Experiment { keeps_papers: false, ..self }
     }
 
     /// Whether it takes the trace up where an earlier one has stopped: there is no

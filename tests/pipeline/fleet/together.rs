@@ -90,6 +90,17 @@ fn a_trace_file_that_arrives_damaged_is_sent_again() {
 }
 
 /// Of folders that both sides see nothing travels.
+/// What was analyzed is the whole experiment, and not the part of one of its replayers.
+fn is_whole(place: &Workplace, experiment: &str, fragments: usize) {
+    let (verdict, report) =
+        (json(place, &format!("{experiment}/verdict.json")), json(place, &format!("{experiment}/replay.json")));
+    assert_eq!(verdict["figures"]["overall"]["ok"], report["ok"], "{verdict}");
+    let reasons = verdict["reasons"].to_string();
+    assert!(!reasons.contains("the log has"), "{reasons}");
+    let plan = json(place, &format!("{experiment}/plan.json"));
+    assert_eq!(plan["fragments"].as_array().map(Vec::len), Some(fragments), "{plan}");
+}
+
 #[test]
 fn shared_folders_are_used_where_they_are() {
     let place = Workplace::new();
@@ -99,6 +110,11 @@ fn shared_folders_are_used_where_they_are() {
     ends(&run(&place, "a", OWN, [host.address.as_str()], &short).output().expect("the program starts"));
     assert!(!host.work.exists(), "something was sent or logged there");
     assert!(place.path("runs/a/experiments/0001-T2/log/fragment-7.arrows").exists());
+    is_whole(&place, "runs/a/experiments/0001-T2", 8);
+    let second = Host::start(&place, 3, &["--share", &shared]);
+    let both = [host.address.as_str(), second.address.as_str()];
+    ends(&run(&place, "b", OWN, both, &short).output().expect("the program starts"));
+    is_whole(&place, "runs/b/experiments/0001-T2", 8);
 }
 
 /// Summaries of logs that stay where they are come to what the logs do.
@@ -156,6 +172,7 @@ fn several_replayers_on_one_machine() {
     ends(&run(&place, "a", OWN, [], &short).output().expect("the program starts"));
     let report = json(&place, "runs/a/experiments/0001-T6/replay.json");
     assert_eq!(report["replayers"].as_array().map(Vec::len), Some(3), "{report}");
+    is_whole(&place, "runs/a/experiments/0001-T6", 8);
     let few = run(&place, "b", OWN, ["127.0.0.1:9"], &short).output().expect("the program starts");
     assert!(exits(&few, 2).contains("--replayers 3: only 1 are named"));
 
@@ -178,4 +195,7 @@ fn several_replayers_on_one_machine() {
         report["replayers"].as_array().map(Vec::len)
     };
     assert_eq!((replayers("8-one"), replayers("8-four")), (Some(1), Some(4)));
+    for cell in ["8-one", "8-four"] {
+        is_whole(&place, &format!("runs/clients/{cell}/experiments/0001-T8"), 4);
+    }
 }

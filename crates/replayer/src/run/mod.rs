@@ -45,7 +45,9 @@ pub fn run<S: Store>(
     }
     let log_folder = experiment.folder.join("log");
     std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
-    files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
+    if experiment.keeps_papers {
+        files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
+    }
     let settings = block_on(url, store.settings())?;
     let counted_before = store.counters();
     let shares = experiment.shares();
@@ -60,7 +62,9 @@ pub fn run<S: Store>(
         }
     }
     // Whatever becomes of the store now, this is how the experiment went.
-    files::write_json(&experiment.folder.join("replay.json"), &report)?;
+    if experiment.keeps_papers {
+        files::write_json(&experiment.folder.join("replay.json"), &report)?;
+    }
     if control.duty == StoreDuty::Alone {
         settle(store, plan.experiment, &report.positions, report.writes_not_ok)?;
     }

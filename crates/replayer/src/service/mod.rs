@@ -389,6 +389,9 @@ impl Replayer for Service {
         if request.unlogged {
             experiment = experiment.without_log();
         }
+        if logs_are_shared && !is_all_of_it(&experiment) {
+            experiment = experiment.in_shared_folder();
+        }
         let mut state = self.state();
         if state.store.as_ref().is_none_or(|(open, _)| *open != url) {
             let store = stores::open(&url).map_err(|e| status(&ExperimentError::Store(e)))?;
@@ -593,6 +596,13 @@ impl Service {
         });
         Ok(job)
     }
+}
+
+/// Whether the plan that a coordinator keeps in the experiment's folder has no fragments
+/// but this replayer's: then it reports there even when the coordinator is gone.
+fn is_all_of_it(experiment: &Experiment) -> bool {
+    let whole = files::read_json::<Plan>(&experiment.folder.join("plan.json"));
+    whole.is_ok_and(|whole| whole.fragments.len() == experiment.plan().fragments.len())
 }
 
 /// Every file of an experiment, with its sum.
