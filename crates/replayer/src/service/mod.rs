@@ -4,11 +4,11 @@
 mod access;
 mod job;
 mod lease;
+mod logs;
 mod paths;
 mod shelf;
 mod summarize;
 
-use std::io::{Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -23,11 +23,11 @@ use schemas::manifest::Manifest;
 use schemas::plan::Plan;
 use schemas::rpc::replayer_server::{Replayer, ReplayerServer};
 use schemas::rpc::{
-    CHUNK_BYTES, ClockReply, ClockRequest, FetchRequest, FileChunk, HelloReply, HelloRequest, LEASE, LackedFile,
-    LoadProgress, LoadRequest, LogFile, LogsReply, LogsRequest, MESSAGE_BYTES_MAX, OfferReply, OfferRequest,
-    PROTOCOL_VERSION, PrepareReply, PrepareRequest, Progress, ReleaseReply, ReleaseRequest, ReportReply, ReportRequest,
-    RunRequest, SendReply, SettleReply, SettleRequest, StartAnswer, StartProposal, StartReply, StartRequest, StopReply,
-    StopRequest, SummarizeReply, SummarizeRequest,
+    ClockReply, ClockRequest, FetchRequest, FileChunk, HelloReply, HelloRequest, LEASE, LackedFile, LoadProgress,
+    LoadRequest, LogsReply, LogsRequest, MESSAGE_BYTES_MAX, OfferReply, OfferRequest, PROTOCOL_VERSION, PrepareReply,
+    PrepareRequest, Progress, ReleaseReply, ReleaseRequest, ReportReply, ReportRequest, RunRequest, SendReply,
+    SettleReply, SettleRequest, StartAnswer, StartProposal, StartReply, StartRequest, StopReply, StopRequest,
+    SummarizeReply, SummarizeRequest,
 };
 use schemas::run::{ExperimentFolder, FragmentPosition, Host, ReplayReport, RunFolder};
 use schemas::sla::Sla;
@@ -528,7 +528,7 @@ impl Replayer for Service {
     async fn logs(&self, request: Request<LogsRequest>) -> Result<Response<LogsReply>, Status> {
         let LogsRequest { run, experiment } = self.admitted(request)?;
         let folder = self.own_experiment(&run, experiment)?;
-        let listed = tokio::task::spawn_blocking(move || log_files(folder.root()));
+        let listed = tokio::task::spawn_blocking(move || logs::list(folder.root()));
         let files = listed.await.map_err(|e| Status::internal(e.to_string()))?;
         Ok(Response::new(LogsReply { files: files.map_err(|e| file_status(&e))? }))
     }
@@ -543,26 +543,7 @@ impl Replayer for Service {
         let mut opened =
             std::fs::File::open(&file).map_err(|e| Status::not_found(format!("{}: {e}", file.display())))?;
         let (sender, replies) = mpsc::channel(4);
-        tokio::task::spawn_blocking(move || {
-            let send = |path: String, offset: u64, data: Vec<u8>| {
-                sender.blocking_send(Ok(FileChunk { path, offset, data })).is_ok()
-            };
-            let sent = opened.seek(SeekFrom::Start(offset)).and_then(|_| {
-                if !send(path, offset, Vec::new()) {
-                    return Ok(());
-                }
-                loop {
-                    let mut data = Vec::with_capacity(CHUNK_BYTES);
-                    Read::by_ref(&mut opened).take(CHUNK_BYTES as u64).read_to_end(&mut data)?;
-                    if data.is_empty() || !send(String::new(), 0, data) {
-                        return Ok(());
-                    }
-                }
-            });
-            if let Err(source) = sent {
-                let _ = sender.blocking_send(Err(file_status(&FileError { path: file, source })));
-            }
-        });
+        tokio::task::spawn_blocking(move || logs::send(&mut opened, &file, path, offset, &sender));
         Ok(Response::new(ReceiverStream::new(replies).boxed()))
     }
 }
@@ -603,26 +584,4 @@ impl Service {
 fn is_all_of_it(experiment: &Experiment) -> bool {
     let whole = files::read_json::<Plan>(&experiment.folder.join("plan.json"));
     whole.is_ok_and(|whole| whole.fragments.len() == experiment.plan().fragments.len())
-}
-
-/// Every file of an experiment, with its sum.
-fn log_files(folder: &Path) -> Result<Vec<LogFile>, FileError> {
-    let mut found = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(below) = folders.pop() {
-        let path = folder.join(&below);
-        for entry in std::fs::read_dir(&path).map_err(files::at(&path))? {
-            let entry = entry.map_err(files::at(&path))?;
-            let (name, below) = (entry.file_name(), below.join(entry.file_name()));
-            if entry.path().is_dir() {
-                folders.push(below);
-            } else if let (Some(text), true) = (below.to_str(), name.to_str().is_some_and(paths::is_name)) {
-                let bytes = entry.metadata().map_err(files::at(&entry.path()))?.len();
-                let blake3 = files::blake3_of(&entry.path())?;
-                found.push(LogFile { path: text.to_string(), bytes, blake3 });
-            }
-        }
-    }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
 }
