@@ -16,7 +16,7 @@ use schemas::rpc::{
     PROTOCOL_VERSION, Part, Phase, PrepareRequest, Progress, ReportRequest, RunRequest, StartAnswer, StartProposal,
     StartRequest,
 };
-use schemas::run::{EndReason, ReplayReport};
+use schemas::run::{EndReason, ExperimentFolder, ReplayReport};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
@@ -95,9 +95,17 @@ fn with_service<X>(shared: &Path, speak: impl AsyncFnOnce(Client) -> X) -> X {
     })
 }
 
-/// Prepare and Load.
+/// Prepare and Load, with the plan in the experiment's folder as a coordinator keeps it.
 async fn ready(client: &mut Client, plan: &Plan, folder: &Path) -> Result<(), Status> {
-    let experiment_folder = folder.join(plan.experiment.to_string()).display().to_string();
+    let kept = ExperimentFolder::new(folder.join(plan.experiment.to_string()));
+    std::fs::create_dir_all(kept.root()).expect("a folder");
+    schemas::files::write_json(&kept.plan(), plan).expect("a plan");
+    ready_in(client, plan, &kept).await
+}
+
+/// Prepare and Load in a folder that holds whatever it does.
+async fn ready_in(client: &mut Client, plan: &Plan, folder: &ExperimentFolder) -> Result<(), Status> {
+    let experiment_folder = folder.root().display().to_string();
     let plan_json = serde_json::to_string(plan).expect("JSON");
     client.prepare(PrepareRequest { plan_json, experiment_folder, run: "test".into(), unlogged: false }).await?;
     let mut loading = client.load(LoadRequest { part: Part::Alone.into() }).await?.into_inner();
@@ -166,6 +174,33 @@ fn experiments_continue_through_the_service() {
     let store = replayer::stores::open(&sqlite).expect("a store");
     let expected = tracegen::digest(&source.folder, None).expect("a digest");
     assert_eq!(store.digest(&source).expect("a digest"), expected);
+}
+
+/// Of several replayers in the coordinator's folder each writes its log, and nobody's plan
+/// or report stands where the whole experiment's should.
+#[test]
+fn one_of_several_in_a_shared_folder_writes_its_log_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["fragments=2"]);
+    let whole = planned(&source, 1, "memory:", plan(&source, 2, Limit::WholeTrace, &[], 0));
+    let mut part = whole.clone();
+    part.fragments.truncate(1);
+    for (name, kept) in [("kept", Some(&whole)), ("bare", None)] {
+        let experiment = ExperimentFolder::new(folder.path().join(name));
+        std::fs::create_dir_all(experiment.root()).expect("a folder");
+        kept.map(|plan| schemas::files::write_json(&experiment.plan(), plan).expect("a plan"));
+        with_service(folder.path(), async |mut client| {
+            ready_in(&mut client, &part, &experiment).await.expect("it is ready");
+            let mut running = start(&mut client, 1).await.expect("it runs");
+            while running.message().await.expect("progress").is_some() {}
+            let report = report(&mut client).await.expect("the report comes over the wire");
+            assert!(report.ok > 0, "{name}: {report:?}");
+        });
+        assert!(experiment.log(0).exists() && !experiment.log(1).exists(), "{name}");
+        assert!(!experiment.report().exists(), "{name}: a report of a part");
+        let found = schemas::files::read_json::<Plan>(&experiment.plan()).ok();
+        assert_eq!(found.map(|plan| plan.fragments.len()), kept.map(|plan| plan.fragments.len()), "{name}");
+    }
 }
 
 /// Several replayers begin to measure at one instant, whether they had something to
