@@ -230,7 +230,7 @@ impl Replayer for Simulated {
 
     async fn start(&self, _: Request<rpc::StartRequest>) -> Result<Response<rpc::StartReply>, Status> {
         self.started.notify_one();
-        Ok(Response::new(rpc::StartReply {}))
+        Ok(Response::new(rpc::StartReply { late_ns: 0 }))
     }
 
     async fn stop(&self, _: Request<rpc::StopRequest>) -> Result<Response<rpc::StopReply>, Status> {

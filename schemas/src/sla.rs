@@ -88,27 +88,47 @@ pub fn nanoseconds(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A time in the largest unit that keeps it short: `100ms`, `1.5s`.
+/// A time in the largest unit that keeps it short, to two decimals: `100ms`, `1.5s`.
 pub fn short_time(ns: u64) -> String {
+    time(ns, |number| (number * 100.0).round() / 100.0)
+}
+
+fn time(ns: u64, rounded: fn(f64) -> f64) -> String {
     let (scale, unit) = match ns {
         0..1_000 => (1.0, "ns"),
         1_000..1_000_000 => (1e3, "us"),
         1_000_000..1_000_000_000 => (1e6, "ms"),
         _ => (1e9, "s"),
     };
-    format!("{}{unit}", (ns as f64 / scale * 100.0).round() / 100.0)
+    format!("{}{unit}", rounded(ns as f64 / scale))
 }
 
 impl fmt::Display for Sla {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beta = short_time(self.beta_ns);
+        let beta = time(self.beta_ns, |number| number);
         write!(f, "{}% < {beta}, {}% unpredictable, {}s", self.alpha_percent, self.tau_percent, self.delta_s)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// What is written down or sent to a replayer is the agreement itself.
+        #[test]
+        fn an_agreement_reads_back_as_it_is(
+            alpha_percent in 0.0..=100.0,
+            beta_ns in prop_oneof![1u64..10_000_000, 1u64..3_600_000_000_000],
+            tau_percent in 0.0..=100.0,
+            delta_ms in 1u64..100_000_000,
+        ) {
+            let sla = Sla { alpha_percent, beta_ns, tau_percent, delta_s: delta_ms as f64 / 1e3 };
+            prop_assert_eq!(sla.to_string().parse(), Ok(sla));
+        }
+    }
 
     #[test]
     fn parts_may_be_left_out() {

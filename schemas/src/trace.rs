@@ -21,12 +21,21 @@ pub struct TableError {
     pub path: PathBuf,
     /// What is wrong, with the row where one is to blame.
     pub message: String,
+    /// What the operating system said of it, where it is to blame.
+    pub io: Option<std::io::ErrorKind>,
 }
 
 impl TableError {
     /// An error about a file.
     pub fn new(path: &Path, message: impl ToString) -> TableError {
-        TableError { path: path.to_path_buf(), message: message.to_string() }
+        TableError { path: path.to_path_buf(), message: message.to_string(), io: None }
+    }
+
+    /// A file that cannot be written.
+    pub fn writing(path: &Path, error: impl std::error::Error + 'static) -> TableError {
+        let causes = std::iter::successors(Some(&error as &(dyn std::error::Error + 'static)), |cause| cause.source());
+        let io = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).last().map(std::io::Error::kind);
+        TableError { io, ..TableError::new(path, error) }
     }
 }
 

@@ -103,8 +103,7 @@ fn an_interrupted_rating_keeps_what_it_has() {
         "2",
     ];
     let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
-    let log = place.path("runs/r/experiments/0002-T2/log/fragment-0.arrows");
-    until("the second experiment", &mut child, || bytes(&log) > 2_000);
+    until("the second experiment", &mut child, || place.experiment_log_bytes("runs/r", 2) > 2_000);
     interrupt(child, &place, "runs/r", "runs/r");
     place.run(&["analyze", "sql", "runs/r", "SELECT count(*) FROM operations"]).succeeds();
 }

@@ -4,6 +4,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use replayer::experiment::{Control, Experiment, Snapshot};
 use replayer::stores::{self, AnyStore, StoreError};
@@ -98,16 +99,31 @@ impl<'a> Replay<'a> {
     /// Replays on a store that is loaded (perhaps by another way to it);
     /// `watch` is called several times a second.
     pub fn on_loaded(&self, store: &str, watch: &mut dyn FnMut(Snapshot)) -> Replayed {
+        self.until(store, &mut |snapshot| {
+            watch(snapshot);
+            false
+        })
+    }
+
+    /// The same, and ends once `watch` says that it has seen enough: the limit is for those
+    /// that never do.
+    pub fn until(&self, store: &str, watch: &mut dyn FnMut(Snapshot) -> bool) -> Replayed {
         let opened = stores::open(store).unwrap_or_else(|error| panic!("{error}"));
         self.on_opened(opened.as_ref(), store, watch)
     }
 
-    fn on_opened(&self, opened: &dyn AnyStore, store: &str, watch: &mut dyn FnMut(Snapshot)) -> Replayed {
+    fn on_opened(&self, opened: &dyn AnyStore, store: &str, watch: &mut dyn FnMut(Snapshot) -> bool) -> Replayed {
         let (experiment, run) = self.experiment(store);
         if opened.in_process() {
             opened.load(experiment.source(), &|_, _| {}).expect("a load");
         }
-        let report = opened.run(&experiment, &Control::default(), watch).unwrap_or_else(|error| panic!("{error}"));
+        let control = Control::default();
+        let mut watch = |snapshot| {
+            if watch(snapshot) {
+                control.stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let report = opened.run(&experiment, &control, &mut watch).unwrap_or_else(|error| panic!("{error}"));
         let verdict = analyzer::analyze(&run, 1, Some(&Sla::default())).expect("an analysis");
         Replayed { report, verdict, run }
     }

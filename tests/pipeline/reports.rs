@@ -177,7 +177,7 @@ fn hostile_words_stay_words() {
     assert!(seen.dom.contains("&lt;script&gt;document.title='owned'"), "{}", seen.dom);
 }
 
-/// A run in which everything was void, and one without any experiment, are pages too.
+/// A run in which everything was void is a page too.
 #[test]
 fn runs_with_nothing_to_draw_are_pages_too() {
     let Some(browser) = browser() else { return };
@@ -189,11 +189,12 @@ fn runs_with_nothing_to_draw_are_pages_too() {
     assert!(seen.dom.contains("class=\"fail\"") || seen.dom.contains("class=\"void\""), "{}", seen.dom);
 }
 
-/// Two runs of one workload, of which one waits five times as long for its answers.
+/// Two runs of one workload, of which one waits a hundred times as long for its answers:
+/// that is more than whatever else a machine does may hide.
 #[test]
 fn runs_are_held_side_by_side() {
     let place = Workplace::new();
-    for (name, store) in [("fast", "memory:?latency_us=200"), ("slow", "memory:?latency_us=1000")] {
+    for (name, store) in [("fast", "memory:?latency_us=200"), ("slow", "memory:?latency_us=20000")] {
         let run = ["run", "busy.toml", "--store", store, "--threads", "4", "--name", name, "--sla", "50% < 10s, 2s"];
         leaves_a_page(&place.run(&run));
     }

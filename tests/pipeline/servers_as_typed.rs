@@ -38,7 +38,8 @@ fn every_store_can_be_rated() {
             "--store",
             store,
             "--sla",
-            "95% < 100ms, 0.1% unpredictable, 1s",
+            // What is asked here is not how fast this machine is.
+            "95% < 10s, 0.1% unpredictable, 1s",
             "--search-s",
             "0.3",
             "--max-threads",

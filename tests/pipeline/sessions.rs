@@ -124,7 +124,7 @@ fn a_rating_on_sessions_continues_through_the_trace() {
         "--name",
         "r",
         "--sla",
-        "95% < 100ms, 0.1% unpredictable, 0.5s",
+        "95% < 10s, 0.1% unpredictable, 0.5s",
         "--search-s",
         "0.2",
         "--max-threads",

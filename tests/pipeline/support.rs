@@ -60,6 +60,16 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
+    /// How long the log of an experiment's first fragment is so far, however many threads
+    /// the experiment has.
+    pub fn experiment_log_bytes(&self, run: &str, experiment: u32) -> u64 {
+        let number = format!("{experiment:04}-");
+        let folders = std::fs::read_dir(self.path(run).join("experiments")).into_iter().flatten().flatten();
+        let mut of_it = folders.filter(|folder| folder.file_name().to_string_lossy().starts_with(&number));
+        let log = of_it.next().map(|folder| folder.path().join("log/fragment-0.arrows"));
+        log.and_then(|log| std::fs::metadata(log).ok()).map_or(0, |metadata| metadata.len())
+    }
+
     /// The program with arguments, about to run in the folder.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_encore-e2e"));

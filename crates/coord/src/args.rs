@@ -136,6 +136,9 @@ pub struct FleetArgs {
     /// share of others; may be given several times [default: a process on this machine]
     #[arg(long = "replayer", value_name = "HOST:PORT[*W]")]
     pub replayers: Vec<Address>,
+    /// How to speak to them.
+    #[command(flatten)]
+    pub secrets: SecretArgs,
     /// Take only the first N of them; without --replayer, start N processes on this machine
     #[arg(long = "replayers", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub count: Option<u32>,
@@ -147,6 +150,14 @@ pub struct FleetArgs {
     /// that travels; `coord collect` fetches them later
     #[arg(long)]
     pub leave_logs: bool,
+    /// How many experiments may be repeated because a replayer was lost
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
+}
+
+/// How to speak to replayers on other machines.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SecretArgs {
     /// Folder with ca.pem, coordinator.pem and coordinator.key, as `coord certs` makes
     /// it, for replayers that were started with --certs
     #[arg(long, value_name = "DIR", requires = "replayers")]
@@ -154,9 +165,6 @@ pub struct FleetArgs {
     /// File with the secret of replayers that were started with --token-file
     #[arg(long, value_name = "FILE", requires = "replayers")]
     pub token_file: Option<PathBuf>,
-    /// How many experiments may be repeated because a replayer was lost
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub retries: u32,
 }
 
 /// `coord rate`.
@@ -169,9 +177,9 @@ Examples:
   coord rate my.toml --sla \"99% < 10ms, 0.01% unpredictable, 60s\" --search-s 5
   coord rate --set data.members=100000 --set access.distribution=uniform
   coord rate my.toml --rating soar --search-s 1,2,4 --between continue --warmup 500000ops
-  coord rate my.toml --delta-check 10 --monitor 10
+  coord rate my.toml --delta-check 10 --monitor 1
   coord rate my.toml --set fragments=8 --store postgres://me@db/x \\
-      --replayer load1:7070 --replayer load2:7070*2 --certs certs
+      --replayer load1:7070 --replayer \"load2:7070*2\" --certs certs
   coord rate --resume runs/bg-1                           after Ctrl-C, or a lost machine
 
 SoAR is the highest throughput that keeps the SLA, Socialites the highest number
@@ -185,7 +193,8 @@ pub struct RateArgs {
     pub spec: Option<PathBuf>,
     /// Go on with a rating that was interrupted or failed; what its experiments showed is
     /// not measured again. All else is as it was, but for --store (whose secrets no run
-    /// folder holds), --replayer, --certs, --token-file, --retries, --monitor and --json
+    /// folder holds), --replayer with --replayers, --certs and --token-file, --retries,
+    /// --monitor, --json and --quiet
     #[arg(long, value_name = "RUN", conflicts_with = "spec")]
     pub resume: Option<PathBuf>,
     /// What both kinds of run need.
@@ -276,7 +285,7 @@ impl From<BetweenArg> for Between {
 #[command(after_help = "\
 Examples:
   coord run traces/quickstart.toml --store sqlite:/tmp/a.db --threads 8
-  coord run my.toml --store memory:?stale=0.01 --threads 64 --duration 5s
+  coord run my.toml --store \"memory:?stale=0.01\" --threads 64 --duration 5s
   coord run my.toml --threads 1 --sessions 10000
   coord run my.toml --threads 16 --warmup 10% --monitor 1
 
@@ -326,15 +335,19 @@ pub struct CertsArgs {
 Examples:
   coord collect runs/bg-1 --replayer load1:7070 --replayer load2:7070 --certs certs
 
-For a run whose coordinator was gone before it had fetched everything. What is there
-already is left alone; then `coord analyze summary runs/bg-1` takes all into account.")]
+For a run that was made with --leave-logs, or whose coordinator was gone before it had
+fetched everything. What is there already is left alone; then `coord analyze summary
+runs/bg-1` takes all into account.")]
 pub struct CollectArgs {
     /// The run folder
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Which replayers may have logs of it.
+    /// A replayer that took part in it; may be given several times
+    #[arg(long = "replayer", value_name = "HOST:PORT", required = true)]
+    pub replayers: Vec<Address>,
+    /// How to speak to them.
     #[command(flatten)]
-    pub fleet: FleetArgs,
+    pub secrets: SecretArgs,
 }
 
 /// `coord simulate`.

@@ -1,6 +1,8 @@
 //! `coord certs`: an authority of one's own, and certificates of it for replayers and
 //! coordinator.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +10,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
-use schemas::files::{self, at};
+use schemas::files::{self, FileError, at};
 
 use crate::failure::Failure;
 
@@ -29,9 +31,9 @@ pub fn make(folder: &Path, hosts: &[String]) -> Result<Vec<PathBuf>, Failure> {
     let made = pems(hosts).map_err(|e| Failure::usage(format!("--host {}: {e}", hosts.join(", "))))?;
     std::fs::create_dir_all(folder).map_err(at(folder))?;
     for (path, text) in paths.iter().zip(&made) {
-        files::write_atomically(path, text.as_bytes())?;
-        if path.extension().is_some_and(|extension| extension == "key") {
-            only_for_its_owner(path)?;
+        match path.extension().is_some_and(|extension| extension == "key") {
+            true => write_for_its_owner(path, text)?,
+            false => files::write_atomically(path, text.as_bytes())?,
         }
     }
     Ok(paths)
@@ -74,13 +76,16 @@ fn params(names: Vec<String>, called: &str) -> Result<CertificateParams, rcgen::
     Ok(params)
 }
 
-fn only_for_its_owner(path: &Path) -> Result<(), Failure> {
+/// Writes a file that nobody else may read, not even while it is being written.
+fn write_for_its_owner(path: &Path, text: &str) -> Result<(), FileError> {
+    let part = path.with_extension("key.part");
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(at(path))?;
-    }
-    Ok(())
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&part).map_err(at(&part))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(&part))?;
+    std::fs::rename(&part, path).map_err(at(path))
 }
 
 #[cfg(test)]

@@ -77,8 +77,8 @@ fn make_certificates(args: &CertsArgs) -> Result<ExitCode, Failure> {
     let made = certs::make(&args.folder, &args.hosts)?;
     let names: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
     print(&format!(
-        "{}\nnext:\n  replayer serve --listen HOST:7070 --certs DIR     on each load host, with ca.pem, replayer.pem and replayer.key\n  \
-         coord rate --replayer HOST:7070 --certs {} --store URL",
+        "{}\nnext:\n  ./encore replay serve --listen ADDRESS:7070 --certs DIR    on each load host, with ca.pem, replayer.pem and replayer.key there\n  \
+         ./encore rate --replayer HOST:7070 --certs {} --store URL",
         names.join("\n"),
         args.folder.display()
     ))?;

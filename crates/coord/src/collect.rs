@@ -2,7 +2,7 @@
 
 use schemas::run::RunFolder;
 
-use crate::args::CollectArgs;
+use crate::args::{CollectArgs, FleetArgs};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::resolve;
@@ -11,10 +11,8 @@ use crate::resolve;
 pub fn collect(args: &CollectArgs) -> Result<String, Failure> {
     let run = RunFolder::new(&args.run);
     let document = run.read_document().map_err(Failure::usage)?;
-    let setting = resolve::fleet(&args.fleet)?;
-    if setting.replayers.is_empty() {
-        return Err(Failure::usage("--replayer: name those that took part in the run"));
-    }
+    let (replayers, secrets) = (args.replayers.clone(), args.secrets.clone());
+    let setting = resolve::fleet(&FleetArgs { replayers, secrets, ..FleetArgs::default() })?;
     let experiments = run.experiments()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -310,7 +310,7 @@ pub fn fleet(args: &FleetArgs) -> Result<FleetSetting, Failure> {
             twice[0], twice[0]
         )));
     }
-    let token = args.token_file.as_ref().map(|path| {
+    let token = args.secrets.token_file.as_ref().map(|path| {
         let text = std::fs::read_to_string(path);
         text.map(|text| text.trim().to_string())
             .map_err(|e| Failure::usage(format!("--token-file {}: {e}", path.display())))
@@ -327,7 +327,7 @@ pub fn fleet(args: &FleetArgs) -> Result<FleetSetting, Failure> {
         )));
     }
     let replayers = args.replayers.iter().take(count).cloned().collect();
-    let certificates = args.certs.clone();
+    let certificates = args.secrets.certs.clone();
     let FleetArgs { calibrate, leave_logs, .. } = *args;
     Ok(FleetSetting { replayers, count, calibrate, leave_logs, certificates, token: token.transpose()? })
 }

@@ -10,11 +10,13 @@ use clap::Parser;
 use schemas::files::{self, FileError};
 use schemas::plan::{Plan, Warmup};
 use schemas::run::{RunFolder, RunState};
+use schemas::sla::Sla;
 
 use crate::args::{Command, CommandLine, FleetArgs, RateArgs, WorkloadArgs};
 use crate::campaign::{Trial, TrialNote};
 use crate::failure::Failure;
 use crate::resolve::{self, Rating, Surroundings};
+use crate::tools;
 
 /// The rating of a run, with what it has found out so far; `now` is what the user asks
 /// for this time.
@@ -41,8 +43,12 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     let fleet = &now.workload.fleet;
     let fleet = match fleet.replayers.is_empty() {
         true => FleetArgs { retries: fleet.retries, ..then.workload.fleet },
-        // Where the logs of one run are is asked once.
-        false => FleetArgs { leave_logs: then.workload.fleet.leave_logs, ..fleet.clone() },
+        // Where the logs of one run are is asked once, and how its work is dealt.
+        false => FleetArgs {
+            leave_logs: then.workload.fleet.leave_logs,
+            calibrate: fleet.calibrate || then.workload.fleet.calibrate,
+            ..fleet.clone()
+        },
     };
     let workload = WorkloadArgs {
         trace: Some(document.trace.clone()),
@@ -63,7 +69,7 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     let setting = &mut rating.setting;
     (setting.name, setting.folder) = (document.name, run.to_path_buf());
     (setting.started_unix_s, setting.command) = (document.started_unix_s, document.command);
-    setting.past = past(&folder)?;
+    setting.past = past(&folder, &setting.sla)?;
     Ok(rating)
 }
 
@@ -75,14 +81,18 @@ fn warmup(run: &RunFolder) -> Result<Option<Warmup>, FileError> {
 }
 
 /// What the experiments showed that came to their end with all replayers there.
-fn past(run: &RunFolder) -> Result<Vec<Trial>, FileError> {
+fn past(run: &RunFolder, sla: &Sla) -> Result<Vec<Trial>, Failure> {
     let mut past = Vec::new();
-    for (_, folder) in run.experiments()? {
-        if !folder.trial().exists() || !folder.verdict().exists() {
+    for (number, folder) in run.experiments()? {
+        if !folder.trial().exists() {
             continue;
         }
         let TrialNote { purpose, limit, started_unix_s, took_s, lost } = files::read_json(&folder.trial())?;
-        let verdict = files::read_json(&folder.verdict())?;
+        let verdict = match folder.verdict().exists() {
+            true => files::read_json(&folder.verdict())?,
+            // Its logs were collected since, which takes a verdict without them away.
+            false => tools::analyze(run, number, sla)?,
+        };
         let report = if folder.report().exists() { Some(files::read_json(&folder.report())?) } else { None };
         let trial = Trial { purpose, limit, started_unix_s, took_s, report, lost, verdict };
         if trial.lost().is_none() && !trial.was_interrupted() {

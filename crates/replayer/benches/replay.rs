@@ -1,7 +1,7 @@
 //! Replay against `null:`, log and all: what one core of the replayer can do.
 //!
-//! Pin it to one core for the figure in ARCHITECTURE.md:
-//! `taskset -c 0 cargo bench -p replayer`.
+//! `taskset -c 0 cargo bench -p replayer --bench replay --profile release`; the figures in
+//! ARCHITECTURE.md are those of `benches/run`, which counts CPU seconds of the whole process.
 
 use std::path::Path;
 

@@ -139,6 +139,17 @@ pub enum StoreDuty {
     Follows,
 }
 
+/// What an experiment writes into its folder beside the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Papers {
+    /// Both.
+    PlanAndReport,
+    /// The report: the plan is somebody else's, and there.
+    Report,
+    /// Neither.
+    Nothing,
+}
+
 /// A plan that has been checked against its trace set.
 #[derive(Debug, Clone)]
 pub struct Experiment {
@@ -148,8 +159,8 @@ pub struct Experiment {
     /// What each fragment of the plan replays.
     pub(crate) stretches: Vec<Stretch>,
     pub(crate) is_logged: bool,
-    /// Whether plan and report are written beside the log.
-    pub(crate) keeps_papers: bool,
+    /// What is written beside the log.
+    pub(crate) papers: Papers,
     pub(crate) log_compression: LogCompression,
 }
 
@@ -213,7 +224,15 @@ impl Experiment {
             ));
         }
         let log_compression = LogCompression::None;
-        Ok(Experiment { plan, folder, source, stretches, is_logged: true, keeps_papers: true, log_compression })
+        Ok(Experiment {
+            plan,
+            folder,
+            source,
+            stretches,
+            is_logged: true,
+            papers: Papers::PlanAndReport,
+            log_compression,
+        })
     }
 
     /// Compresses its log, for long experiments: the writer's thread has more to do,
@@ -222,16 +241,15 @@ impl Experiment {
         Experiment { log_compression, ..self }
     }
 
-    /// Logs nothing, which leaves files that nobody can analyze: for measuring what
-    /// the log costs.
+    /// Logs nothing and leaves no log: for measuring what the log costs.
     pub fn without_log(self) -> Experiment {
         Experiment { is_logged: false, ..self }
     }
 
-    /// Logs into the folder of a coordinator beside other replayers: plan and report of
-    /// the whole experiment are there, and those of a part would be taken for them.
-    pub fn in_shared_folder(self) -> Experiment {
-        Experiment { keeps_papers: false, ..self }
+    /// Logs into the folder of a coordinator, who keeps the plan there; reports there if
+    /// this is the whole of that, since the report of a part would be taken for it.
+    pub fn in_shared_folder(self, is_whole: bool) -> Experiment {
+        Experiment { papers: if is_whole { Papers::Report } else { Papers::Nothing }, ..self }
     }
 
     /// Whether it takes the trace up where an earlier one has stopped: there is no

@@ -195,8 +195,8 @@ pub struct LogWriter {
 impl LogWriter {
     /// Creates the file, which must not exist.
     pub fn create(path: &Path, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
-        let file = File::create_new(path).map_err(|e| TableError::new(path, e))?;
-        let text = serde_json::to_string(header).map_err(|e| TableError::new(path, e))?;
+        let file = File::create_new(path).map_err(|e| TableError::writing(path, e))?;
+        let text = serde_json::to_string(header).map_err(|e| TableError::writing(path, e))?;
         let schema = Schema::new_with_metadata(log_fields(), HashMap::from([("encore".to_string(), text)]));
         // For the small pieces of a message; its body, one large piece, passes by.
         let compression = match compression {
@@ -207,20 +207,20 @@ impl LogWriter {
         let mut stream = IpcWriteOptions::default()
             .try_with_compression(compression)
             .and_then(|options| StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options))
-            .map_err(|e| TableError::new(path, e))?;
-        stream.flush().map_err(|e| TableError::new(path, e))?;
+            .map_err(|e| TableError::writing(path, e))?;
+        stream.flush().map_err(|e| TableError::writing(path, e))?;
         Ok(LogWriter { path: path.to_path_buf(), stream })
     }
 
     /// Writes one batch.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
         // The stream's schema carries the header, the batch's does not; columns are the same.
-        self.stream.write(batch).and_then(|()| self.stream.flush()).map_err(|e| TableError::new(&self.path, e))
+        self.stream.write(batch).and_then(|()| self.stream.flush()).map_err(|e| TableError::writing(&self.path, e))
     }
 
     /// Writes the closing mark, by which a reader knows that nothing is missing.
     pub fn close(mut self) -> Result<(), TableError> {
-        self.stream.finish().map_err(|e| TableError::new(&self.path, e))?;
-        self.stream.flush().map_err(|e| TableError::new(&self.path, e))
+        self.stream.finish().map_err(|e| TableError::writing(&self.path, e))?;
+        self.stream.flush().map_err(|e| TableError::writing(&self.path, e))
     }
 }

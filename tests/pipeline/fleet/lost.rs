@@ -9,15 +9,15 @@ use servers::Proxy;
 use super::{Host, OWN, ends, exits, json, rulings, run, until};
 use crate::support::Workplace;
 
-/// A run that takes a minute unless something happens to it.
-const LONG: [&str; 6] = ["--sessions", "800000", "--threads", "8", "--sla", "95% < 100ms, 60s"];
+/// A run that takes minutes unless something happens to it.
+const LONG: [&str; 6] = ["--sessions", "1000000", "--threads", "8", "--sla", "95% < 100ms, 120s"];
 
 #[test]
 fn a_replayer_that_dies_makes_the_experiment_void_and_is_waited_for() {
     let place = Workplace::new();
     let (first, mut second) = (Host::start(&place, 2, &[]), Host::start(&place, 3, &[]));
     let hosts = [first.address.clone(), second.address.clone()];
-    let arguments = ["--sessions", "12000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
+    let arguments = ["--sessions", "40000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
     let child = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).spawn().expect("a child");
     until("a log", || second.logged() > 3_000);
     second.child.kill().expect("it can be killed");
@@ -76,7 +76,7 @@ fn a_network_that_is_cut_and_comes_back_harms_nothing() {
     let place = Workplace::new();
     let host = Host::start(&place, 2, &[]);
     let proxy = Proxy::start(&host.address);
-    let arguments = ["--sessions", "24000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
+    let arguments = ["--sessions", "60000", "--threads", "8", "--sla", "95% < 10s, 0.1s"];
     let child = run(&place, "a", OWN, [proxy.address().as_str()], &arguments).spawn().expect("a child");
     until("a log", || host.logged() > 3_000);
     proxy.refuse(true);
@@ -85,8 +85,57 @@ fn a_network_that_is_cut_and_comes_back_harms_nothing() {
     proxy.refuse(false);
     ends(&child.wait_with_output().expect("it ends"));
     let report = json(&place, "runs/a/experiments/0001-T8/replay.json");
-    assert_eq!((report["sessions"].as_u64(), report["faults"].is_null()), (Some(24_000), true), "{report}");
+    assert_eq!((report["sessions"].as_u64(), report["faults"].is_null()), (Some(60_000), true), "{report}");
     assert_eq!(rulings(&place, "runs/a").len(), 1);
+}
+
+/// Whatever goes on when the network is cut, the run goes on when it is back.
+#[test]
+fn a_network_may_be_cut_at_any_time() {
+    for after_ms in [0, 50, 100, 200, 400, 800] {
+        let place = Workplace::new();
+        let hosts = [Host::start(&place, 2, &[]), Host::start(&place, 3, &[])];
+        let proxy = Proxy::start(&hosts[1].address);
+        let arguments = ["--sessions", "3000", "--threads", "8", "--warmup", "1000", "--sla", "95% < 10s, 0.1s"];
+        let names = [hosts[0].address.as_str(), &proxy.address()];
+        let child = run(&place, "a", OWN, names, &arguments).spawn().expect("a child");
+        until("the first file", || hosts[1].work.join("files").exists());
+        std::thread::sleep(Duration::from_millis(after_ms));
+        proxy.refuse(true);
+        proxy.cut();
+        std::thread::sleep(Duration::from_millis(1500));
+        proxy.refuse(false);
+        let said = ends(&child.wait_with_output().expect("it ends"));
+        let rulings = rulings(&place, "runs/a");
+        let last = format!("runs/a/experiments/{:04}-T8/replay.json", rulings.len());
+        let report = json(&place, &last);
+        assert_eq!(
+            (report["sessions"].as_u64(), report["faults"].is_null()),
+            (Some(3_000), true),
+            "{after_ms}: {said}"
+        );
+    }
+}
+
+/// Who could not be told to stop when the others were is told when it is back.
+#[test]
+fn a_replayer_that_was_out_of_reach_when_all_stopped_stops_too() {
+    let place = Workplace::new();
+    let (mut first, second) = (Host::start(&place, 2, &[]), Host::start(&place, 3, &[]));
+    let proxy = Proxy::start(&second.address);
+    let names = [first.address.clone(), proxy.address()];
+    let arguments = [&LONG[..], &["--retries", "0"]].concat();
+    let child = run(&place, "a", OWN, names.iter().map(String::as_str), &arguments).spawn().expect("a child");
+    until("a log", || second.logged() > 3_000);
+    proxy.refuse(true);
+    proxy.cut();
+    first.child.kill().expect("it can be killed");
+    std::thread::sleep(Duration::from_secs(6));
+    proxy.refuse(false);
+    let began = Instant::now();
+    let said = exits(&child.wait_with_output().expect("it ends"), 3);
+    assert!(said.contains("no retry is left") && said.contains(&names[0]), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(60), "it ran to its planned end");
 }
 
 #[test]
@@ -102,7 +151,7 @@ fn a_replayer_that_hangs_is_given_up() {
     let said = exits(&child.wait_with_output().expect("it ends"), 3);
     second.signal(libc::SIGCONT);
     assert!(said.contains("no retry is left") && said.contains(&hosts[1]), "{said}");
-    assert!(began.elapsed() < Duration::from_secs(58), "it was waited for to the end");
+    assert!(began.elapsed() < Duration::from_secs(90), "it was waited for to the end");
 }
 
 /// The replayers stop by themselves, keep their logs, and have them for whoever asks.
@@ -127,16 +176,14 @@ fn a_coordinator_that_dies_leaves_logs_that_can_be_collected() {
     assert!(summary.contains("\"void\"") && !summary.contains("without its closing mark"), "{summary}");
 }
 
-/// A file that may not grow is what a full disk looks like to a program.
-#[test]
-fn a_full_disk_on_one_host_is_named() {
-    let place = Workplace::new();
-    let first = Host::start(&place, 2, &[]);
-    let second = Host::listening(&place, 3, "127.0.0.3:0", &[], |command| {
+/// A replayer none of whose files may grow beyond this: what a full disk looks like to a
+/// program.
+fn with_full_disk(place: &Workplace, n: u32, bytes: u64) -> Host {
+    Host::listening(place, n, &format!("127.0.0.{n}:0"), &[], |command| {
         // SAFETY: only async-signal-safe calls between fork and exec.
         unsafe {
-            command.pre_exec(|| {
-                let limit = libc::rlimit { rlim_cur: 200_000, rlim_max: 200_000 };
+            command.pre_exec(move || {
+                let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
                 libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
                 match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
                     0 => Ok(()),
@@ -144,7 +191,30 @@ fn a_full_disk_on_one_host_is_named() {
                 }
             })
         }
-    });
+    })
+}
+
+/// The logs fill the disk while the experiment runs.
+#[test]
+fn a_disk_that_fills_up_in_mid_run_makes_the_experiment_void() {
+    let place = Workplace::new();
+    let (first, second) = (Host::start(&place, 2, &[]), with_full_disk(&place, 3, 1_000_000));
+    let hosts = [first.address.clone(), second.address.clone()];
+    let arguments = ["--sessions", "200000", "--threads", "8", "--sla", "95% < 100ms, 60s", "--retries", "0"];
+    let output = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).output().expect("it ends");
+    let said = exits(&output, 3);
+    assert!(said.contains("experiment 1 is void") && said.contains("log/fragment-"), "{said}");
+    let rulings = rulings(&place, "runs/a");
+    assert!(rulings[0].0 == "void" && rulings[0].1.contains(&hosts[1]), "{rulings:?}");
+    // What the other one did is here.
+    let log = |fragment: u32| place.path(&format!("runs/a/experiments/0001-T8/log/fragment-{fragment}.arrows"));
+    assert!((0..8).any(|fragment| log(fragment).exists()), "no log was fetched");
+}
+
+#[test]
+fn a_full_disk_on_one_host_is_named() {
+    let place = Workplace::new();
+    let (first, second) = (Host::start(&place, 2, &[]), with_full_disk(&place, 3, 200_000));
     let hosts = [first.address.clone(), second.address.clone()];
     let arguments = [&LONG[..], &["--retries", "0"]].concat();
     let output = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).output().expect("it ends");
@@ -152,16 +222,45 @@ fn a_full_disk_on_one_host_is_named() {
     assert!(said.contains(&hosts[1]) && !said.contains(&format!("{}:", hosts[0])), "{said}");
 }
 
+/// Logs that were left and then collected take the verdicts without them away; what they
+/// say is asked anew, not measured anew.
+#[test]
+fn a_rating_is_resumed_after_its_logs_were_collected() {
+    let place = Workplace::new();
+    let host = Host::start(&place, 2, &[]);
+    let rate = ["rate", "busy.toml", "--store", OWN, "--name", "r", "--sessions", "400000", "--leave-logs"];
+    let how = ["--sla", "95% < 10s, 1s", "--search-s", "0.5", "--max-threads", "4", "--rating", "soar"];
+    let of = ["--replayer", &host.address];
+    let mut command = place.command(&[&rate[..], &how, &of].concat());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    until("the third experiment", || {
+        let experiments = std::fs::read_dir(place.path("runs/r/experiments")).into_iter().flatten().flatten();
+        let mut third = experiments.filter(|folder| folder.file_name().to_string_lossy().starts_with("0003-"));
+        third.next().is_some()
+    });
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    exits(&child.wait_with_output().expect("it ends"), 3);
+    place.run(&[&["collect", "runs/r"][..], &of].concat()).succeeds();
+    let first = place.path("runs/r/experiments/0001-T1");
+    assert!(first.join("log/fragment-0.arrows").exists() && !first.join("verdict.json").exists());
+    place.run(&[&["rate", "--resume", "runs/r"][..], &of].concat()).succeeds();
+    let rating = json(&place, "runs/r/rating.json");
+    let experiments = rating["experiments"].as_array().expect("experiments");
+    let numbers: Vec<u64> = experiments.iter().map(|e| e["experiment"].as_u64().expect("a number")).collect();
+    assert_eq!(numbers[..2], [1, 2], "{numbers:?}");
+}
+
 /// An interrupted rating goes on, and measures nothing twice.
 #[test]
 fn a_rating_is_resumed() {
     let place = Workplace::new();
     let rate = ["rate", "busy.toml", "--store", OWN, "--name", "r", "--sessions", "400000"];
-    let how = ["--sla", "95% < 100ms, 1s", "--search-s", "0.5", "--max-threads", "4", "--rating", "soar"];
+    let how = ["--sla", "95% < 10s, 1s", "--search-s", "0.5", "--max-threads", "4", "--rating", "soar"];
     let mut command = place.command(&[&rate[..], &how].concat());
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
-    let third = place.path("runs/r/experiments/0003-T4/log/fragment-0.arrows");
-    until("the third experiment", || std::fs::metadata(&third).is_ok_and(|file| file.len() > 1_000));
+    // With how many threads it runs the ones before have decided.
+    until("the third experiment", || place.experiment_log_bytes("runs/r", 3) > 1_000);
     // SAFETY: sends a signal to a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     exits(&child.wait_with_output().expect("it ends"), 3);

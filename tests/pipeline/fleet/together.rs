@@ -89,7 +89,6 @@ fn a_trace_file_that_arrives_damaged_is_sent_again() {
     }
 }
 
-/// Of folders that both sides see nothing travels.
 /// What was analyzed is the whole experiment, and not the part of one of its replayers.
 fn is_whole(place: &Workplace, experiment: &str, fragments: usize) {
     let (verdict, report) =
@@ -101,6 +100,7 @@ fn is_whole(place: &Workplace, experiment: &str, fragments: usize) {
     assert_eq!(plan["fragments"].as_array().map(Vec::len), Some(fragments), "{plan}");
 }
 
+/// Of folders that both sides see nothing travels.
 #[test]
 fn shared_folders_are_used_where_they_are() {
     let place = Workplace::new();
@@ -115,6 +115,34 @@ fn shared_folders_are_used_where_they_are() {
     let both = [host.address.as_str(), second.address.as_str()];
     ends(&run(&place, "b", OWN, both, &short).output().expect("the program starts"));
     is_whole(&place, "runs/b/experiments/0001-T2", 8);
+}
+
+/// Who shares the folder of runs and not that of trace sets has the trace set elsewhere,
+/// which is nobody else's business.
+#[test]
+fn shared_runs_and_a_trace_set_that_was_sent() {
+    let place = Workplace::with_trace();
+    let runs = place.path("runs");
+    std::fs::create_dir(&runs).expect("a folder");
+    let host = Host::start(&place, 2, &["--share", &runs.display().to_string()]);
+    let run = ["run", "--trace", "busy.trace", "--store", OWN, "--name", "a", "--replayer", &host.address];
+    let short = ["--sessions", "500", "--threads", "2", "--sla", "95% < 10s, 0.1s"];
+    ends(&place.command(&[&run[..], &short].concat()).output().expect("the program starts"));
+    is_whole(&place, "runs/a/experiments/0001-T2", 2);
+    let plan = json(&place, "runs/a/experiments/0001-T2/plan.json");
+    assert!(plan["trace"].as_str().is_some_and(|trace| trace.ends_with("busy.trace")), "{plan}");
+}
+
+/// A name with a way up in it is a name all the same.
+#[test]
+fn replayers_on_this_machine_write_where_the_runs_are() {
+    let place = Workplace::new();
+    let here = place.path("").file_name().expect("a name").to_string_lossy().into_owned();
+    let runs = format!("../{here}/runs");
+    let short = ["--sessions", "500", "--threads", "4", "--sla", "95% < 10s, 0.1s", "--replayers", "2"];
+    ends(&run(&place, "a", OWN, [], &[&short[..], &["--runs", &runs]].concat()).output().expect("the program starts"));
+    is_whole(&place, "runs/a/experiments/0001-T4", 8);
+    assert!(!place.path("replayer-work").exists(), "something was sent to a replayer on this machine");
 }
 
 /// Summaries of logs that stay where they are come to what the logs do.
@@ -158,6 +186,12 @@ fn weights_can_be_measured() {
     assert!(said.contains("calibrating"), "{said}");
     let experiments = std::fs::read_dir(place.path("runs/a/experiments")).expect("experiments").count();
     assert_eq!(experiments, 1, "the calibration is none of them");
+    for host in &hosts {
+        let runs = std::fs::read_dir(host.work.join("runs")).expect("runs").map(|run| run.expect("one").path());
+        let calibrated: Vec<PathBuf> = runs.map(|run| run.join("experiments/0000-T32/log")).collect();
+        let logs = calibrated.iter().filter_map(|log| std::fs::read_dir(log).ok()).flatten().count();
+        assert_eq!(logs, 0, "a calibration that is done again would find them: {calibrated:?}");
+    }
     let weighted = format!("{}*2", hosts[0].address);
     let said = exits(&run(&place, "b", OWN, [weighted.as_str()], &short).output().expect("the program starts"), 2);
     assert!(said.contains("--calibrate") && said.contains("*2"), "{said}");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemas::rpc::replayer_client::ReplayerClient;
 use schemas::rpc::{LEASE, MESSAGE_BYTES_MAX, innermost};
@@ -18,6 +18,10 @@ use crate::failure::Failure;
 
 /// How long a replayer may take to answer a call that is not a stream.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a file is tried that arrives damaged.
+const MOST_TRIES: u32 = 5;
+/// How long to wait before a call is tried again.
+pub const PAUSE: Duration = Duration::from_millis(500);
 /// How long to wait for a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// How often a connection is tried, and how long the other side may take to say that
@@ -102,6 +106,60 @@ pub async fn answer<X>(call: impl Future<Output = Result<X, Status>>) -> Result<
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(answer) => answer,
         Err(_) => Err(Status::deadline_exceeded(format!("no answer within {} s", PATIENCE.as_secs()))),
+    }
+}
+
+/// How long a call that fails on its way is tried again: networks that are cut come back.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    lasts: Duration,
+    failing_since: Option<Instant>,
+    damaged: u32,
+}
+
+impl Patience {
+    /// Patience for so long after the last time that something was heard.
+    pub fn lasting(lasts: Duration) -> Patience {
+        Patience { lasts, failing_since: None, damaged: 0 }
+    }
+
+    /// Something was heard: the connection is well again.
+    pub fn heard(&mut self) {
+        self.failing_since = None;
+    }
+
+    /// How long it still lasts.
+    pub fn left(&self) -> Duration {
+        self.lasts.saturating_sub(self.failing_since.map_or(Duration::ZERO, |since| since.elapsed()))
+    }
+
+    /// Whether a call that failed like this is to be tried again; lets some time pass before.
+    pub async fn tries_again(&mut self, status: &Status) -> bool {
+        if status.code() == Code::DataLoss {
+            // It came all the way.
+            self.heard();
+            self.damaged += 1;
+            return self.damaged < MOST_TRIES;
+        }
+        self.failing_since.get_or_insert_with(Instant::now);
+        if !is_on_the_way(status) || self.left().is_zero() {
+            return false;
+        }
+        tokio::time::sleep(PAUSE).await;
+        true
+    }
+}
+
+/// The answer to a call that may be made twice, tried again as long as the patience lasts.
+pub async fn patiently<X, F>(mut patience: Patience, mut call: impl FnMut() -> F) -> Result<X, Status>
+where
+    F: Future<Output = Result<X, Status>>,
+{
+    loop {
+        match answer(call()).await {
+            Err(status) if patience.tries_again(&status).await => {}
+            answered => return answered,
+        }
     }
 }
 

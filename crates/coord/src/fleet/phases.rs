@@ -1,6 +1,6 @@
 //! The phases of an experiment, on all replayers that take part.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,6 +11,7 @@ use schemas::plan::Plan;
 use schemas::rpc::{self, Phase};
 use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 use super::deal::{self, Share};
 use super::link;
@@ -21,14 +22,20 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// How long before its start an experiment is proposed, besides the longest round trip:
-/// time enough for every replayer to answer.
+/// time enough for every replayer to answer, and to hear what was agreed.
 const START_AHEAD: Duration = Duration::from_millis(100);
+/// The same when several are to start together.
+const START_AHEAD_TOGETHER: Duration = Duration::from_millis(250);
+/// How much later than the others a replayer may start: a hundredth of a second.
+const LATE: Duration = Duration::from_millis(10);
 /// How often progress is merged and shown, at the most.
 const SHOWING: Duration = Duration::from_millis(500);
 /// How many replayers are prepared at a time, each with parts of files on their way.
 const AT_A_TIME: usize = 32;
-/// How long replayers may take to hear that they are to stop.
+/// How long replayers may take to hear that they are to stop, and how soon those that
+/// have not ended are told again: one may have been out of reach.
 const STOPPING: Duration = Duration::from_secs(2);
+const STOPPING_AGAIN: Duration = Duration::from_secs(1);
 
 /// A replayer that takes part in an experiment.
 pub(super) struct Member<'a> {
@@ -94,9 +101,7 @@ pub(super) async fn make_ready(
     watch: &mut (dyn FnMut(Stage) + Send),
 ) -> Result<(), Failure> {
     // Whoever shares a folder knows it by its full name.
-    let absolute =
-        |path: &Path| std::path::absolute(path).map_err(|e| Failure::tool(format!("{}: {e}", path.display())));
-    let (trace, folder) = (absolute(&order.plan.trace)?, absolute(order.folder.root())?);
+    let (trace, folder) = (full_name(&order.plan.trace)?, full_name(order.folder.root())?);
     let members = team.len();
     let sending = Mutex::new((vec![(0, 0); members], &mut *watch));
     let prepared = team.iter_mut().enumerate().map(async |(index, member)| {
@@ -130,6 +135,14 @@ pub(super) async fn make_ready(
         rest_loads.await?;
     }
     Ok(())
+}
+
+/// The name of a folder from the root on. Links stay as they are, since replayers that
+/// share the folder may have others; but none takes a name with a way up in it.
+fn full_name(path: &Path) -> Result<PathBuf, Failure> {
+    let has_way_up = path.components().any(|part| part == Component::ParentDir);
+    let full = if has_way_up { std::fs::canonicalize(path) } else { std::path::absolute(path) };
+    full.map_err(|e| Failure::tool(format!("{}: {e}", path.display())))
 }
 
 /// What is asked of many replayers, of some of them at a time.
@@ -166,6 +179,8 @@ pub(super) async fn run(
     let mut phases = vec![Some(Phase::Connecting); members];
     let (mut start_unix_ns, mut stopped) = (None, false);
     let (mut faults, mut failure) = (Vec::new(), None);
+    let mut again = tokio::time::interval(STOPPING_AGAIN);
+    again.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
@@ -180,8 +195,9 @@ pub(super) async fn run(
             }
             () = interrupt.wait(), if !stopped => {
                 stopped = true;
-                stop(&mut clients).await;
+                stop(&mut clients, &phases).await;
             }
+            _ = again.tick(), if stopped => stop(&mut clients, &phases).await,
             ended = running.next() => match ended {
                 None => break,
                 Some((index, ended)) => {
@@ -201,7 +217,10 @@ pub(super) async fn run(
             // What they say next is of what starts now.
             waiting.iter().for_each(|index| phases[*index] = Some(Phase::Measuring));
             match agreed(&mut clients, &clocks, &names, &waiting).await {
-                Ok(agreed) => start_unix_ns = start_unix_ns.or(Some(agreed)),
+                Ok((agreed, late)) => {
+                    start_unix_ns = start_unix_ns.or(Some(agreed));
+                    faults.extend(late);
+                }
                 Err(Failure::Lost(why)) => faults.push(why),
                 Err(other) => failure = failure.or(Some(other)),
             }
@@ -209,7 +228,7 @@ pub(super) async fn run(
         // Without one of them the others measure something else.
         if !stopped && (!faults.is_empty() || failure.is_some()) {
             stopped = true;
-            stop(&mut clients).await;
+            stop(&mut clients, &phases).await;
         }
     }
     drop(running);
@@ -231,22 +250,25 @@ fn all_waiting(phases: &[Option<Phase>]) -> Option<Vec<usize>> {
     (is_all && !waiting.is_empty()).then_some(waiting)
 }
 
-async fn stop(clients: &mut [link::Client]) {
-    let asked = clients.iter_mut().map(|client| client.stop(rpc::StopRequest {}));
-    // One that cannot be reached any more ends its stream with an error.
+/// Stops those that have not ended.
+async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>]) {
+    let running = clients.iter_mut().zip(phases).filter(|(_, phase)| phase.is_some());
+    let asked = running.map(|(client, _)| client.stop(rpc::StopRequest {}));
+    // One that cannot be reached is told again, or its stream ends with an error.
     let _ = tokio::time::timeout(STOPPING, join_all(asked)).await;
 }
 
 /// Proposes a start to those that wait, takes the latest answer, commits it; each by the
-/// replayer's own clock.
+/// replayer's own clock. Gives the start, and who heard of it too late to start with the others.
 async fn agreed(
     clients: &mut [link::Client],
     clocks: &[ClockReading],
     names: &[String],
     waiting: &[usize],
-) -> Result<i64, Failure> {
+) -> Result<(i64, Vec<String>), Failure> {
     let round_trip_ns = clocks.iter().map(|clock| clock.round_trip_ns).max().unwrap_or(0);
-    let ahead = START_AHEAD + Duration::from_nanos(4 * round_trip_ns.max(0) as u64);
+    let least = if waiting.len() > 1 { START_AHEAD_TOGETHER } else { START_AHEAD };
+    let ahead = least + Duration::from_nanos(4 * round_trip_ns.max(0) as u64);
     let proposed = unix_ns(SystemTime::now() + ahead);
     let lost = |index: usize| move |status| link::failure(&names[index], &status);
     let answers = waiting.iter().map(async |index| {
@@ -259,10 +281,21 @@ async fn agreed(
     let commits = waiting.iter().map(async |index| {
         let (mut client, offset_ns) = (clients[*index].clone(), clocks[*index].offset_ns);
         let request = rpc::StartRequest { start_unix_ns: start_unix_ns + offset_ns };
-        link::answer(client.start(request)).await.map_err(lost(*index))
+        let reply = link::answer(client.start(request)).await.map_err(lost(*index))?;
+        Ok::<_, Failure>((*index, reply.into_inner().late_ns))
     });
-    try_join_all(commits).await?;
-    Ok(start_unix_ns)
+    let heard = try_join_all(commits).await?;
+    Ok((start_unix_ns, latecomers(names, &heard)))
+}
+
+/// What to say of those that heard of a start, by their places, only some time after it.
+fn latecomers(names: &[String], heard: &[(usize, i64)]) -> Vec<String> {
+    // One alone just starts later.
+    let late = heard.iter().filter(|(_, late_ns)| heard.len() > 1 && *late_ns > LATE.as_nanos() as i64);
+    let told = late.map(|(index, late_ns)| {
+        format!("{} heard of the start {} ms too late to begin with the others", names[*index], late_ns / 1_000_000)
+    });
+    told.collect()
 }
 
 /// The report of each, and what happened to those that have none.
@@ -316,6 +349,15 @@ mod tests {
         check([Some(Warm), None, Some(Warm)], Some(vec![0, 2]));
         check([Some(Measuring), None, None], None);
         check([None; 3], None);
+    }
+
+    #[test]
+    fn who_cannot_start_with_the_others_is_named() {
+        let names = ["a".to_string(), "b".to_string()];
+        assert_eq!(latecomers(&names, &[(0, 0), (1, 9_000_000)]), Vec::<String>::new());
+        let told = latecomers(&names, &[(0, 0), (1, 42_000_000)]);
+        assert!(told.len() == 1 && told[0].starts_with("b heard of the start 42 ms too late"), "{told:?}");
+        assert_eq!(latecomers(&names, &[(1, 42_000_000)]), Vec::<String>::new());
     }
 
     #[test]

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tonic::Status;
 
 use super::address::Address;
-use super::link::{self, Client, Credentials, PATIENCE, answer, is_on_the_way};
+use super::link::{self, Client, Credentials, PATIENCE, PAUSE, Patience, answer, is_on_the_way, patiently};
 use super::local::Process;
-use super::transfer::{self, Logged, MOST_TRIES};
+use super::transfer::{self, Logged};
 use super::{FleetSetting, Logs, Order, Progress, unix_ns};
 use crate::failure::Failure;
 
@@ -28,8 +28,6 @@ use crate::failure::Failure;
 const LEASE: Duration = Duration::from_secs(15);
 /// How often the lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
-/// How long to wait before a call is tried again.
-const PAUSE: Duration = Duration::from_millis(500);
 /// How often a clock is read; the reading with the shortest round trip counts.
 const CLOCK_READINGS: usize = 8;
 
@@ -154,19 +152,26 @@ impl Replayer {
         }
     }
 
+    /// How long a call is tried again that fails on its way to it: a network that is cut
+    /// comes back, a process on this machine that cannot be reached is dead.
+    fn patience(&self) -> Patience {
+        Patience::lasting(if self.is_local() { Duration::ZERO } else { LEASE })
+    }
+
     /// Makes sure that it is there and this coordinator's, after something was wrong
     /// with the fleet: a process that died is started again, others are waited for.
     pub async fn recover(&mut self, until: Instant) -> Result<(), Failure> {
-        if answer(self.client.clock(rpc::ClockRequest {})).await.is_ok() {
-            return Ok(());
-        }
-        if let Some(process) = self.process.take() {
-            self.stop_renewing();
-            process.kill().await;
-            *self = Replayer { weight: self.weight, ..Replayer::start().await? };
-            return Ok(());
-        }
         loop {
+            // As long as the lease is kept it would be granted to nobody, not even anew.
+            if answer(self.client.clock(rpc::ClockRequest {})).await.is_ok() {
+                return Ok(());
+            }
+            if let Some(process) = self.process.take() {
+                self.stop_renewing();
+                process.kill().await;
+                *self = Replayer { weight: self.weight, ..Replayer::start().await? };
+                return Ok(());
+            }
             match self.greet().await {
                 Err(Failure::Lost(_)) if Instant::now() < until => tokio::time::sleep(PAUSE).await,
                 greeted => return greeted,
@@ -178,10 +183,17 @@ impl Replayer {
     pub async fn clock(&mut self) -> Result<ClockReading, Failure> {
         let mut best: Option<ClockReading> = None;
         for _ in 0..CLOCK_READINGS {
-            let (asked, asked_unix_ns) = (Instant::now(), unix_ns(SystemTime::now()));
-            let reply = answer(self.client.clock(rpc::ClockRequest {})).await;
-            let round_trip_ns = asked.elapsed().as_nanos() as i64;
-            let there_ns = self.understood(reply).await?.into_inner().unix_ns;
+            let client = self.client();
+            let read = patiently(self.patience(), || {
+                let mut client = client.clone();
+                async move {
+                    let (asked, asked_unix_ns) = (Instant::now(), unix_ns(SystemTime::now()));
+                    let there_ns = client.clock(rpc::ClockRequest {}).await?.into_inner().unix_ns;
+                    Ok((asked.elapsed().as_nanos() as i64, asked_unix_ns, there_ns))
+                }
+            });
+            let read = read.await;
+            let (round_trip_ns, asked_unix_ns, there_ns) = self.understood(read).await?;
             let reading = ClockReading { offset_ns: there_ns - (asked_unix_ns + round_trip_ns / 2), round_trip_ns };
             if best.is_none_or(|best| best.round_trip_ns > round_trip_ns) {
                 best = Some(reading);
@@ -197,7 +209,7 @@ impl Replayer {
         manifest: &Manifest,
         sent: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<(), Failure> {
-        let sent = transfer::send(&self.name, &mut self.client, folder, manifest, sent).await;
+        let sent = transfer::send(&self.name, &self.client, self.patience(), folder, manifest, sent).await;
         self.explained(sent).await
     }
 
@@ -215,7 +227,12 @@ impl Replayer {
         };
         let (run, unlogged) = (order.run.to_string(), order.logs == Logs::Unwritten);
         let request = rpc::PrepareRequest { plan_json, experiment_folder, run, unlogged };
-        let reply = answer(self.client.prepare(request)).await;
+        let client = self.client();
+        let reply = patiently(self.patience(), || {
+            let (mut client, request) = (client.clone(), request.clone());
+            async move { client.prepare(request).await }
+        });
+        let reply = reply.await;
         let rpc::PrepareReply { logs_are_shared, store_is_own } = self.understood(reply).await?.into_inner();
         Ok(Prepared { logs_are_shared, store_is_own })
     }
@@ -236,9 +253,10 @@ impl Replayer {
     /// Runs the prepared experiment to its end, and tells of it. A connection that is
     /// lost is taken up again: the replayer goes on by itself meanwhile.
     pub async fn run(&mut self, index: usize, run: rpc::RunRequest, told: mpsc::Sender<Told>) -> Result<(), Failure> {
-        let mut heard = Instant::now();
+        // A process on this machine is given up when it is dead, not before.
+        let mut patience = Patience::lasting(LEASE);
         loop {
-            let status = match self.watch(index, run, &told, &mut heard).await {
+            let status = match self.watch(index, run, &told, &mut patience).await {
                 Ok(()) => return Ok(()),
                 Err(status) => status,
             };
@@ -249,10 +267,9 @@ impl Replayer {
             if let Some(death) = is_dead {
                 return Err(Failure::Lost(format!("{}: {death}", self.name)));
             }
-            if !is_on_the_way(&status) || heard.elapsed() >= LEASE {
+            if !patience.tries_again(&status).await {
                 return Err(link::failure(&self.name, &status));
             }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -261,13 +278,13 @@ impl Replayer {
         index: usize,
         run: rpc::RunRequest,
         told: &mpsc::Sender<Told>,
-        heard: &mut Instant,
+        patience: &mut Patience,
     ) -> Result<(), Status> {
-        let left = LEASE.saturating_sub(heard.elapsed()).max(PAUSE);
+        let left = patience.left().max(PAUSE);
         let reply = tokio::time::timeout(left, self.client.run(run)).await;
         let mut stream = reply.map_err(|_| Status::unavailable("it does not answer"))??.into_inner();
         while let Some(message) = stream.message().await? {
-            *heard = Instant::now();
+            patience.heard();
             let Some(response_times) = times(&message.response_times) else {
                 return Err(Status::internal("it sent a histogram that cannot be read"));
             };
@@ -289,7 +306,12 @@ impl Replayer {
 
     /// The report of the experiment that ended last.
     pub async fn report(&mut self) -> Result<ReplayReport, Failure> {
-        let reply = answer(self.client.report(rpc::ReportRequest {})).await;
+        let client = self.client();
+        let reply = patiently(self.patience(), || {
+            let mut client = client.clone();
+            async move { client.report(rpc::ReportRequest {}).await }
+        });
+        let reply = reply.await;
         let reply = self.understood(reply).await?.into_inner();
         serde_json::from_str(&reply.report_json)
             .map_err(|e| Failure::tool(format!("{} sent a report that cannot be read: {e}", self.name)))
@@ -305,7 +327,7 @@ impl Replayer {
     /// Fetches the logs of an experiment, and says how many.
     pub async fn fetch(&mut self, logged: &Logged, folder: &ExperimentFolder) -> Result<usize, Failure> {
         let place = |path: &str| transfer::is_log(path).then(|| folder.root().join(path));
-        let fetched = transfer::fetch(&self.name, &mut self.client, logged, &place).await;
+        let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &place).await;
         self.explained(fetched).await
     }
 
@@ -320,18 +342,16 @@ impl Replayer {
         let Logged { run, experiment } = logged.clone();
         let report_json = serde_json::to_string(report).unwrap_or_else(|e| unreachable!("plain data: {e}"));
         let request = rpc::SummarizeRequest { run, experiment, report_json, sla: sla.to_string() };
-        let mut tries = 1;
+        let mut patience = self.patience();
         // It takes its time; the keep-alive notices when nobody works on it any more.
         while let Err(status) = self.client.summarize(request.clone()).await {
-            if !is_on_the_way(&status) || tries == MOST_TRIES {
+            if !patience.tries_again(&status).await {
                 return self.understood(Err(status)).await;
             }
-            tries += 1;
-            tokio::time::sleep(PAUSE).await;
         }
         let name = self.address().replace([':', '[', ']'], "_");
         let place = |path: &str| (path == "summary.json").then(|| folder.summaries().join(format!("{name}.json")));
-        let fetched = transfer::fetch(&self.name, &mut self.client, logged, &place).await;
+        let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &place).await;
         self.explained(fetched).await
     }
 

@@ -7,23 +7,21 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use schemas::files::{self, at};
-use schemas::manifest::Manifest;
-use schemas::rpc::{CHUNK_BYTES, FetchRequest, FileChunk, LogFile, LogsRequest, OfferRequest};
+use schemas::manifest::{FileEntry, Manifest};
+use schemas::rpc::{CHUNK_BYTES, FetchRequest, FileChunk, LackedFile, LogFile, LogsRequest, OfferRequest};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
-use super::link::{self, Client, answer, is_on_the_way};
+use super::link::{self, Client, Patience, patiently};
 use crate::failure::Failure;
-
-/// How often a file is tried that arrives damaged or whose connection is lost.
-pub const MOST_TRIES: u32 = 5;
 
 /// Sends what a replayer lacks of a trace set; `sent` is told of bytes, and of how many
 /// there will be.
 pub async fn send(
     name: &str,
-    client: &mut Client,
+    client: &Client,
+    patience: Patience,
     folder: &Path,
     manifest: &Manifest,
     sent: &mut (dyn FnMut(u64, u64) + Send),
@@ -33,30 +31,36 @@ pub async fn send(
         Failure::usage(format!("{}: the name of a trace set's folder must be UTF-8", folder.display()))
     })?;
     let offer = OfferRequest { manifest_json, folder: folder_text.to_string() };
-    let bytes: BTreeMap<&str, u64> = manifest.files.iter().map(|entry| (entry.path.as_str(), entry.bytes)).collect();
-    let mut tries = 0;
-    let mut total = None;
+    let (mut total, mut with_file) = (None, patience);
     loop {
-        let lacked = match answer(client.offer(offer.clone())).await {
-            Ok(reply) => reply.into_inner().lacked,
-            Err(status) => return Err(link::failure(name, &status)),
-        };
-        let left: u64 = lacked.iter().map(|file| bytes.get(file.path.as_str()).map_or(0, |b| b - file.offset)).sum();
+        let offered = patiently(patience, || {
+            let (mut client, offer) = (client.clone(), offer.clone());
+            async move { client.offer(offer).await }
+        });
+        let lacked = offered.await.map_err(|status| link::failure(name, &status))?.into_inner().lacked;
+        let left = left(&lacked, &manifest.files)
+            .map_err(|file| Failure::tool(format!("{name} asks for {file:?}, which the trace set does not have")))?;
         let total = *total.get_or_insert(left);
         sent(total.saturating_sub(left), total);
         let Some(file) = lacked.first() else { return Ok(()) };
         let path = folder.join(&file.path);
-        match client.send(chunks(&path, &file.path, file.offset)?).await {
-            Ok(_) => tries = 0,
-            Err(status) if status.code() == Code::DataLoss || is_on_the_way(&status) => {
-                tries += 1;
-                if tries == MOST_TRIES {
-                    return Err(link::failure(name, &status));
-                }
-            }
+        match client.clone().send(chunks(&path, &file.path, file.offset)?).await {
+            Ok(_) => with_file = patience,
+            Err(status) if with_file.tries_again(&status).await => {}
             Err(status) => return Err(link::failure(name, &status)),
         }
     }
+}
+
+/// The bytes of what a replayer says it lacks; its name where the trace set has no such
+/// file, or less of it. Nothing but the trace set is anybody's to ask for.
+fn left(lacked: &[LackedFile], files: &[FileEntry]) -> Result<u64, String> {
+    let bytes: BTreeMap<&str, u64> = files.iter().map(|entry| (entry.path.as_str(), entry.bytes)).collect();
+    let left = lacked.iter().map(|file| {
+        let left = bytes.get(file.path.as_str()).and_then(|bytes| bytes.checked_sub(file.offset));
+        left.ok_or_else(|| file.path.clone())
+    });
+    left.sum()
 }
 
 /// A file of a trace set, from a byte on, as a stream that is read as it is sent.
@@ -96,12 +100,21 @@ pub struct Logged {
 /// how many; those that are there already, with the same sum, are left alone.
 pub async fn fetch(
     name: &str,
-    client: &mut Client,
+    client: &Client,
+    patience: Patience,
     logged: &Logged,
     place: &(dyn Fn(&str) -> Option<PathBuf> + Sync),
 ) -> Result<usize, Failure> {
     let request = LogsRequest { run: logged.run.clone(), experiment: logged.experiment };
-    let listed = match client.logs(request).await {
+    let mut with_list = patience;
+    let listed = loop {
+        // Sums of long logs take their time: the keep-alive notices when nobody works on it.
+        match client.clone().logs(request.clone()).await {
+            Err(status) if with_list.tries_again(&status).await => {}
+            listed => break listed,
+        }
+    };
+    let listed = match listed {
         Ok(listed) => listed,
         // It was dealt no part in it.
         Err(status) if status.code() == Code::NotFound => return Ok(0),
@@ -113,16 +126,12 @@ pub async fn fetch(
         if path.exists() && files::blake3_of(&path)? == file.blake3 {
             continue;
         }
-        let mut tries = 0;
-        while let Err(trouble) = fetch_file(client, logged, &file, &path).await {
-            tries += 1;
+        let mut with_file = patience;
+        while let Err(trouble) = fetch_file(client.clone(), logged, &file, &path, &mut with_file).await {
             match trouble {
                 Trouble::Here(failure) => return Err(failure),
-                Trouble::There(status) if !is_on_the_way(&status) && status.code() != Code::DataLoss => {
-                    return Err(link::failure(name, &status));
-                }
-                Trouble::There(status) if tries == MOST_TRIES => return Err(link::failure(name, &status)),
-                Trouble::There(_) => {}
+                Trouble::There(status) if with_file.tries_again(&status).await => {}
+                Trouble::There(status) => return Err(link::failure(name, &status)),
             }
         }
         fetched += 1;
@@ -149,7 +158,13 @@ impl From<files::FileError> for Trouble {
     }
 }
 
-async fn fetch_file(client: &mut Client, logged: &Logged, wanted: &LogFile, path: &Path) -> Result<(), Trouble> {
+async fn fetch_file(
+    mut client: Client,
+    logged: &Logged,
+    wanted: &LogFile,
+    path: &Path,
+    patience: &mut Patience,
+) -> Result<(), Trouble> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -169,6 +184,7 @@ async fn fetch_file(client: &mut Client, logged: &Logged, wanted: &LogFile, path
             Trouble::There(Status::data_loss(format!("{} is longer than it was said to be", wanted.path)))
         })?;
         file.write_all(&chunk.data).map_err(at(&part))?;
+        patience.heard();
     }
     drop(file);
     if files::blake3_of(&part)? != wanted.blake3 {
@@ -182,6 +198,18 @@ async fn fetch_file(client: &mut Client, logged: &Logged, wanted: &LogFile, path
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A replayer gets files of the trace set, whatever it asks for.
+    #[test]
+    fn nothing_but_the_trace_set_is_sent() {
+        let files = [FileEntry { path: "members.parquet".into(), bytes: 100, rows: 1, blake3: "0".repeat(64) }];
+        let asks = |path: &str, offset| left(&[LackedFile { path: path.into(), offset }], &files);
+        assert_eq!(asks("members.parquet", 40), Ok(60));
+        assert_eq!(asks("members.parquet", 101), Err("members.parquet".to_string()));
+        for path in ["/etc/passwd", "../members.parquet", "manifest.json", ""] {
+            assert_eq!(asks(path, 0), Err(path.to_string()));
+        }
+    }
 
     #[test]
     fn nothing_but_logs_is_fetched() {

@@ -19,16 +19,16 @@ use schemas::run::{FragmentPosition, ReplayReport};
 
 use crate::clock::{Clock, unix_ns};
 use crate::dispatch::{Dispatcher, Stretch, aside_max};
-use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot, StoreDuty};
+use crate::experiment::{Control, Experiment, ExperimentError, Papers, Part, Snapshot, StoreDuty};
 use crate::feed::Feed;
 use crate::log::{LogSender, OperationLogs, UNWRITTEN_ROWS_MAX};
 use crate::source::Source;
 use crate::stores::pool::{Pool, Route};
-use crate::stores::{Blame, HeldState, RUNNING, Store, StoreError, block_on};
+use crate::stores::{Blame, HeldState, Store, StoreError, block_on};
 use crate::worker::gate::{self, Keeper, Opening, Pass};
 use crate::worker::{self, WorkerPlan, WorkerReport};
 use report::summarize;
-use state::{advanced, set_diverged};
+use state::{advanced, set_running};
 pub(crate) use state::{check_state, positions};
 
 /// Runs an experiment on a store.
@@ -45,7 +45,7 @@ pub fn run<S: Store>(
     }
     let log_folder = experiment.folder.join("log");
     std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
-    if experiment.keeps_papers {
+    if experiment.papers == Papers::PlanAndReport {
         files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
     }
     let settings = block_on(url, store.settings())?;
@@ -62,7 +62,7 @@ pub fn run<S: Store>(
         }
     }
     // Whatever becomes of the store now, this is how the experiment went.
-    if experiment.keeps_papers {
+    if experiment.papers != Papers::Nothing {
         files::write_json(&experiment.folder.join("replay.json"), &report)?;
     }
     if control.duty == StoreDuty::Alone {
@@ -160,6 +160,12 @@ fn run_workers<S: Store>(
         // A worker that could not connect sends no word but ends with its error;
         // the others end when their `Start` does not come.
         let all_ready = ready.iter().count() == shares.len();
+        // From the start on the store changes. Saying so takes it a moment, which nobody
+        // has who is to start with others: it is said before, and taken back where no start comes.
+        let before = match all_ready && control.duty != StoreDuty::Follows {
+            true => block_on(store.url(), set_running(store))?,
+            false => None,
+        };
         let start_unix_ns = match (&control.start, all_ready) {
             (_, false) => None,
             (Some(wait), true) => wait(),
@@ -167,11 +173,6 @@ fn run_workers<S: Store>(
         };
         let begun = match start_unix_ns {
             Some(at) => {
-                // From here on the store changes. Saying so takes it a moment, which is
-                // not part of the experiment.
-                if control.duty != StoreDuty::Follows {
-                    block_on(store.url(), set_diverged(store, RUNNING))?;
-                }
                 let delay_ns = (at - unix_ns()).max(0);
                 let clock = Clock::starting_in(delay_ns);
                 let files = log_files(experiment, shares, &threads, unix_ns() + delay_ns);
@@ -182,7 +183,12 @@ fn run_workers<S: Store>(
                 }
                 Some((logs, clock))
             }
-            None => None,
+            None => {
+                if let Some(held) = before {
+                    block_on(store.url(), store.set_held(&held))?;
+                }
+                None
+            }
         };
         let (logs, clock) = begun.unzip();
         drop(starts);
@@ -330,6 +336,9 @@ fn log_files(
     started_unix_ns: i64,
 ) -> Vec<(PathBuf, LogHeader)> {
     let plan = &experiment.plan;
+    if !experiment.is_logged {
+        return Vec::new();
+    }
     let threads_of = |index: usize| {
         shares.iter().position(|share| share.contains(&index)).map_or(plan.threads, |worker| threads[worker])
     };

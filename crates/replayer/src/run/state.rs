@@ -4,7 +4,7 @@ use schemas::run::FragmentPosition;
 
 use crate::experiment::Experiment;
 use crate::source::Source;
-use crate::stores::{HeldState, Store, StoreError, check_workload};
+use crate::stores::{HeldState, RUNNING, Store, StoreError, check_workload};
 
 /// The positions of all fragments after some of them have moved on.
 pub fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
@@ -52,10 +52,12 @@ pub async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result
     Ok(())
 }
 
-/// Writes down that the store is in no state to start from.
-pub async fn set_diverged<S: Store>(store: &S, why: &str) -> Result<(), StoreError> {
-    match store.held().await? {
-        Some(held) => store.set_held(&HeldState { diverged: Some(why.to_string()), ..held }).await,
-        None => Ok(()),
+/// Writes down that an experiment runs, so that the store is in no state to start from;
+/// gives what was written there before.
+pub async fn set_running<S: Store>(store: &S) -> Result<Option<HeldState>, StoreError> {
+    let before = store.held().await?;
+    if let Some(held) = before.clone() {
+        store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await?;
     }
+    Ok(before)
 }

@@ -31,6 +31,7 @@ use schemas::rpc::{
 };
 use schemas::run::{ExperimentFolder, FragmentPosition, Host, ReplayReport, RunFolder};
 use schemas::sla::Sla;
+use schemas::trace::TableError;
 use schemas::{files, rpc};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
@@ -237,6 +238,8 @@ impl Service {
 fn status(error: &ExperimentError) -> Status {
     let code = match error {
         ExperimentError::Store(StoreError { blame: Blame::State, .. }) => Code::FailedPrecondition,
+        ExperimentError::Table(TableError { io: Some(kind), .. }) if is_full(*kind) => Code::ResourceExhausted,
+        ExperimentError::File(error) if is_full(error.source.kind()) => Code::ResourceExhausted,
         error if error.is_usage() => Code::InvalidArgument,
         _ => Code::Internal,
     };
@@ -245,7 +248,7 @@ fn status(error: &ExperimentError) -> Status {
 
 fn shelf_status(error: &ShelfError) -> Status {
     let code = match error {
-        ShelfError::Manifest(_) => Code::InvalidArgument,
+        ShelfError::Manifest(_) | ShelfError::Taken(_) => Code::InvalidArgument,
         ShelfError::Damaged { .. } => Code::DataLoss,
         ShelfError::NoRoom(_) => Code::ResourceExhausted,
         ShelfError::File(error) => return file_status(error),
@@ -254,9 +257,14 @@ fn shelf_status(error: &ShelfError) -> Status {
 }
 
 fn file_status(error: &FileError) -> Status {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let is_full = matches!(error.source.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+    let is_full = is_full(error.source.kind());
     Status::new(if is_full { Code::ResourceExhausted } else { Code::Internal }, error.to_string())
+}
+
+/// Whether a disk has no room left, or not for this user.
+fn is_full(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// A panic must reach the coordinator too, as an error.
@@ -334,6 +342,9 @@ impl Replayer for Service {
         let manifest = self.shelf.manifest(&manifest_json).map_err(|e| shelf_status(&e))?;
         let is_shared = self.shares(Path::new(&folder), &manifest.trace_id);
         let lacked = if is_shared { Vec::new() } else { self.shelf.lacked(&manifest) };
+        if !lacked.is_empty() {
+            self.shelf.claim().map_err(|e| shelf_status(&e))?;
+        }
         self.state().offered = Some(Arc::new(manifest));
         let lacked = lacked.into_iter().map(|(entry, offset)| LackedFile { path: entry.path, offset });
         Ok(Response::new(OfferReply { lacked: lacked.collect() }))
@@ -379,6 +390,7 @@ impl Replayer for Service {
         let folder = if logs_are_shared {
             shared
         } else if paths::is_name(&request.run) {
+            self.shelf.claim().map_err(|e| shelf_status(&e))?;
             let run = RunFolder::new(self.settings.work.join("runs").join(&request.run));
             run.experiment(plan.experiment, plan.threads).root().to_path_buf()
         } else {
@@ -389,8 +401,9 @@ impl Replayer for Service {
         if request.unlogged {
             experiment = experiment.without_log();
         }
-        if logs_are_shared && !is_all_of_it(&experiment) {
-            experiment = experiment.in_shared_folder();
+        if logs_are_shared {
+            let is_whole = is_all_of_it(&experiment);
+            experiment = experiment.in_shared_folder(is_whole);
         }
         let mut state = self.state();
         if state.store.as_ref().is_none_or(|(open, _)| *open != url) {
@@ -479,7 +492,7 @@ impl Replayer for Service {
     async fn start(&self, request: Request<StartRequest>) -> Result<Response<StartReply>, Status> {
         let start_unix_ns = self.admitted(request)?.start_unix_ns;
         match self.job()?.start(start_unix_ns) {
-            true => Ok(Response::new(StartReply {})),
+            true => Ok(Response::new(StartReply { late_ns: (unix_ns() - start_unix_ns).max(0) })),
             false => Err(Status::aborted("the experiment waits for no start, or was stopped")),
         }
     }

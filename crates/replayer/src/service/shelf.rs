@@ -4,14 +4,16 @@
 //! files/SUM            a file that is complete, and has this BLAKE3 sum
 //! files/SUM.part       one that is on its way; sending goes on at its end
 //! traces/TRACE_ID/     a trace set, whose files are links to those
+//! lock                 locked by the replayer whose folder it is
 //! ```
 //!
 //! A trace set that was made longer shares most of its files with the shorter one,
 //! so these are not sent again.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::files::{self, FileError, at};
 use schemas::manifest::{FILE_NAME, FileEntry, Manifest, trace_id};
@@ -27,6 +29,9 @@ pub enum ShelfError {
     /// The trace set is none.
     #[error("{0}")]
     Manifest(String),
+    /// Another replayer has the folder.
+    #[error("the work folder {} belongs to another replayer that runs; start each with a --work of its own", .0.display())]
+    Taken(PathBuf),
     /// There is no room for it.
     #[error("{0}")]
     NoRoom(String),
@@ -50,12 +55,31 @@ pub enum ShelfError {
 pub struct Shelf {
     work: PathBuf,
     bytes_max: u64,
+    lock: Arc<Mutex<Option<File>>>,
 }
 
 impl Shelf {
     /// Those in `work`, of at most so many bytes a trace set.
     pub fn new(work: PathBuf, bytes_max: u64) -> Shelf {
-        Shelf { work, bytes_max }
+        Shelf { work, bytes_max, lock: Arc::default() }
+    }
+
+    /// Takes the work folder, as soon as something is to be kept there: two replayers would
+    /// write the same files at the same time. It is free again when this process has ended.
+    pub fn claim(&self) -> Result<(), ShelfError> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_some() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.work).map_err(at(&self.work))?;
+        let path = self.work.join("lock");
+        let file = File::create(&path).map_err(at(&path))?;
+        match file.try_lock() {
+            Ok(()) => *lock = Some(file),
+            Err(TryLockError::WouldBlock) => return Err(ShelfError::Taken(self.work.clone())),
+            Err(TryLockError::Error(e)) => return Err(at(&path)(e).into()),
+        }
+        Ok(())
     }
 
     /// Reads a manifest that came over the wire, and believes nothing of it.
@@ -204,6 +228,18 @@ mod tests {
         let mut receiving = shelf.receive(entry, offset)?;
         receiving.write(content)?;
         receiving.finish()
+    }
+
+    #[test]
+    fn a_work_folder_is_one_replayers() {
+        let (_folder, shelf, _trace, _manifest) = shelf();
+        let other = Shelf::new(shelf.work.clone(), 1 << 30);
+        shelf.claim().unwrap();
+        shelf.clone().claim().unwrap();
+        let refused = other.claim().unwrap_err().to_string();
+        assert!(refused.contains("--work") && refused.contains("belongs to another replayer"), "{refused}");
+        drop(shelf);
+        other.claim().unwrap();
     }
 
     #[test]

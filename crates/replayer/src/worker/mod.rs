@@ -118,11 +118,13 @@ pub async fn run<C: Connection>(
     }
     shared.ended.set(true);
     joined(ticker).await;
-    shared.hand_over();
     let cpu_ns = thread_cpu_ns() - cpu_before_ns;
+    // What is left to write holds nobody up any more.
+    let report = shared.report(cpu_ns, warmup);
+    shared.hand_over();
     match shared.error.take() {
         Some(error) => Err(error),
-        None => Ok(shared.report(cpu_ns, warmup)),
+        None => Ok(report),
     }
 }
 
