@@ -158,19 +158,23 @@ impl fmt::Display for Warmup {
 /// assert_eq!(redact("sqlite:a@b.db"), "sqlite:a@b.db");
 /// ```
 pub fn redact(url: &str) -> String {
-    // Credentials end at the last '@', since a password may hold any character.
-    // Without "//" an '@' ends them only where a ':' stands before it.
     let (scheme, rest) = match (url.split_once("://"), url.split_once(':')) {
         (Some((scheme, rest)), _) => (format!("{scheme}://"), rest),
         (None, Some((scheme, rest))) => (format!("{scheme}:"), rest),
         (None, None) => (String::new(), url),
     };
-    let (credentials, rest) = match rest.rsplit_once('@') {
-        Some((credentials, rest)) if scheme.ends_with("//") || credentials.contains(':') => {
+    let end = match scheme.ends_with("//") {
+        true => end_of_credentials(rest),
+        // An '@' ends credentials only where a ':' stands before it.
+        false => rest.rfind('@').filter(|at| rest[..*at].contains(':')),
+    };
+    let (credentials, rest) = match end {
+        Some(end) => {
+            let (credentials, rest) = (&rest[..end], &rest[end + 1..]);
             let user = credentials.split_once(':').map(|(user, _)| format!("{user}:***@"));
             (user.unwrap_or_else(|| format!("{credentials}@")), rest)
         }
-        _ => (String::new(), rest),
+        None => (String::new(), rest),
     };
     let (base, query) = match rest.split_once('?') {
         Some((base, query)) => (base, Some(query)),
@@ -189,6 +193,38 @@ pub fn redact(url: &str) -> String {
         out.push_str(&parameters.join("&"));
     }
     out
+}
+
+/// What stands before the place and the parameters of a URL, after its `//`.
+fn authority(rest: &str) -> &str {
+    &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]
+}
+
+/// Whether what follows the `//` of a URL looks like a user whose password holds a
+/// character that ends it: `me:hu/sh@db`.
+pub fn has_raw_password(rest: &str) -> bool {
+    let authority = authority(rest);
+    let after_colon = authority.rsplit_once(':').map(|(_, port)| port);
+    let has_port = after_colon.is_some_and(|port| port.ends_with(']') || port.bytes().all(|b| b.is_ascii_digit()));
+    !authority.contains('@') && after_colon.is_some() && !has_port && rest.contains('@')
+}
+
+/// Where the '@' is behind the credentials of what follows the `//` of a URL: the last
+/// one that may be, since a password may hold any character. One in the value of a
+/// parameter (`?application_name=a@b`) is none.
+fn end_of_credentials(rest: &str) -> Option<usize> {
+    if has_raw_password(rest) {
+        return rest.rfind('@');
+    }
+    let place = rest.find('?').unwrap_or(rest.len());
+    let mut begin = place + 1;
+    let mut end = rest[..place].rfind('@');
+    for parameter in rest.get(begin..).unwrap_or_default().split('&') {
+        let name = &parameter[..parameter.find('=').unwrap_or(parameter.len())];
+        end = name.rfind('@').map(|at| begin + at).or(end);
+        begin += parameter.len() + 1;
+    }
+    end
 }
 
 fn is_secret(name: &str) -> bool {
@@ -216,6 +252,12 @@ mod tests {
             ("postgres://u@h/d", "postgres://u@h/d"),
             ("postgres://me:hu?sh@db/x?a=1", "postgres://me:***@db/x?a=1"),
             ("mysql:me:hush@db/x", "mysql:me:***@db/x"),
+            ("postgres://me:hu/sh@db/x", "postgres://me:***@db/x"),
+            ("postgres://u:p@s/s@h/d", "postgres://u:***@h/d"),
+            ("postgres://db/x?user=me&password=p@ss", "postgres://db/x?user=me&password=***"),
+            ("postgres://db:5432/x?password=p@ss&a=b@c", "postgres://db:5432/x?password=***&a=b@c"),
+            ("postgres://me:hush@[::1]:5432/x?a=b@c", "postgres://me:***@[::1]:5432/x?a=b@c"),
+            ("--store=postgres://me:hush@db/x", "--store=postgres://me:***@db/x"),
             (
                 "mongodb://u:p@h/d?authToken=t&tlsCertificateKeyFilePassword=q&w=1",
                 "mongodb://u:***@h/d?authToken=***&tlsCertificateKeyFilePassword=***&w=1",

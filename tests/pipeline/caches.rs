@@ -1,6 +1,8 @@
 //! A cache that answers what is no longer true is convicted; one that keeps its
 //! leases is not, whatever happens to it.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use schemas::plan::Limit;
@@ -37,6 +39,40 @@ fn values_that_only_time_removes_are_found_stale() {
         assert!(figures.unpredictable_percent > 5.0, "{store}: {} of {}", figures.unpredictable_reads, figures.reads);
         assert!(counted(&replayed, "cache_hits") > 1000, "{store}: {:?}", replayed.report.store_counters);
         assert_eq!(counted(&replayed, "cache_invalidations"), 0, "{store}");
+    }
+}
+
+/// How often a cache was emptied.
+fn flushes(memcached: &str) -> u64 {
+    let mut stream = TcpStream::connect(memcached).expect("it listens");
+    stream.write_all(b"stats\r\nquit\r\n").expect("it takes commands");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).expect("it answers");
+    let line = told.lines().find_map(|line| line.strip_prefix("STAT cmd_flush "));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{told}"))
+}
+
+/// A database that was changed without its cache, by a load or by a replay, is not read
+/// through what the cache held before.
+#[test]
+fn a_cache_of_another_state_is_emptied() {
+    // One of its own: other tests empty the one that they share.
+    let Some(memcached) = Server::start(Kind::Memcached, Options::default()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    for store in cached(folder.path(), &memcached.address()) {
+        let replay = Replay { settings: RACY, ..Replay::new(folder.path()) };
+        let leased = with(&store, "consistency=lease");
+        replay.on(&leased);
+        let database = store.strip_prefix("casql+").and_then(|url| url.split(&['?', '&'][..]).next()).expect("a URL");
+        let database = if database.starts_with("sqlite") { with(database, "synchronous=off") } else { database.into() };
+        replay.load(&database).unwrap_or_else(|error| panic!("{error}"));
+        let replayed = replay.on_loaded(&leased, &mut |_| {});
+        assert_eq!(replayed.verdict.figures.unpredictable_reads, 0, "{store}");
+        // What fits is kept: nothing was done to either since it was loaded.
+        replay.load(&leased).unwrap_or_else(|error| panic!("{error}"));
+        let flushes = flushes(&memcached.address());
+        replay.on_loaded(&leased, &mut |_| {});
+        assert_eq!(self::flushes(&memcached.address()), flushes, "{store}");
     }
 }
 

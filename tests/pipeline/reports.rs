@@ -1,6 +1,7 @@
 //! The page of a run, in a real browser: it says what it should, runs no script, asks
 //! for nothing, and has no errors; also when the words in it are hostile.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -311,6 +312,30 @@ fn what_is_exported_is_what_is_there() {
     let hgrm = export(&["hgrm"]).succeeds();
     let measured = count("operations WHERE outcome = 'ok' AND NOT warmup");
     assert!(hgrm.contains(&format!("Total count    = {measured:12}]")), "{hgrm}");
+    let max = hgrm.split("#[Max     =").nth(1).and_then(|rest| rest.split(',').next()).expect("a maximum");
+    let max_ms: f64 = max.trim().parse().expect("a number");
+    let longest = "SELECT max(response_ns) FROM operations WHERE outcome = 'ok' AND NOT warmup";
+    let longest = place.run(&["analyze", "sql", "runs/x", longest, "--format", "csv"]).succeeds();
+    let max_ns: u64 = longest.lines().nth(1).expect("a row").parse().expect("a number");
+    assert!((max_ms - max_ns as f64 / 1e6).abs() <= 0.001 + max_ms / 500.0, "{max_ms} ms, {max_ns} ns: {hgrm}");
+    let of_action = |format: &str| export(&[format, "--action", "view_profile"]).succeeds();
+    assert_eq!(of_action("csv").lines().count(), 1 + count("operations WHERE \"action\" = 'view_profile'"));
+    assert!(!of_action("openmetrics").contains("list_friends"));
+    export(&["csv", "--rows", "timeline", "--action", "view_profile"]).fails(2, &["--action", "timeline"]);
+    export(&["hgrm", "--rows", "timeline"]).fails(2, &["--rows timeline"]);
+    // What stands in a file already stays there.
+    let all = place.path("all.csv");
+    std::fs::write(&all, "before\n").expect("a file");
+    let end = File::options().append(true).open(&all).expect("the file");
+    let appended = place.command(&["analyze", "export", "runs/x", "--format", "csv"]).stdout(end).status();
+    assert!(appended.expect("it starts").success());
+    let all = std::fs::read_to_string(all).expect("the file");
+    assert!(
+        all.starts_with("before\n") && all.lines().count() == 2 + count("operations"),
+        "{} lines",
+        all.lines().count()
+    );
+    assert!(!place.path(".tmp").exists(), "something was spilled where the user is");
     export(&["hgrm", "--action", "poke"]).fails(2, &["--action", "poke", "view_profile"]);
     export(&["csv", "--experiment", "9"]).fails(2, &["experiment 9"]);
     let metrics = export(&["openmetrics"]).succeeds();

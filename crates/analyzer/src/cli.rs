@@ -150,13 +150,13 @@ struct Export {
     /// The format.
     #[arg(long, value_enum)]
     format: export::Kind,
-    /// Which rows, where rows are written.
-    #[arg(long, value_enum, default_value_t = export::Rows::Operations)]
-    rows: export::Rows,
+    /// Which rows, where rows are written. [default: operations]
+    #[arg(long, value_enum)]
+    rows: Option<export::Rows>,
     /// Of this experiment alone. [default: all; of percentiles the last one]
     #[arg(long)]
     experiment: Option<u32>,
-    /// Percentiles of this action alone.
+    /// Of this action alone.
     #[arg(long, value_parser = action)]
     action: Option<Action>,
     /// The file; standard output without.
@@ -411,10 +411,14 @@ fn note_left_behind(run: &RunFolder) -> Result<(), AnalyzeError> {
 }
 
 /// The verdict of an experiment: as it is stored, or analyzed now. A verdict
-/// against another SLA than the stored one's is not kept.
+/// against another SLA than the run's own is not kept.
 fn verdict(run: &RunFolder, experiment: u32, sla: Option<&Sla>) -> Result<Verdict, AnalyzeError> {
     let stored = stored_verdict(run, experiment)?;
-    let keep = if stored.is_some() { Keep::Nothing } else { Keep::All };
+    let is_its_own = match sla {
+        Some(sla) => *sla == run.read_document()?.sla.unwrap_or_default(),
+        None => true,
+    };
+    let keep = if stored.is_none() && is_its_own { Keep::All } else { Keep::Nothing };
     match stored {
         Some(stored) if sla.is_none_or(|sla| *sla == stored.sla) => Ok(stored),
         _ => analyze_with_progress(run, experiment, sla, keep),

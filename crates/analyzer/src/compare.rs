@@ -27,15 +27,30 @@ pub(crate) struct Compared {
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
-    of: fn(&Slice, f64) -> f64,
+    /// None of a slice that says nothing of it.
+    of: fn(&Slice, f64) -> Option<f64>,
 }
 
-pub(crate) const METRICS: [Metric; 4] = [
-    Metric { name: "throughput", unit: "actions/s", of: |slice, seconds| slice.ok as f64 / seconds },
-    Metric { name: "p95 of a slice", unit: "ms", of: |slice, _| slice.p95_ns as f64 / 1e6 },
-    Metric { name: "p99 of a slice", unit: "ms", of: |slice, _| slice.p99_ns as f64 / 1e6 },
-    Metric { name: "unpredictable", unit: "reads/s", of: |slice, seconds| slice.unpredictable as f64 / seconds },
+pub(crate) const METRICS: [Metric; 5] = [
+    Metric { name: "throughput", unit: "actions/s", of: |slice, seconds| Some(slice.ok as f64 / seconds) },
+    // A slice without an answer has no response times: as 0 they would make a store that stands still look fast.
+    Metric {
+        name: "p95 of a slice",
+        unit: "ms",
+        of: |slice, _| answered(slice).map(|slice| slice.p95_ns as f64 / 1e6),
+    },
+    Metric {
+        name: "p99 of a slice",
+        unit: "ms",
+        of: |slice, _| answered(slice).map(|slice| slice.p99_ns as f64 / 1e6),
+    },
+    Metric { name: "no answer", unit: "% of slices", of: |slice, _| Some(if slice.ok == 0 { 100.0 } else { 0.0 }) },
+    Metric { name: "unpredictable", unit: "reads/s", of: |slice, seconds| Some(slice.unpredictable as f64 / seconds) },
 ];
+
+fn answered(slice: &Slice) -> Option<&Slice> {
+    (slice.ok > 0).then_some(slice)
+}
 
 /// A figure of one run, and how it differs from that of the first one.
 #[derive(Debug, Clone, Serialize)]
@@ -55,14 +70,14 @@ pub(crate) struct Judged {
 
 /// How many slices of the measured part are over when its time is.
 pub(crate) fn full_slices(verdict: &Verdict) -> usize {
-    let counted_s = verdict.figures.counted_ns as f64 / 1e9;
-    (counted_s / verdict.figures.timeline.slice_s.max(1e-9)).floor() as usize
+    let slice_ns = (verdict.figures.timeline.slice_s * 1e9).round() as u64;
+    usize::try_from(verdict.figures.counted_ns / slice_ns.max(1)).unwrap_or(usize::MAX)
 }
 
 /// A figure in those slices.
 fn series(verdict: &Verdict, metric: &Metric) -> Vec<f64> {
     let timeline = &verdict.figures.timeline;
-    timeline.slices.iter().take(full_slices(verdict)).map(|slice| (metric.of)(slice, timeline.slice_s)).collect()
+    timeline.slices.iter().take(full_slices(verdict)).filter_map(|slice| (metric.of)(slice, timeline.slice_s)).collect()
 }
 
 /// Every figure of every run.
@@ -183,8 +198,8 @@ pub(crate) fn text(runs: &[Compared]) -> String {
     let base = runs.first().map_or("", |run| run.name.as_str());
     let _ = writeln!(
         out,
-        "\nDifferences are from {base}. Intervals hold the true value in 95 of 100 cases and allow for slices of time that \
-         resemble the one before."
+        "\nDifferences are from {base}. The 95% intervals are of what varies within these runs, and allow for slices of time \
+         that resemble the one before; of short runs they are too narrow, and what varies between runs only more runs show."
     );
     out
 }
@@ -194,5 +209,38 @@ pub(crate) fn in_words(differs: Option<bool>) -> &'static str {
         Some(true) => "differs",
         Some(false) => "no difference shown",
         None => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::sla::Sla;
+
+    use super::*;
+
+    /// A store that stands still is not fast in the meantime.
+    #[test]
+    fn slices_without_an_answer_have_no_response_times() {
+        let mut verdict = crate::void_verdict(1, 4, Sla::default(), Vec::new());
+        let slice = |ok: u64| Slice {
+            ok,
+            errors: 0,
+            unpredictable: 0,
+            p50_ns: ok * 1_000_000,
+            p95_ns: ok * 1_000_000,
+            p99_ns: ok * 1_000_000,
+            max_ns: ok * 1_000_000,
+        };
+        verdict.figures.counted_ns = 600_000_000;
+        verdict.figures.timeline.slice_s = 0.05;
+        verdict.figures.timeline.slices = (0..14).map(|n| slice(if n % 3 == 0 { 0 } else { 8 })).collect();
+        assert_eq!(full_slices(&verdict), 12);
+        let of = |name: &str| {
+            let metric = METRICS.iter().find(|metric| metric.name == name).unwrap();
+            series(&verdict, metric)
+        };
+        assert_eq!(of("p95 of a slice"), [8.0; 8]);
+        assert_eq!(of("no answer").iter().sum::<f64>(), 400.0);
+        assert_eq!(of("throughput").len(), 12);
     }
 }

@@ -1,12 +1,14 @@
 //! `analyzer export`: rows, percentiles and figures in the formats of other tools.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
 use schemas::files::{self, FileError};
 use schemas::run::RunFolder;
 use schemas::social::Action;
+use schemas::trace::TableError;
 use schemas::verdict::{ActionFigures, Verdict};
 
 use crate::error::AnalyzeError;
@@ -47,6 +49,21 @@ pub enum Rows {
 }
 
 impl Rows {
+    /// What tells its rows apart: they are written in this order.
+    const fn keys(self) -> &'static str {
+        match self {
+            Rows::Operations => "experiment, fragment, session, step",
+            Rows::Sessions => "experiment, fragment, session",
+            Rows::Spectrum => "experiment, \"action\", response_ns",
+            Rows::Unpredictable => "experiment, fragment, session, step, item, owner, element",
+            Rows::Experiments | Rows::Timeline | Rows::Freshness => "ALL",
+        }
+    }
+
+    const fn has_actions(self) -> bool {
+        matches!(self, Rows::Operations | Rows::Spectrum | Rows::Unpredictable)
+    }
+
     const fn view(self) -> &'static str {
         match self {
             Rows::Operations => "operations",
@@ -63,10 +80,11 @@ impl Rows {
 /// What is to be exported.
 pub(crate) struct Wanted<'a> {
     pub(crate) kind: Kind,
-    pub(crate) rows: Rows,
+    /// None where no rows are written, or operations.
+    pub(crate) rows: Option<Rows>,
     /// Of this experiment alone.
     pub(crate) experiment: Option<u32>,
-    /// Of this action alone, where percentiles are exported.
+    /// Of this action alone.
     pub(crate) action: Option<Action>,
     /// Standard output without.
     pub(crate) output: Option<&'a Path>,
@@ -74,12 +92,16 @@ pub(crate) struct Wanted<'a> {
 
 /// Exports; gives the text where it is for standard output and was not written there.
 pub(crate) fn export(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>) -> Result<String, AnalyzeError> {
+    if let (Kind::Hgrm | Kind::Openmetrics, Some(rows)) = (wanted.kind, wanted.rows) {
+        let rows = rows.view();
+        return Err(AnalyzeError::Statement(format!("--rows {rows}: this format has no rows; leave it away")));
+    }
     let text = match wanted.kind {
         Kind::Csv => return rows(run, verdicts, wanted, "FORMAT csv, HEADER"),
         Kind::Json => return rows(run, verdicts, wanted, "FORMAT json, ARRAY true"),
         Kind::Parquet => return rows(run, verdicts, wanted, "FORMAT parquet, COMPRESSION zstd"),
         Kind::Hgrm => percentiles(&Database::open(run, verdicts, None)?, verdicts, wanted)?,
-        Kind::Openmetrics => openmetrics(verdicts, wanted.experiment),
+        Kind::Openmetrics => openmetrics(verdicts, wanted),
     };
     match wanted.output {
         None => Ok(text),
@@ -93,8 +115,16 @@ pub(crate) fn export(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>)
 /// Has DuckDB write the rows, however many there are.
 fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -> Result<String, AnalyzeError> {
     let database = Database::unlocked(run, verdicts, None)?;
-    let only = wanted.experiment.map_or(String::new(), |experiment| format!(" WHERE experiment = {experiment}"));
-    let view = wanted.rows.view();
+    let rows = wanted.rows.unwrap_or(Rows::Operations);
+    let (view, keys) = (rows.view(), rows.keys());
+    let mut only: Vec<String> =
+        wanted.experiment.map(|experiment| format!("experiment = {experiment}")).into_iter().collect();
+    match wanted.action {
+        Some(action) if rows.has_actions() => only.push(format!("\"action\" = '{}'", action.name())),
+        Some(_) => return Err(AnalyzeError::Statement(format!("--action: {view} have none; leave it away"))),
+        None => {}
+    }
+    let only = if only.is_empty() { String::new() } else { format!(" WHERE {}", only.join(" AND ")) };
     let (target, place): (PathBuf, Option<&Path>) = match wanted.output {
         // Nothing gets its name before everything is there.
         Some(path) => {
@@ -105,10 +135,11 @@ fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -
         None if wanted.kind == Kind::Parquet => {
             return Err(AnalyzeError::Statement("--format parquet: name a file with --output".to_string()));
         }
-        None => ("/dev/stdout".into(), None),
+        // DuckDB would open standard output anew, and cut off what is there already.
+        None => (database.spill().join("rows"), None),
     };
-    let statement =
-        format!("COPY (SELECT * FROM {view}{only} ORDER BY ALL) TO {} ({how})", quoted(&target.display().to_string()));
+    let place_of = quoted(&target.display().to_string());
+    let statement = format!("COPY (SELECT * FROM {view}{only} ORDER BY {keys}) TO {place_of} ({how})");
     let copied = database.run(&statement, &[]);
     if let Some(path) = place {
         match copied {
@@ -122,6 +153,14 @@ fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -
         }
     } else {
         copied?;
+        let mut written = File::open(&target).map_err(files::at(&target))?;
+        match std::io::copy(&mut written, &mut std::io::stdout().lock()) {
+            // Who does not want to read all of it is no error.
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Err(AnalyzeError::Write(TableError::new(Path::new("standard output"), e)));
+            }
+            _ => {}
+        }
     }
     Ok(String::new())
 }
@@ -133,13 +172,20 @@ fn percentiles(database: &Database, verdicts: &[Verdict], wanted: &Wanted<'_>) -
     let statement = format!(
         "SELECT response_ns, CAST(sum(operations) AS BIGINT) FROM spectrum WHERE experiment = {experiment}{only} GROUP BY ALL"
     );
-    let mut times = Histogram::<u64>::new(3).unwrap_or_else(|e| unreachable!("three digits are valid: {e}"));
-    for row in database.run(&statement, &[])?.rows {
-        if let [duckdb::types::Value::BigInt(ns), duckdb::types::Value::BigInt(count)] = row.as_slice() {
-            times.saturating_record_n((*ns).max(0) as u64, (*count).max(0) as u64);
-        }
-    }
+    let mut times = histogram();
+    database.each(&statement, |row| {
+        let (ns, count): (i64, i64) = (row.get(0)?, row.get(1)?);
+        times.saturating_record_n(ns.max(1) as u64, count.max(0) as u64);
+        Ok(())
+    })?;
     Ok(hgrm(&times))
+}
+
+/// Three digits of any time up to an hour, which stands for those above: a histogram
+/// without bounds takes whatever is above its first 2 µs for less.
+fn histogram() -> Histogram<u64> {
+    let hour_ns = 3_600_000_000_000;
+    Histogram::new_with_bounds(1, hour_ns, 3).unwrap_or_else(|e| unreachable!("these bounds are valid: {e}"))
 }
 
 /// The text that HdrHistogram's `outputPercentileDistribution` writes, in milliseconds.
@@ -163,13 +209,17 @@ fn hgrm(times: &Histogram<u64>) -> String {
 }
 
 /// Counters, response times and rates of every experiment.
-fn openmetrics(verdicts: &[Verdict], experiment: Option<u32>) -> String {
-    let verdicts = || verdicts.iter().filter(|verdict| experiment.is_none_or(|wanted| wanted == verdict.experiment));
+fn openmetrics(verdicts: &[Verdict], wanted: &Wanted<'_>) -> String {
+    let verdicts = || verdicts.iter().filter(|verdict| wanted.experiment.is_none_or(|own| own == verdict.experiment));
+    let actions = |verdict: &Verdict| -> Vec<(Action, ActionFigures)> {
+        let of = verdict.figures.by_action.iter().filter(|(action, _)| wanted.action.is_none_or(|own| own == **action));
+        of.map(|(action, figures)| (*action, *figures)).collect()
+    };
     let labels = |verdict: &Verdict| format!("experiment=\"{}\",threads=\"{}\"", verdict.experiment, verdict.threads);
     let mut out = String::new();
     out += "# TYPE encore_operations counter\n# HELP encore_operations Operations of the measured part by outcome.\n";
     for verdict in verdicts() {
-        for (action, figures) in &verdict.figures.by_action {
+        for (action, figures) in actions(verdict) {
             let ActionFigures { ok, failed, unknown, skipped, .. } = figures;
             for (outcome, count) in [("ok", ok), ("failed", failed), ("unknown", unknown), ("skipped", skipped)] {
                 let (own, action) = (labels(verdict), action.name());
@@ -181,7 +231,7 @@ fn openmetrics(verdicts: &[Verdict], experiment: Option<u32>) -> String {
     out += "# TYPE encore_response_time_seconds summary\n# UNIT encore_response_time_seconds seconds\n\
             # HELP encore_response_time_seconds Response times of operations that succeeded.\n";
     for verdict in verdicts() {
-        for (action, figures) in &verdict.figures.by_action {
+        for (action, figures) in actions(verdict) {
             let own = format!("{},action=\"{}\"", labels(verdict), action.name());
             for (quantile, ns) in [("0.5", figures.p50_ns), ("0.95", figures.p95_ns), ("0.99", figures.p99_ns)] {
                 let seconds = ns as f64 / 1e9;
@@ -220,8 +270,8 @@ mod tests {
 
     #[test]
     fn percentile_files_are_those_of_hdrhistogram() {
-        let mut times = Histogram::<u64>::new(3).unwrap();
-        (1..=1000u64).for_each(|n| times.record(n * 1_000_000).unwrap());
+        let mut times = histogram();
+        (1..=1000u64).for_each(|n| times.saturating_record_n(n * 1_000_000, 1));
         let text = hgrm(&times);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].trim_start().starts_with("Value") && lines[1].is_empty(), "{text}");
@@ -230,5 +280,8 @@ mod tests {
         let last = lines.iter().rfind(|line| !line.starts_with('#')).unwrap();
         assert!(last.split_whitespace().count() == 3 && last.contains(" 1.000000000000 "), "{last}");
         assert!(text.contains("Total count    =         1000]") && text.contains("#[Mean    ="), "{text}");
+        let max = text.split("#[Max     =").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+        let max: f64 = max.trim().parse().unwrap();
+        assert!((999.0..=1001.0).contains(&max), "{text}");
     }
 }

@@ -10,30 +10,39 @@ pub struct Reorder {
     order: Vec<(i64, u64, u16, u32)>,
     /// What starts before has been released.
     released: i64,
+    /// The earliest start of what has not.
+    earliest: i64,
 }
 
 impl Default for Reorder {
     fn default() -> Self {
-        Reorder { waiting: Vec::new(), order: Vec::new(), released: i64::MIN }
+        Reorder { waiting: Vec::new(), order: Vec::new(), released: i64::MIN, earliest: i64::MAX }
     }
 }
 
 impl Reorder {
     /// Takes in a row.
     pub fn push(&mut self, row: Row) {
+        self.earliest = self.earliest.min(row.log.start_ns);
         self.waiting.push(row);
     }
 
     /// The rows that start before `limit`, ordered by start, session and step.
     /// Nothing that is pushed afterwards may start before it.
     pub fn release(&mut self, limit: i64) -> impl Iterator<Item = &Row> {
-        let released = self.released;
-        self.waiting.retain(|row| row.log.start_ns >= released);
-        self.released = limit;
         self.order.clear();
-        for (index, row) in self.waiting.iter().enumerate() {
-            if row.log.start_ns < limit || limit == i64::MAX {
-                self.order.push((row.log.start_ns, row.log.session, row.log.step, index as u32));
+        // One operation that takes minutes holds back millions: they are not looked at
+        // with every batch.
+        if limit > self.earliest || limit == i64::MAX {
+            let released = self.released;
+            self.waiting.retain(|row| row.log.start_ns >= released);
+            (self.released, self.earliest) = (limit, i64::MAX);
+            for (index, row) in self.waiting.iter().enumerate() {
+                if row.log.start_ns < limit || limit == i64::MAX {
+                    self.order.push((row.log.start_ns, row.log.session, row.log.step, index as u32));
+                } else {
+                    self.earliest = self.earliest.min(row.log.start_ns);
+                }
             }
         }
         self.order.sort_unstable();

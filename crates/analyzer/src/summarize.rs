@@ -91,14 +91,17 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
     Ok((document, path))
 }
 
-/// The fragments of an experiment whose logs are with their replayers.
+/// The fragments of an experiment whose logs are with their replayers: those of every
+/// summary some of whose logs are not here. A summary is of all its fragments or of none.
 pub(crate) fn left_behind(folder: &ExperimentFolder) -> Result<BTreeSet<u32>, AnalyzeError> {
-    let mut fragments = BTreeSet::new();
+    let mut left = BTreeSet::new();
     for path in paths(folder)? {
-        fragments.extend(read(&path)?.fragments);
+        let fragments = read(&path)?.fragments;
+        if fragments.iter().any(|fragment| !folder.log(*fragment).exists()) {
+            left.extend(fragments);
+        }
     }
-    fragments.retain(|fragment| !folder.log(*fragment).exists());
-    Ok(fragments)
+    Ok(left)
 }
 
 /// The summaries that were fetched in place of an experiment's logs.

@@ -125,7 +125,11 @@ fn an_experiment_that_never_ran_is_shown_with_its_reason() {
 
 #[test]
 fn another_sla_changes_the_ruling_and_not_the_run() {
+    // Whether there is a verdict already or not.
     let fixture = honest();
+    let text = run(&fixture, &["summary", "RUN", "--sla", "99% < 1us", "--json"]);
+    assert!(text.ends_with("exit code 1\n"), "{text}");
+    assert!(!tree(fixture.run.root()).iter().any(|(path, _)| path.ends_with("verdict.json")), "it was kept");
     let text = run(&fixture, &["summary", "RUN", "--json"]);
     assert!(text.ends_with("exit code 0\n"), "{text}");
     let before = tree(fixture.run.root());

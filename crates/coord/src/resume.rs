@@ -11,6 +11,7 @@ use schemas::files::{self, FileError};
 use schemas::plan::{Plan, Warmup};
 use schemas::run::{RunFolder, RunState};
 use schemas::sla::Sla;
+use schemas::verdict::Verdict;
 
 use crate::args::{Command, CommandLine, FleetArgs, RateArgs, WorkloadArgs};
 use crate::campaign::{Trial, TrialNote};
@@ -88,10 +89,12 @@ fn past(run: &RunFolder, sla: &Sla) -> Result<Vec<Trial>, Failure> {
             continue;
         }
         let TrialNote { purpose, limit, started_unix_s, took_s, lost } = files::read_json(&folder.trial())?;
-        let verdict = match folder.verdict().exists() {
-            true => files::read_json(&folder.verdict())?,
+        let stored: Option<Verdict> =
+            if folder.verdict().exists() { Some(files::read_json(&folder.verdict())?) } else { None };
+        let verdict = match stored {
+            Some(stored) if stored.sla == *sla => stored,
             // Its logs were collected since, which takes a verdict without them away.
-            false => tools::analyze(run, number, sla)?,
+            _ => tools::analyze(run, number, sla)?,
         };
         let report = if folder.report().exists() { Some(files::read_json(&folder.report())?) } else { None };
         let trial = Trial { purpose, limit, started_unix_s, took_s, report, lost, verdict };

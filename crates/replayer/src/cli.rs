@@ -1,7 +1,7 @@
 //! The command line of `replayer`.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read};
+use std::io::{IsTerminal, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -230,9 +230,9 @@ fn load(target: &Target) -> anyhow::Result<ExitCode> {
     load_into(store.as_ref(), &source)?;
     let rows = source.rows_total();
     if target.json {
-        println!("{}", serde_json::json!({ "workload_id": source.manifest.workload_id, "rows": rows }));
+        print(&serde_json::json!({ "workload_id": source.manifest.workload_id, "rows": rows }))?;
     } else {
-        println!("loaded {rows} rows of workload {}", source.manifest.workload_id);
+        print(&format_args!("loaded {rows} rows of workload {}", source.manifest.workload_id))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -314,13 +314,14 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let mut value = serde_json::to_value(&report)?;
         value["experiment"] = recording.plan().experiment.into();
         value["digest"] = state.into();
-        println!("{value}");
+        print(&value)?;
     } else {
         let seconds = report.elapsed_ns as f64 / 1e9;
         if experiment.has_warmup() {
-            println!("warm-up: {} operations in {:.2} s", report.warmup_operations, report.warmup_ns as f64 / 1e9);
+            let seconds = report.warmup_ns as f64 / 1e9;
+            print(&format_args!("warm-up: {} operations in {seconds:.2} s", report.warmup_operations))?;
         }
-        println!(
+        print(&format_args!(
             "experiment {}: {} sessions in {seconds:.2} s; operations: {} ok ({:.0}/s), {} failed, {} unknown, {} skipped",
             recording.plan().experiment,
             report.sessions,
@@ -329,10 +330,10 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             report.failed,
             report.unknown,
             report.skipped
-        );
-        println!("logged in {}", recording.experiment_folder().display());
+        ))?;
+        print(&format_args!("logged in {}", recording.experiment_folder().display()))?;
         if let Some(state) = state {
-            println!("digest {state}");
+            print(&format_args!("digest {state}"))?;
         }
     }
     match report.end {
@@ -347,6 +348,14 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             if experiment.has_warmup() { " of the measured part" } else { "" }
         ))
         .into()),
+    }
+}
+
+/// Prints a line. Who does not want to read it to its end (`| head`) is no error.
+fn print(line: &dyn std::fmt::Display) -> anyhow::Result<()> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::anyhow!("standard output: {e}")),
+        _ => Ok(()),
     }
 }
 
@@ -371,9 +380,9 @@ fn digest(target: &Target) -> anyhow::Result<ExitCode> {
     let source = Source::verified(&target.trace)?;
     let digest = stores::open(&target.store)?.digest(&source)?;
     if target.json {
-        println!("{}", serde_json::json!({ "digest": digest.to_string(), "facts": digest.facts() }));
+        print(&serde_json::json!({ "digest": digest.to_string(), "facts": digest.facts() }))?;
     } else {
-        println!("{digest}");
+        print(&digest)?;
     }
     Ok(ExitCode::SUCCESS)
 }

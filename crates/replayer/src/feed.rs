@@ -12,66 +12,93 @@ use crate::dispatch::Chunk;
 /// Rows read at a time.
 const CHUNK_ROWS: usize = 8192;
 
+/// Fragments that are read ahead in chunks of this size; more of them share the memory.
+const LARGE_CHUNKS: usize = 32;
+const CHUNK_ROWS_MIN: usize = 256;
+
 /// Chunks read ahead.
 const CHUNKS_AHEAD: usize = 4;
 
 /// The operations of one fragment, chunk by chunk.
 pub struct Feed {
-    chunks: Receiver<Result<Chunk, TableError>>,
+    folder: PathBuf,
+    /// Chunks, and `None` at the end of the trace.
+    chunks: Receiver<Next>,
     /// What [`Feed::fill`] has taken from it.
-    first: Cell<Option<Result<Chunk, TableError>>>,
+    first: Cell<Option<Next>>,
+    has_ended: Cell<bool>,
     // Kept so that the thread's life is bound to the feed's; it ends by itself
     // when the receiver is gone.
     _reader: JoinHandle<()>,
 }
 
+/// What the reader sends.
+type Next = Result<Option<Chunk>, TableError>;
+
 impl Feed {
-    /// Starts to read the given files from a session on.
-    pub fn start(files: Vec<PathBuf>, first_session: u64) -> Feed {
+    /// Starts to read the given files from a session on, beside so many other fragments.
+    pub fn start(files: Vec<PathBuf>, first_session: u64, fragments: usize) -> Feed {
+        let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
+        let rows = (CHUNK_ROWS * LARGE_CHUNKS / fragments.max(1)).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS);
+        let reader = OperationsReader::new(files, rows).starting_at(first_session);
+        let order = Order { session: first_session, step: 0 };
+        let of = folder.clone();
+        Feed::reading(folder, move |sender| read_ahead(reader, order, &of, sender))
+    }
+
+    fn reading(folder: PathBuf, read: impl FnOnce(&SyncSender<Next>) + Send + 'static) -> Feed {
         let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
-        let reader = std::thread::spawn(move || read_ahead(files, first_session, &sender));
-        Feed { chunks, first: Cell::new(None), _reader: reader }
+        let reader = std::thread::spawn(move || read(&sender));
+        Feed { folder, chunks, first: Cell::new(None), has_ended: Cell::new(false), _reader: reader }
     }
 
     /// A feed of these operations and no more, in chunks of so many sessions.
     #[cfg(test)]
     pub fn of(rows: &[TraceRow], chunk_sessions: usize) -> Feed {
         let sessions: Vec<Chunk> = rows.chunk_by(|a, b| a.session == b.session).map(<[_]>::to_vec).collect();
-        let (sender, chunks) = sync_channel(sessions.len());
-        for chunk in sessions.chunks(chunk_sessions) {
-            sender.send(Ok(chunk.concat())).expect("the receiver is there");
-        }
-        Feed { chunks, first: Cell::new(None), _reader: std::thread::spawn(|| ()) }
+        let chunks: Vec<Chunk> = sessions.chunks(chunk_sessions).map(|chunk| chunk.concat()).collect();
+        Feed::reading(PathBuf::new(), move |sender| {
+            for chunk in chunks.into_iter().map(Some).chain([None]) {
+                // The receiver may be gone when the experiment has ended already.
+                let _ = sender.send(Ok(chunk));
+            }
+        })
     }
 
     /// Waits until there is a first chunk, so that nobody has to later.
     pub fn fill(&mut self) {
-        self.first = Cell::new(self.chunks.recv().ok());
+        self.first = Cell::new(Some(self.wait()));
+    }
+
+    /// What the reader sends next. One that ends without a word has panicked.
+    fn wait(&self) -> Next {
+        self.chunks.recv().unwrap_or_else(|_| Err(self.died()))
+    }
+
+    fn died(&self) -> TableError {
+        TableError::new(&self.folder, "reading the trace set has failed; standard error says where")
     }
 
     /// The next chunk, `None` at the end of the trace. The flag is true when it
     /// had to be waited for.
     pub fn next(&self) -> Result<(Option<Chunk>, bool), TableError> {
-        if let Some(first) = self.first.take() {
-            return Ok((Some(first?), false));
+        if self.has_ended.get() {
+            return Ok((None, false));
         }
-        match self.chunks.try_recv() {
-            Ok(chunk) => Ok((Some(chunk?), false)),
-            Err(TryRecvError::Disconnected) => Ok((None, false)),
-            Err(TryRecvError::Empty) => match self.chunks.recv() {
-                Ok(chunk) => Ok((Some(chunk?), true)),
-                Err(_) => Ok((None, true)),
-            },
-        }
+        let (next, waited) = match self.first.take().map_or_else(|| self.chunks.try_recv(), Ok) {
+            Ok(next) => (next, false),
+            Err(TryRecvError::Disconnected) => (Err(self.died()), false),
+            Err(TryRecvError::Empty) => (self.wait(), true),
+        };
+        let chunk = next?;
+        self.has_ended.set(chunk.is_none());
+        Ok((chunk, waited))
     }
 }
 
 /// Sends whole sessions only: the last one of a chunk is held back until its
 /// end has been seen.
-fn read_ahead(files: Vec<PathBuf>, first_session: u64, sender: &SyncSender<Result<Chunk, TableError>>) {
-    let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
-    let mut order = Order { session: first_session, step: 0 };
-    let mut reader = OperationsReader::new(files, CHUNK_ROWS).starting_at(first_session);
+fn read_ahead(mut reader: OperationsReader, mut order: Order, folder: &Path, sender: &SyncSender<Next>) {
     let mut chunk: Chunk = Vec::new();
     loop {
         let held = chunk.len();
@@ -83,20 +110,21 @@ fn read_ahead(files: Vec<PathBuf>, first_session: u64, sender: &SyncSender<Resul
             }
             Ok(false) => {
                 if !chunk.is_empty() {
-                    let _ = sender.send(Ok(chunk));
+                    let _ = sender.send(Ok(Some(chunk)));
                 }
+                let _ = sender.send(Ok(None));
                 return;
             }
             Ok(true) => {
                 if let Err(message) = chunk[held..].iter().try_for_each(|row| order.check(row)) {
-                    let _ = sender.send(Err(TableError::new(&folder, message)));
+                    let _ = sender.send(Err(TableError::new(folder, message)));
                     return;
                 }
                 let Some(last) = chunk.last().map(|row| row.session) else { continue };
                 let whole = chunk.partition_point(|row| row.session < last);
                 if whole > 0 {
                     let rest = chunk.split_off(whole);
-                    if sender.send(Ok(std::mem::replace(&mut chunk, rest))).is_err() {
+                    if sender.send(Ok(Some(std::mem::replace(&mut chunk, rest)))).is_err() {
                         return;
                     }
                 }
@@ -157,6 +185,17 @@ mod tests {
             (Err(message), Some(words)) => assert!(message.contains(words), "{message}"),
             (result, _) => panic!("{rows:?}: {result:?}"),
         }
+    }
+
+    /// A reader that dies is no end of the trace.
+    #[test]
+    fn a_reader_that_panics_is_an_error() {
+        let feed = Feed::reading(PathBuf::from("a.trace"), |_| std::panic::resume_unwind(Box::new("not shown")));
+        let error = feed.next().unwrap_err().to_string();
+        assert!(error.contains("a.trace") && error.contains("has failed"), "{error}");
+        let feed = Feed::of(&[], 1);
+        assert_eq!(feed.next().unwrap().0, None);
+        assert_eq!(feed.next().unwrap(), (None, false), "it stays at its end");
     }
 
     /// A session that waited for a later one would wait for ever.

@@ -102,7 +102,7 @@ impl Recording {
                 store,
                 store_settings: BTreeMap::new(),
                 host: Host::current(),
-                command: std::env::args().map(|argument| redact(&argument)).collect(),
+                command: std::env::args_os().map(|argument| redact(&argument.to_string_lossy())).collect(),
             }
         };
         let experiment = run.experiments()?.last().map_or(0, |(number, _)| *number) + 1;

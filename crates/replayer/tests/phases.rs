@@ -31,6 +31,23 @@ fn log(folder: &Path, fragment: u32) -> Vec<LogRow> {
     rows
 }
 
+/// Where there can be no log nothing is replayed, and the store stays as it was.
+#[test]
+fn a_log_that_cannot_be_made_leaves_the_store_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["sessions=300"]);
+    let url = format!("sqlite:{}?synchronous=off", folder.path().join("s.db").display());
+    let store = stores::open(&url).expect("a store");
+    store.load(&source, &|_, _| {}).expect("a load");
+    let first = run(store.as_ref(), plan(&source, 2, Limit::Sessions(100), &[], 0), folder.path().join("1"));
+    let first = first.expect("a replay");
+    let next = || plan(&source, 2, Limit::Sessions(100), &first.positions, 0);
+    let error = run(store.as_ref(), next(), folder.path().join("1")).expect_err("the log exists").to_string();
+    assert!(error.contains("fragment-0.arrows"), "{error}");
+    let second = run(store.as_ref(), next(), folder.path().join("2")).expect("it goes on where it was");
+    assert_eq!(second.sessions, 100);
+}
+
 /// Workers of unequal fragments begin to measure at the same instant, when the
 /// last of them is warm.
 #[test]

@@ -82,7 +82,8 @@ fn judgements(runs: &[Compared]) -> Markup {
         } }
         p.soft {
             "Differences are from the first run. Slices of time resemble the one before, so that the variance of a mean is \
-             taken with its autocorrelation (Newey and West), and two means are compared as Welch does."
+             taken with its autocorrelation (Newey and West), and two means are compared as Welch does. Intervals of short runs \
+             are too narrow, and what varies between runs only more runs show."
         }
     }
 }
@@ -153,7 +154,8 @@ fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
             y: slice.ok as f64 / timeline.slice_s.max(1e-9),
             mark: Mark::Filled,
         };
-        let full = full_slices(&run.verdict);
+        // As the statement below: the first slice is drawn even where it is not whole.
+        let full = full_slices(&run.verdict).max(1);
         let points: Vec<LinePoint> = timeline.slices.iter().enumerate().take(full).map(at).collect();
         let told = points.iter().map(|p| format!("{}: {:.0} actions/s at {:.2} s", run.name, p.y, p.x)).collect();
         LineSeries { label: run.name.clone(), points, told, names: Vec::new(), stroke: Stroke::Plain }

@@ -4,6 +4,7 @@
 use duckdb::types::Value;
 use maud::{Markup, html};
 use schemas::sla::short_time;
+use schemas::social::Action;
 use schemas::verdict::{Ruling, Verdict};
 
 use super::{Told, page};
@@ -404,12 +405,16 @@ pub(super) fn stories(verdict: &Verdict, offenders: &[Offender]) -> Result<Marku
     let by_action = figures.by_action.iter().filter(|(_, own)| own.unpredictable > 0);
     let by_action = by_action.map(|(action, own)| format!("{}: {}", action.name(), grouped(own.unpredictable)));
     let by_action = by_action.collect::<Vec<_>>().join(", ");
+    let reads = Action::ALL.into_iter().filter(|action| action.is_read());
+    let reads: Vec<String> = reads.map(|action| format!("'{}'", action.name())).collect();
     let sql = format!(
-        "SELECT \"action\", count(*) AS reads, count(*) FILTER (unpredictable) AS unpredictable\n\
-         FROM operations WHERE experiment = {0} AND NOT warmup AND outcome = 'ok' GROUP BY ALL ORDER BY ALL;\n\n\
+        "SELECT \"action\", count(*) AS reads, count(*) FILTER (unpredictable) AS unpredictable\nFROM operations\n\
+         WHERE experiment = {0} AND NOT warmup AND outcome = 'ok'\n  AND \"action\" IN ({1})\nGROUP BY ALL ORDER BY ALL;\n\n\
          SELECT * FROM unpredictable WHERE experiment = {0} AND NOT warmup\n\
-         ORDER BY greatest(low - observed, observed - high) DESC LIMIT {1}",
+         ORDER BY greatest(low - observed, observed - high) DESC, start_ns, fragment, session, step, item, element\n\
+         LIMIT {2}",
         verdict.experiment,
+        reads.join(", "),
         offenders.len().max(1)
     );
     Ok(html! {

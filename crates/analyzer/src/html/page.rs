@@ -158,10 +158,16 @@ pub(super) fn actions(verdict: &Verdict) -> Markup {
             }
         }
     };
-    let experiment = verdict.experiment;
+    let (experiment, beta_ns) = (verdict.experiment, verdict.sla.beta_ns);
     let sql = format!(
-        "SELECT \"action\", count(*) FILTER (outcome = 'ok') AS ok,\n\
+        "-- The percentiles above have three digits; these are exact.\n\
+         SELECT \"action\", count(*) FILTER (outcome = 'ok') AS ok, count(*) FILTER (outcome = 'failed') AS failed,\n\
+         \u{20}      count(*) FILTER (outcome = 'unknown') AS unknown, count(*) FILTER (outcome = 'skipped') AS skipped,\n\
+         \u{20}      avg(response_ns) FILTER (outcome = 'ok') AS mean_ns,\n\
          \u{20}      quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,\n\
+         \u{20}      max(response_ns) FILTER (outcome = 'ok') AS max_ns,\n\
+         \u{20}      100.0 * count(*) FILTER (outcome = 'ok' AND response_ns <= {beta_ns})\n\
+         \u{20}          / nullif(count(*) FILTER (outcome <> 'skipped'), 0) AS within_percent,\n\
          \u{20}      count(*) FILTER (unpredictable) AS unpredictable\n\
          FROM operations WHERE experiment = {experiment} AND NOT warmup GROUP BY ALL ORDER BY ALL"
     );

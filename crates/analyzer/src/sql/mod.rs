@@ -21,7 +21,7 @@ use crate::error::AnalyzeError;
 pub struct Database {
     connection: Connection,
     /// Where DuckDB puts what does not fit its memory.
-    _spill: TempDir,
+    spill: TempDir,
 }
 
 /// The answer to a statement.
@@ -64,7 +64,14 @@ impl Database {
             let path = std::env::temp_dir();
             AnalyzeError::File(schemas::files::FileError { path, source })
         })?;
-        Ok(Database { connection, _spill: spill })
+        // Not where the user happens to be.
+        connection.execute_batch(&format!("SET temp_directory = {}", quoted(&spill.path().display().to_string())))?;
+        Ok(Database { connection, spill })
+    }
+
+    /// A folder of its own, gone with it.
+    pub(crate) fn spill(&self) -> &Path {
+        self.spill.path()
     }
 
     /// The same for statements of the analyzer's own, which may write files elsewhere.
@@ -73,7 +80,7 @@ impl Database {
         verdicts: &[Verdict],
         memory_limit: Option<&str>,
     ) -> Result<Database, AnalyzeError> {
-        let Database { connection, _spill } = Database::empty(memory_limit)?;
+        let Database { connection, spill } = Database::empty(memory_limit)?;
         let root = canonical(run.root())?;
         // An experiment that never ran has a verdict and no table.
         let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
@@ -88,7 +95,7 @@ impl Database {
         }
         connection.execute_batch(include_str!("derived.sql"))?;
         connection.execute_batch(include_str!("freshness.sql"))?;
-        let database = Database { connection, _spill };
+        let database = Database { connection, spill };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
     }
@@ -153,9 +160,7 @@ impl Database {
     /// undo this.
     fn lock(&self, root: &Path) -> Result<(), AnalyzeError> {
         let settings = format!(
-            "SET temp_directory = {}; SET allowed_directories = [{}]; SET enable_external_access = false; \
-             SET lock_configuration = true;",
-            quoted(&self._spill.path().display().to_string()),
+            "SET allowed_directories = [{}]; SET enable_external_access = false; SET lock_configuration = true;",
             quoted(&format!("{}/", root.display())),
         );
         Ok(self.connection.execute_batch(&settings)?)
@@ -177,6 +182,20 @@ impl Database {
             rows.push((0..columns.len()).map(|column| row.get(column)).collect::<Result<_, _>>()?);
         }
         Ok(Answer { columns, rows })
+    }
+
+    /// Runs one of the analyzer's own statements, and hands over each row.
+    pub(crate) fn each(
+        &self,
+        statement: &str,
+        mut take: impl FnMut(&duckdb::Row<'_>) -> Result<(), duckdb::Error>,
+    ) -> Result<(), duckdb::Error> {
+        let mut prepared = self.connection.prepare(statement)?;
+        let mut found = prepared.query([])?;
+        while let Some(row) = found.next()? {
+            take(row)?;
+        }
+        Ok(())
     }
 
     /// DuckDB's own parser decides: it can turn statements that only read into

@@ -267,7 +267,9 @@ fn mark_best(row: &mut [Entry]) {
     let rated = || row.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.value?)));
     let Some((best, value)) = rated().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
     let low = row[best].interval.0;
-    let is_clear = rated().all(|(place, _)| place == best || row[place].interval.1 < low);
+    // Of a rating that is at least so high nobody knows how high it would be.
+    let is_below = |entry: &Entry| entry.interval.1 < low && !entry.has(Mark::AtLeast);
+    let is_clear = rated().all(|(place, _)| place == best || is_below(&row[place]));
     if value > 0.0 && rated().count() > 1 && is_clear && !row.iter().any(|entry| entry.has(Mark::Void)) {
         row[best].marks.push(Mark::Best);
     }
@@ -314,6 +316,8 @@ mod tests {
         check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (1.0, 1.0, 1.0, &[])], Some(1));
         check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (0.0, 0.0, 0.0, &[Mark::Zero])], None);
         check(&[(5.0, 5.0, 5.0, &[])], None);
+        check(&[(100.0, 99.0, 101.0, &[Mark::AtLeast]), (120.0, 111.0, 130.0, &[])], None);
+        check(&[(120.0, 111.0, 130.0, &[Mark::AtLeast]), (100.0, 99.0, 101.0, &[])], Some(0));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemas::plan::Limit;
 use schemas::verdict::{Rating, Ruling};
 
 use crate::args::Wanted;
@@ -54,6 +55,13 @@ struct Sample {
     experiment: u32,
     ruling: Ruling,
     reason: String,
+    /// How long it was to be.
+    seconds: f64,
+}
+
+/// How long an experiment is to be, where that is a time.
+fn seconds(limit: &Limit) -> f64 {
+    if let Limit::DurationS(seconds) = limit { *seconds } else { 0.0 }
 }
 
 /// What the searches of the wanted ratings found.
@@ -113,9 +121,10 @@ impl<'a> Rater<'a> {
         if let Some(rated) = &mut soar {
             self.raise(rated);
             let (threads, value) = (rated.rating.threads, rated.rating.value);
-            // The longer final experiment scatters no more than those of the search,
-            // so the interval is rather too wide than too narrow.
-            let samples = self.results.point(threads).map_or(0, |point| point.agreeing);
+            // A final experiment that is longer than those of the search counts for as many
+            // of them as it is long, but for no more than were seen to agree.
+            let agreeing = self.results.point(threads).map_or(0, |point| point.agreeing);
+            let samples = agreeing.min(self.final_length(threads));
             rated.interval = Spread::of(&self.results, &self.limits).interval(value, samples);
         }
         if let Some(rated) = &mut socialites {
@@ -128,6 +137,13 @@ impl<'a> Rater<'a> {
             rated.interval.high = failed.map(|failed| failed - 1.0).fold(rated.interval.high, f64::min);
         }
         Ok(Ratings { soar: soar.map(Rated::done), socialites: socialites.map(Rated::done) })
+    }
+
+    /// How many experiments of the search are as long as the final one with these threads.
+    fn final_length(&self, threads: u32) -> usize {
+        let searched = self.behind.get(&threads).into_iter().flatten().map(|sample| sample.seconds).fold(0.0, f64::max);
+        let confirmed = self.finals.get(&threads).map_or(0.0, |trial| seconds(&trial.limit));
+        if searched > 0.0 { (confirmed / searched) as usize } else { 1 }
     }
 
     /// Runs a search to its end.
@@ -149,8 +165,12 @@ impl<'a> Rater<'a> {
         let verdict = &trial.verdict;
         let probe = Probe { throughput_per_s: verdict.figures.throughput_per_s, ruling: verdict.ruling };
         self.results.add(verdict.threads, probe);
-        let sample =
-            Sample { experiment: verdict.experiment, ruling: verdict.ruling, reason: verdict.reasons.join("; ") };
+        let sample = Sample {
+            experiment: verdict.experiment,
+            ruling: verdict.ruling,
+            reason: verdict.reasons.join("; "),
+            seconds: seconds(&trial.limit),
+        };
         self.behind.entry(verdict.threads).or_default().push(sample);
     }
 

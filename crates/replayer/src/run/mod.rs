@@ -29,7 +29,7 @@ use crate::worker::gate::{self, Keeper, Opening, Pass};
 use crate::worker::{self, WorkerPlan, WorkerReport};
 use report::summarize;
 use state::{advanced, set_running};
-pub(crate) use state::{check_state, positions};
+pub(crate) use state::{attune, check_state, positions};
 
 /// Runs an experiment on a store.
 pub fn run<S: Store>(
@@ -42,6 +42,9 @@ pub fn run<S: Store>(
     let url = store.url();
     if control.duty != StoreDuty::Follows {
         block_on(url, check_state(store, experiment))?;
+    }
+    if control.duty == StoreDuty::Alone {
+        block_on(url, attune(store))?;
     }
     let log_folder = experiment.folder.join("log");
     std::fs::create_dir_all(&log_folder).map_err(files::at(&log_folder))?;
@@ -60,6 +63,10 @@ pub fn run<S: Store>(
         if let Some(count) = report.store_counters.get_mut(&name) {
             *count -= before;
         }
+    }
+    if control.duty == StoreDuty::Follows && store.is_suspect() {
+        // Whoever leads settles for all, and hears of nothing but writes.
+        report.writes_not_ok += 1;
     }
     // Whatever becomes of the store now, this is how the experiment went.
     if experiment.papers != Papers::Nothing {
@@ -171,12 +178,23 @@ fn run_workers<S: Store>(
             (Some(wait), true) => wait(),
             (None, true) => Some(unix_ns()),
         };
+        let take_back = || match &before {
+            Some(held) => block_on(store.url(), store.set_held(held)),
+            None => Ok(()),
+        };
         let begun = match start_unix_ns {
             Some(at) => {
                 let delay_ns = (at - unix_ns()).max(0);
                 let clock = Clock::starting_in(delay_ns);
                 let files = log_files(experiment, shares, &threads, unix_ns() + delay_ns);
-                let logs = OperationLogs::create(files, experiment.log_compression)?;
+                let logs = match OperationLogs::create(files, experiment.log_compression) {
+                    Ok(logs) => logs,
+                    Err(error) => {
+                        // Why there is no log matters more than what the store says of itself.
+                        let _ = take_back();
+                        return Err(error.into());
+                    }
+                };
                 for start in &starts {
                     // A worker that is gone has left its error in its handle.
                     let _ = start.send(Start { clock, sender: logs.sender() });
@@ -184,9 +202,7 @@ fn run_workers<S: Store>(
                 Some((logs, clock))
             }
             None => {
-                if let Some(held) = before {
-                    block_on(store.url(), store.set_held(&held))?;
-                }
+                take_back()?;
                 None
             }
         };
@@ -256,7 +272,7 @@ impl Worker<'_> {
         let feeds = self.share.iter().map(|index| {
             let fragment = &plan.fragments[*index];
             let files = source.manifest.operation_files(&source.folder, fragment.fragment);
-            Feed::start(files, fragment.first_session)
+            Feed::start(files, fragment.first_session, plan.fragments.len())
         });
         let mut feeds: Vec<Feed> = feeds.collect();
         let runtime =

@@ -52,6 +52,15 @@ pub async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result
     Ok(())
 }
 
+/// Makes what the store keeps beside its rows fit the state that it is in, which has been
+/// checked.
+pub async fn attune<S: Store>(store: &S) -> Result<(), StoreError> {
+    match store.held().await? {
+        Some(held) => store.attune(&held).await,
+        None => Ok(()),
+    }
+}
+
 /// Writes down that an experiment runs, so that the store is in no state to start from;
 /// gives what was written there before.
 pub async fn set_running<S: Store>(store: &S) -> Result<Option<HeldState>, StoreError> {

@@ -221,6 +221,18 @@ pub trait Store: Send + Sync + 'static {
     /// Writes down what the store holds from now on.
     fn set_held(&self, state: &HeldState) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Makes what the store keeps beside its rows, like a cache, fit the state that they are
+    /// in; comes before anybody connects. Most stores keep nothing.
+    fn attune(&self, _held: &HeldState) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// Whether what is kept beside the rows may hold what a write of this process has made
+    /// stale.
+    fn is_suspect(&self) -> bool {
+        false
+    }
+
     /// Checks by counting rows that a store at position 0 holds the data set.
     fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -335,7 +347,10 @@ impl<S: Store> AnyStore for S {
     }
 
     fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
-        block_on(self.url(), crate::run::check_state(self, experiment))
+        block_on(self.url(), async {
+            crate::run::check_state(self, experiment).await?;
+            crate::run::attune(self).await
+        })
     }
 
     fn run(

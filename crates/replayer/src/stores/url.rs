@@ -27,12 +27,11 @@ impl StoreUrl {
             StoreError::usage(&url, "is not a store URL; write it like sqlite:PATH, memory: or null:")
         })?;
         url.scheme = scheme.to_string();
-        // A password may hold a '?': parameters begin after the credentials.
-        let credentials = rest.rfind('@').filter(|_| rest.starts_with("//")).map_or(0, |at| at + 1);
-        let (place, query) = match rest[credentials..].find('?') {
-            Some(at) => (&rest[..credentials + at], &rest[credentials + at + 1..]),
-            None => (rest, ""),
-        };
+        if rest.strip_prefix("//").is_some_and(schemas::plan::has_raw_password) {
+            let message = "has a password that must be percent-encoded: / as %2F, ? as %3F, # as %23, @ as %40";
+            return Err(StoreError::usage(&url, message));
+        }
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         url.place = place.to_string();
         for parameter in query.split('&').filter(|p| !p.is_empty()) {
             let (name, value) = parameter
@@ -152,5 +151,19 @@ mod tests {
         check("sqlite:a.db?friendship=three-row", "\"three-row\" is none of two-row, one-row");
         check("sqlite:a.db?images=cdn", "\"cdn\" is none of inline, table, none");
         check("sqlite:", "no path");
+        check("sqlite:a.db?busy_ms=3000000000", "busy_ms: 3000000000 is more than 2147483647");
+        check("postgres://me@db/d?timeout_ms=0", "timeout_ms: 0 is too few");
+        check("mysql://me@db/d?timeout_ms=0", "timeout_ms: 0 is too few");
+        check("casql+sqlite:a.db?memcached=h:1&cache_timeout_ms=0", "cache_timeout_ms: 0 is too few");
+        // An '@' in a value hides no parameter.
+        check("postgres://me@db/d?application_name=a@b&friendshp=x", "parameter friendshp is unknown");
+    }
+
+    #[test]
+    fn passwords_that_break_a_url_are_not_shown() {
+        for url in ["postgres://me:hu/sh@db/d", "postgres://me:hu?sh@db/d", "mysql://me:hu#sh@db/d"] {
+            let error = open(url).err().expect(url).to_string();
+            assert!(error.contains("%3F") && !error.contains("sh@") && !error.contains("hu"), "{error}");
+        }
     }
 }

@@ -145,6 +145,8 @@ impl Shared {
             }
             Err(error) => {
                 *self.error.borrow_mut() = Some(error);
+                // Nothing that the other workers do would count any more.
+                self.stop.store(true, Ordering::Relaxed);
                 let mut dispatcher = self.dispatcher.borrow_mut();
                 dispatcher.supply(fragment, None);
                 dispatcher.close();

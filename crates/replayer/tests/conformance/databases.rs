@@ -36,6 +36,26 @@ fn a_database_of_somebody_else_is_refused_and_left_alone() {
             client.fetch_all("SELECT answer FROM precious").await.expect("it is still there").len()
         });
         assert_eq!(rows, 1);
+        // Where nobody looks by default, too, and even beside Encore's own tables.
+        for is_loaded in [false, true] {
+            let name = format!("{name}_elsewhere_{is_loaded}");
+            let url = server.url(&name);
+            if is_loaded {
+                let store = stores::open(&url).unwrap_or_else(|error| panic!("{error}"));
+                store.load(&place.source, &|_, _| {}).expect("a load");
+            }
+            runtime().block_on(async {
+                let mut client = PgConnection::connect(&server.url("postgres")).await.expect("a server");
+                if !is_loaded {
+                    client.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("a database");
+                }
+                let mut client = PgConnection::connect(&url).await.expect("a database");
+                client.execute("CREATE SCHEMA app").await.expect("a schema");
+                client.execute("CREATE TABLE app.members AS SELECT 42 AS answer").await.expect("a table");
+                refused_async(&place, &url).await;
+                client.fetch_all("SELECT answer FROM app.members").await.expect("it is still there");
+            });
+        }
     }
     if let Some(server) = servers::mysql() {
         let url = server.url(&name);

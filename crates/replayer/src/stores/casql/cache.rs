@@ -3,8 +3,11 @@
 //!
 //! A cache that is away makes a store slower, never wrong. A write that could
 //! not tell the cache owes it to everybody: until somebody has emptied the
-//! cache, all threads of this process pass it by. (Whoever reads an item is in
-//! the process that writes it: fragments share nothing.)
+//! cache, all threads of this process pass it by. (In one experiment whoever reads
+//! an item is in the process that writes it: fragments share nothing. In the next
+//! one it may be another process, or the database may have been changed without
+//! the cache. So the cache says which state of the database it fits, as long as
+//! nobody works on the two.)
 
 use std::collections::BTreeMap;
 use std::io;
@@ -126,6 +129,33 @@ impl Cache {
         }
     }
 
+    /// The state of the database that it fits, as [`Cache::fits`] was told; none while
+    /// somebody works on the two.
+    pub async fn state(&self) -> io::Result<Option<String>> {
+        match self.ask(&format!("mg {}:state v", self.prefix), self.patience()).await?.as_slice() {
+            [answer] if answer == "EN" => Ok(None),
+            [_, value] => Ok(Some(value.clone())),
+            other => Err(io::Error::other(format!("memcached answered {other:?} to mg"))),
+        }
+    }
+
+    /// From now on it fits this state of the database.
+    pub async fn fits(&self, state: &str) -> io::Result<()> {
+        let command = format!("ms {}:state {}\r\n{state}", self.prefix, state.len());
+        match self.ask(&command, self.patience()).await?.as_slice() {
+            [answer] if answer == "HD" => Ok(()),
+            other => Err(io::Error::other(format!("memcached answered {other:?} to ms"))),
+        }
+    }
+
+    /// From now on it fits no state that anybody knows.
+    pub async fn fits_nothing(&self) -> io::Result<()> {
+        match self.ask(&format!("md {}:state", self.prefix), self.patience()).await?.as_slice() {
+            [answer] if answer == "HD" || answer == "NF" => Ok(()),
+            other => Err(io::Error::other(format!("memcached answered {other:?} to md"))),
+        }
+    }
+
     /// The settings in effect: version, memory, the largest item.
     pub async fn settings(&self) -> io::Result<BTreeMap<String, String>> {
         let mut settings = BTreeMap::new();
@@ -144,8 +174,8 @@ impl Cache {
         Ok(settings)
     }
 
-    /// A command of the classic protocol that the meta protocol lacks, on a
-    /// connection of its own; gives the lines before the last word.
+    /// A command that is no part of an operation, on a connection of its own; gives the
+    /// lines before the last word, or an answer of one line with its value.
     async fn ask(&self, command: &str, most: Duration) -> io::Result<Vec<String>> {
         let asked = async {
             let stream = TcpStream::connect(&self.address).await?;
@@ -159,7 +189,12 @@ impl Cache {
                 }
                 match line.trim_end() {
                     "END" => return Ok(lines),
-                    line if line.starts_with("STAT ") => lines.push(line.to_string()),
+                    line if line.starts_with("STAT ") || (line.starts_with("VA ") && lines.is_empty()) => {
+                        lines.push(line.to_string());
+                    }
+                    line if lines.first().is_some_and(|first| first.starts_with("VA ")) => {
+                        return Ok(vec![lines.remove(0), line.to_string()]);
+                    }
                     line => return Ok(vec![line.to_string()]),
                 }
             }

@@ -84,7 +84,7 @@ impl<E: Engine> Casql<E> {
         if ttl_s > TTL_S_MAX || (consistency == Consistency::Ttl && ttl_s == 0) {
             return Err(StoreError::usage(&url, format!("parameter ttl_s: {ttl_s} is not between 1 and {TTL_S_MAX}")));
         }
-        let timeout = Duration::from_millis(url.number("cache_timeout_ms", 500)?);
+        let timeout = Duration::from_millis(url.count("cache_timeout_ms")?.map_or(500, u64::from));
         // What follows the credentials: no key holds a password.
         let database = url.place().rsplit_once('@').map_or(url.place(), |(_, database)| database);
         let cache = Arc::new(Cache::new(address.to_string(), database, timeout));
@@ -101,6 +101,24 @@ impl<E: Engine> Casql<E> {
             },
             url,
         })
+    }
+
+    /// What the cache is told of a state of the database: where its trace stands, and how
+    /// stale values may be there.
+    fn state_of(&self, held: &HeldState) -> String {
+        let Protocol { consistency, codec, .. } = self.protocol;
+        let HeldState { design, workload_id, positions, .. } = held;
+        let text = format!("{design:?} {workload_id} {positions:?} {} {codec:?}", consistency.name());
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
+    /// Empties the cache, which fits any state then.
+    async fn empty_for(&self, held: &HeldState) -> Result<(), StoreError> {
+        let emptied = async {
+            self.cache.empty(self.cache.patience()).await?;
+            self.cache.fits(&self.state_of(held)).await
+        };
+        emptied.await.map_err(|error| self.cache_failed(error))
     }
 
     fn cache_failed(&self, error: impl ToString) -> StoreError {
@@ -120,7 +138,10 @@ impl<E: Engine> Store for Casql<E> {
         // A cache that is away is no reason to begin.
         self.cache.settings().await.map_err(|error| self.cache_failed(error))?;
         self.database.load(source, progress).await?;
-        self.cache.empty(self.cache.patience()).await.map_err(|error| self.cache_failed(error))
+        match self.database.held().await? {
+            Some(held) => self.empty_for(&held).await,
+            None => Ok(()),
+        }
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
@@ -133,7 +154,25 @@ impl<E: Engine> Store for Casql<E> {
         if self.cache.is_suspect() && self.cache.empty(self.cache.patience()).await.is_err() {
             state.diverged = state.diverged.or(Some("the cache could not be told of writes".to_string()));
         }
-        self.database.set_held(&state).await
+        self.database.set_held(&state).await?;
+        // Whatever is not said is found missing before the next experiment.
+        let _ = match state.diverged {
+            None => self.cache.fits(&self.state_of(&state)).await,
+            Some(_) => self.cache.fits_nothing().await,
+        };
+        Ok(())
+    }
+
+    async fn attune(&self, held: &HeldState) -> Result<(), StoreError> {
+        let fits = self.cache.state().await.map_err(|error| self.cache_failed(error))?;
+        match fits.is_some_and(|state| state == self.state_of(held)) {
+            true => Ok(()),
+            false => self.empty_for(held).await,
+        }
+    }
+
+    fn is_suspect(&self) -> bool {
+        self.cache.is_suspect()
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
@@ -170,6 +209,8 @@ impl<E: Engine> Store for Casql<E> {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<CasqlConnection<E>>, StoreError> {
+        // From here on it changes, and the state of the database with it.
+        self.cache.fits_nothing().await.map_err(|error| self.cache_failed(error))?;
         let coder = Coder::new(self.protocol.codec).map_err(|error| StoreError::store(&self.url, error))?;
         let coder = Rc::new(RefCell::new(coder));
         let mut connections = Vec::with_capacity(threads.len());

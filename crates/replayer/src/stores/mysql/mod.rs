@@ -122,7 +122,7 @@ impl Engine for MySqlServer {
             database,
             isolation,
             reset: url.choice("reset", &[("copy", Reset::Copy), ("reload", Reset::Reload)])?,
-            timeout: Duration::from_millis(url.number("timeout_ms", TIMEOUT_MS)?),
+            timeout: Duration::from_millis(url.count("timeout_ms")?.map_or(TIMEOUT_MS, u64::from)),
         })
     }
 

@@ -67,8 +67,15 @@ impl Engine for PostgresServer {
         narrow_table: "",
         parameter: |n| format!("${n}"),
         begin: "BEGIN",
-        tables: "SELECT count(*), count(*) FILTER (WHERE table_name = 'encore_state') \
-                 FROM information_schema.tables WHERE table_schema = current_schema()",
+        // A load drops the database. So tables count in whatever schema they are and
+        // whoever may read them, and none but Encore's schema may have any; what
+        // extensions brought along is nobody's.
+        tables: "SELECT count(*), count(*) FILTER (WHERE c.relname = 'encore_state' AND n.nspname = current_schema()) \
+                     * (count(*) FILTER (WHERE n.nspname IS DISTINCT FROM current_schema()) = 0)::int \
+                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' \
+                     AND n.nspname NOT LIKE 'pg\\_%' AND NOT EXISTS (SELECT FROM pg_depend d \
+                     WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')",
     };
 
     const PARAMETERS: &'static [&'static str] = &[
@@ -109,7 +116,7 @@ impl Engine for PostgresServer {
             options,
             database,
             reset: url.choice("reset", &[("template", Reset::Copy), ("reload", Reset::Reload)])?,
-            timeout: Duration::from_millis(url.number("timeout_ms", TIMEOUT_MS)?),
+            timeout: Duration::from_millis(url.count("timeout_ms")?.map_or(TIMEOUT_MS, u64::from)),
         })
     }
 

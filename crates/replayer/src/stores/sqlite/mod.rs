@@ -113,7 +113,11 @@ impl Engine for SqliteFile {
             journal: url
                 .choice("journal", &[("wal", SqliteJournalMode::Wal), ("delete", SqliteJournalMode::Delete)])?,
             synchronous: url.choice("synchronous", &synchronous)?,
-            busy: Duration::from_millis(url.number("busy_ms", 10_000)?),
+            // SQLite counts these milliseconds in 31 bits.
+            busy: Duration::from_millis(url.number("busy_ms", 10_000u32).and_then(|ms| match ms {
+                0..=0x7fff_ffff => Ok(ms.into()),
+                _ => Err(StoreError::usage(url, format!("parameter busy_ms: {ms} is more than {}", i32::MAX))),
+            })?),
         })
     }
 
