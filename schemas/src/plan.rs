@@ -163,6 +163,9 @@ pub fn redact(url: &str) -> String {
         (None, Some((scheme, rest))) => (format!("{scheme}:"), rest),
         (None, None) => (String::new(), url),
     };
+    if scheme.ends_with("//") && is_unclear(rest) {
+        return format!("{scheme}***");
+    }
     let end = match scheme.ends_with("//") {
         true => end_of_credentials(rest),
         // An '@' ends credentials only where a ':' stands before it.
@@ -205,8 +208,19 @@ fn authority(rest: &str) -> &str {
 pub fn has_raw_password(rest: &str) -> bool {
     let authority = authority(rest);
     let after_colon = authority.rsplit_once(':').map(|(_, port)| port);
-    let has_port = after_colon.is_some_and(|port| port.ends_with(']') || port.bytes().all(|b| b.is_ascii_digit()));
-    !authority.contains('@') && after_colon.is_some() && !has_port && rest.contains('@')
+    let is_port = |port: &str| port.ends_with(']') || (!port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()));
+    let has_port = after_colon.is_some_and(is_port);
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let ends_in_query = place.contains(':') && !place.contains('/') && query.contains('@');
+    ends_in_query || (!authority.contains('@') && after_colon.is_some() && !has_port && rest.contains('@'))
+}
+
+/// Whether an '@' in the parameters may end a password as well as be a part of a value:
+/// then nothing is shown.
+fn is_unclear(rest: &str) -> bool {
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let is_place = |behind: &str| !place.contains('/') || behind.contains('/');
+    place.contains(':') && query.split_once('@').is_some_and(|(_, behind)| is_place(behind))
 }
 
 /// Where the '@' is behind the credentials of what follows the `//` of a URL: the last
@@ -250,7 +264,14 @@ mod tests {
         for (url, expect) in [
             ("mysql://u:p@ss:w@h:1/d", "mysql://u:***@h:1/d"),
             ("postgres://u@h/d", "postgres://u@h/d"),
-            ("postgres://me:hu?sh@db/x?a=1", "postgres://me:***@db/x?a=1"),
+            ("postgres://me:hu?sh@db/x?a=1", "postgres://***"),
+            ("postgres://u:p@ss?w=x@h/d", "postgres://***"),
+            ("postgres://u:p@ss/w?x=a@h/d", "postgres://***"),
+            ("postgres://me:?a=b@h/d", "postgres://***"),
+            ("postgres://me:12?a=b@h/d", "postgres://***"),
+            ("postgres://db:5432?password=p@ss", "postgres://***"),
+            ("postgres://db?user=me&password=p@ss", "postgres://db?user=me&password=***"),
+            ("postgres://me:p@db/x?sslrootcert=/a@b/c", "postgres://***"),
             ("mysql:me:hush@db/x", "mysql:me:***@db/x"),
             ("postgres://me:hu/sh@db/x", "postgres://me:***@db/x"),
             ("postgres://u:p@s/s@h/d", "postgres://u:***@h/d"),

@@ -310,7 +310,8 @@ pub struct ReplayReport {
     /// hits and misses, say. Empty where it counts nothing.
     #[serde(default)]
     pub store_counters: BTreeMap<String, u64>,
-    /// Writes that did not succeed, warm-up included.
+    /// Writes that did not succeed, warm-up included; one more where a cache could not be
+    /// told of some.
     #[serde(default)]
     pub writes_not_ok: u64,
     /// What each replayer did, by a coordinator.

@@ -61,7 +61,7 @@ fn a_cache_of_another_state_is_emptied() {
     let folder = tempfile::tempdir().expect("a folder");
     for store in cached(folder.path(), &memcached.address()) {
         let replay = Replay { settings: RACY, ..Replay::new(folder.path()) };
-        let leased = with(&store, "consistency=lease");
+        let leased = with(&store, "consistency=lease&cache_timeout_ms=5000");
         replay.on(&leased);
         let database = store.strip_prefix("casql+").and_then(|url| url.split(&['?', '&'][..]).next()).expect("a URL");
         let database = if database.starts_with("sqlite") { with(database, "synchronous=off") } else { database.into() };

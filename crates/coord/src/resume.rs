@@ -9,7 +9,7 @@ use std::path::Path;
 use clap::Parser;
 use schemas::files::{self, FileError};
 use schemas::plan::{Plan, Warmup};
-use schemas::run::{RunFolder, RunState};
+use schemas::run::{EndReason, ReplayReport, RunFolder, RunState};
 use schemas::sla::Sla;
 use schemas::verdict::Verdict;
 
@@ -89,14 +89,19 @@ fn past(run: &RunFolder, sla: &Sla) -> Result<Vec<Trial>, Failure> {
             continue;
         }
         let TrialNote { purpose, limit, started_unix_s, took_s, lost } = files::read_json(&folder.trial())?;
+        let report: Option<ReplayReport> =
+            if folder.report().exists() { Some(files::read_json(&folder.report())?) } else { None };
         let stored: Option<Verdict> =
             if folder.verdict().exists() { Some(files::read_json(&folder.verdict())?) } else { None };
+        let has_ended =
+            report.as_ref().is_some_and(|report| report.end != EndReason::Interrupted && report.faults.is_empty());
         let verdict = match stored {
             Some(stored) if stored.sla == *sla => stored,
+            // Nobody will rely on it.
+            None if lost.is_some() || !has_ended => continue,
             // Its logs were collected since, which takes a verdict without them away.
             _ => tools::analyze(run, number, sla)?,
         };
-        let report = if folder.report().exists() { Some(files::read_json(&folder.report())?) } else { None };
         let trial = Trial { purpose, limit, started_unix_s, took_s, report, lost, verdict };
         if trial.lost().is_none() && !trial.was_interrupted() {
             past.push(trial);

@@ -127,10 +127,12 @@ fn a_replayer_that_was_out_of_reach_when_all_stopped_stops_too() {
     let arguments = [&LONG[..], &["--retries", "0"]].concat();
     let child = run(&place, "a", OWN, names.iter().map(String::as_str), &arguments).spawn().expect("a child");
     until("a log", || second.logged() > 3_000);
+    // The first is given up 15 s after its end, while the second is out of reach.
+    first.child.kill().expect("it can be killed");
+    std::thread::sleep(Duration::from_secs(8));
     proxy.refuse(true);
     proxy.cut();
-    first.child.kill().expect("it can be killed");
-    std::thread::sleep(Duration::from_secs(6));
+    std::thread::sleep(Duration::from_secs(11));
     proxy.refuse(false);
     let began = Instant::now();
     let said = exits(&child.wait_with_output().expect("it ends"), 3);

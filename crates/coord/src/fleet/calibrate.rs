@@ -18,7 +18,7 @@ impl Fleet {
             made = phases::make_ready(&mut team, order, &mut unwatched) => made?,
             () = interrupt.wait() => return Err(Failure::Interrupted { run: None }),
         }
-        let (_, mut faults) = phases::run(&mut team, order.plan.experiment, interrupt, &mut unwatched).await?;
+        let (_, mut faults) = phases::run(&mut team, order, interrupt, &mut unwatched).await?;
         let (reports, unreported) = phases::reports(&mut team).await;
         faults.extend(unreported);
         if !faults.is_empty() {

@@ -109,7 +109,8 @@ pub async fn answer<X>(call: impl Future<Output = Result<X, Status>>) -> Result<
     }
 }
 
-/// How long a call that fails on its way is tried again: networks that are cut come back.
+/// How long a call that fails on its way is tried again, from its first failure on:
+/// networks that are cut come back.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     lasts: Duration,
@@ -118,7 +119,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Patience for so long after the last time that something was heard.
+    /// Patience for so long after a first failure.
     pub fn lasting(lasts: Duration) -> Patience {
         Patience { lasts, failing_since: None, damaged: 0 }
     }

@@ -193,8 +193,7 @@ impl Fleet {
             made = phases::make_ready(&mut team, order, watch) => made?,
             () = interrupt.wait() => return Err(Failure::Interrupted { run: None }),
         }
-        let experiment = order.plan.experiment;
-        let (start_unix_ns, mut faults) = phases::run(&mut team, experiment, interrupt, watch).await?;
+        let (start_unix_ns, mut faults) = phases::run(&mut team, order, interrupt, watch).await?;
         let (reports, unreported) = phases::reports(&mut team).await;
         faults.extend(unreported);
         let each = team.iter().zip(&reports).filter_map(|(member, report)| Some(member.told(report.as_ref()?)));

@@ -11,7 +11,6 @@ use schemas::plan::Plan;
 use schemas::rpc::{self, Phase};
 use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
 use tokio::sync::mpsc;
-use tokio::time::MissedTickBehavior;
 
 use super::deal::{self, Share};
 use super::link;
@@ -140,9 +139,14 @@ pub(super) async fn make_ready(
 /// The name of a folder from the root on. Links stay as they are, since replayers that
 /// share the folder may have others; but none takes a name with a way up in it.
 fn full_name(path: &Path) -> Result<PathBuf, Failure> {
-    let has_way_up = path.components().any(|part| part == Component::ParentDir);
-    let full = if has_way_up { std::fs::canonicalize(path) } else { std::path::absolute(path) };
-    full.map_err(|e| Failure::tool(format!("{}: {e}", path.display())))
+    let full = std::path::absolute(path).map_err(|e| Failure::tool(format!("{}: {e}", path.display())))?;
+    if full.components().all(|part| part != Component::ParentDir) {
+        return Ok(full);
+    }
+    // What is not there yet will be below what is.
+    let real = full.ancestors().find_map(|ancestor| Some((ancestor, std::fs::canonicalize(ancestor).ok()?)));
+    let below = real.and_then(|(ancestor, real)| Some(real.join(full.strip_prefix(ancestor).ok()?)));
+    Ok(below.unwrap_or(full))
 }
 
 /// What is asked of many replayers, of some of them at a time.
@@ -154,10 +158,11 @@ pub(super) fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> impl St
 /// happened to replayers that were lost.
 pub(super) async fn run(
     team: &mut [Member<'_>],
-    experiment: u32,
+    order: &Order<'_>,
     interrupt: &mut Interrupt,
     watch: &mut (dyn FnMut(Stage) + Send),
 ) -> Result<(i64, Vec<String>), Failure> {
+    let experiment = order.plan.experiment;
     let members = team.len();
     let names: Vec<String> = team.iter().map(|member| member.replayer.name.clone()).collect();
     let clocks: Vec<ClockReading> = team.iter().map(|member| member.clock[0]).collect();
@@ -180,7 +185,6 @@ pub(super) async fn run(
     let (mut start_unix_ns, mut stopped) = (None, false);
     let (mut faults, mut failure) = (Vec::new(), None);
     let mut again = tokio::time::interval(STOPPING_AGAIN);
-    again.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
@@ -196,8 +200,8 @@ pub(super) async fn run(
             () = interrupt.wait(), if !stopped => {
                 stopped = true;
                 stop(&mut clients, &phases).await;
+                again.reset();
             }
-            _ = again.tick(), if stopped => stop(&mut clients, &phases).await,
             ended = running.next() => match ended {
                 None => break,
                 Some((index, ended)) => {
@@ -211,6 +215,11 @@ pub(super) async fn run(
                         Err(other) => failure = failure.or(Some(other)),
                     }
                 }
+            },
+            // Last, and some time after the last one was over: the others have to be heard too.
+            _ = again.tick(), if stopped => {
+                stop(&mut clients, &phases).await;
+                again.reset();
             }
         }
         if !stopped && let Some(waiting) = all_waiting(&phases) {
@@ -219,7 +228,8 @@ pub(super) async fn run(
             match agreed(&mut clients, &clocks, &names, &waiting).await {
                 Ok((agreed, late)) => {
                     start_unix_ns = start_unix_ns.or(Some(agreed));
-                    faults.extend(late);
+                    // Where replayers themselves are measured each has its own time.
+                    faults.extend(late.into_iter().filter(|_| order.logs != Logs::Unwritten));
                 }
                 Err(Failure::Lost(why)) => faults.push(why),
                 Err(other) => failure = failure.or(Some(other)),
@@ -229,6 +239,7 @@ pub(super) async fn run(
         if !stopped && (!faults.is_empty() || failure.is_some()) {
             stopped = true;
             stop(&mut clients, &phases).await;
+            again.reset();
         }
     }
     drop(running);

@@ -23,8 +23,8 @@ use super::{FleetSetting, Logs, Order, Progress, unix_ns};
 use crate::failure::Failure;
 
 /// How long a replayer stays this coordinator's when it does not hear of it. An
-/// experiment whose coordinator is gone ends after that, and one whose replayer is not
-/// heard of for as long is given up.
+/// experiment whose coordinator is gone ends after that, and a replayer that cannot be
+/// reached for as long is given up.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often the lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
@@ -253,7 +253,7 @@ impl Replayer {
     /// Runs the prepared experiment to its end, and tells of it. A connection that is
     /// lost is taken up again: the replayer goes on by itself meanwhile.
     pub async fn run(&mut self, index: usize, run: rpc::RunRequest, told: mpsc::Sender<Told>) -> Result<(), Failure> {
-        // A process on this machine is given up when it is dead, not before.
+        // A process on this machine may hang too.
         let mut patience = Patience::lasting(LEASE);
         loop {
             let status = match self.watch(index, run, &told, &mut patience).await {
@@ -320,8 +320,15 @@ impl Replayer {
     /// Has it tell the store where it stands.
     pub async fn settle(&mut self, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), Failure> {
         let positions_json = serde_json::to_string(positions).unwrap_or_else(|e| unreachable!("plain data: {e}"));
-        let reply = self.client.settle(rpc::SettleRequest { positions_json, writes_not_ok }).await;
-        self.understood(reply).await.map(|_| ())
+        let request = rpc::SettleRequest { positions_json, writes_not_ok };
+        let mut patience = self.patience();
+        // A store that is just being started again takes some seconds.
+        while let Err(status) = self.client.settle(request.clone()).await {
+            if !patience.tries_again(&status).await {
+                return self.understood(Err(status)).await;
+            }
+        }
+        Ok(())
     }
 
     /// Fetches the logs of an experiment, and says how many.

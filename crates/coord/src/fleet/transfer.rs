@@ -31,7 +31,7 @@ pub async fn send(
         Failure::usage(format!("{}: the name of a trace set's folder must be UTF-8", folder.display()))
     })?;
     let offer = OfferRequest { manifest_json, folder: folder_text.to_string() };
-    let (mut total, mut with_file) = (None, patience);
+    let (mut total, mut last, mut with_file) = (None, u64::MAX, patience);
     loop {
         let offered = patiently(patience, || {
             let (mut client, offer) = (client.clone(), offer.clone());
@@ -41,6 +41,11 @@ pub async fn send(
         let left = left(&lacked, &manifest.files)
             .map_err(|file| Failure::tool(format!("{name} asks for {file:?}, which the trace set does not have")))?;
         let total = *total.get_or_insert(left);
+        if left < last {
+            // The last try brought it on, even if it was cut.
+            last = left;
+            with_file.heard();
+        }
         sent(total.saturating_sub(left), total);
         let Some(file) = lacked.first() else { return Ok(()) };
         let path = folder.join(&file.path);

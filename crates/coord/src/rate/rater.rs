@@ -142,8 +142,12 @@ impl<'a> Rater<'a> {
     /// How many experiments of the search are as long as the final one with these threads.
     fn final_length(&self, threads: u32) -> usize {
         let searched = self.behind.get(&threads).into_iter().flatten().map(|sample| sample.seconds).fold(0.0, f64::max);
-        let confirmed = self.finals.get(&threads).map_or(0.0, |trial| seconds(&trial.limit));
-        if searched > 0.0 { (confirmed / searched) as usize } else { 1 }
+        match self.finals.get(&threads) {
+            Some(trial) if searched > 0.0 => (seconds(&trial.limit) / searched).round() as usize,
+            Some(_) => 1,
+            // What rests on the search alone is a mean of all that it showed.
+            None => usize::MAX,
+        }
     }
 
     /// Runs a search to its end.

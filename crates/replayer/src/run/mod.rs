@@ -168,7 +168,7 @@ fn run_workers<S: Store>(
         // the others end when their `Start` does not come.
         let all_ready = ready.iter().count() == shares.len();
         // From the start on the store changes. Saying so takes it a moment, which nobody
-        // has who is to start with others: it is said before, and taken back where no start comes.
+        // has who is to start with others: it is said before.
         let before = match all_ready && control.duty != StoreDuty::Follows {
             true => block_on(store.url(), set_running(store))?,
             false => None,
@@ -179,6 +179,8 @@ fn run_workers<S: Store>(
             (None, true) => Some(unix_ns()),
         };
         let take_back = || match &before {
+            // Whoever leads others cannot know whether one of them has heard of the start.
+            _ if control.duty != StoreDuty::Alone => Ok(()),
             Some(held) => block_on(store.url(), store.set_held(held)),
             None => Ok(()),
         };
