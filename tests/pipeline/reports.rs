@@ -126,7 +126,8 @@ fn a_rating_is_a_page_that_a_browser_likes() {
         "Response times in the course of the experiment",
         "Freshness",
         "Popularity",
-        "it could only have seen",
+        // Whether the worst reads counted wrongly or showed a wrong list is chance.
+        "This read returned",
         "what happened when",
         "SELECT experiment, threads, throughput_per_s",
         "dispatch lag p99",
