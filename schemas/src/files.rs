@@ -23,6 +23,18 @@ pub fn at(path: &Path) -> impl FnOnce(io::Error) -> FileError + '_ {
 /// Writes a whole file so that a reader sees the old or the new content, never
 /// half of it, and a failure leaves what was there.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    write(path, content, 0o644)
+}
+
+/// [`write_atomically`], of a file that nobody but its owner may read, not even while it is
+/// being written.
+pub fn write_privately(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    write(path, content, 0o600)
+}
+
+/// Writes a file with these permissions; until then it has those of a temporary file, which
+/// only its owner may read.
+fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     let folder = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),
@@ -34,8 +46,8 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), FileError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::Permissions::from_mode(0o644);
-        temporary.as_file().set_permissions(mode).map_err(at(path))?;
+        let permissions = std::fs::Permissions::from_mode(mode);
+        temporary.as_file().set_permissions(permissions).map_err(at(path))?;
     }
     temporary.persist(path).map_err(|e| at(path)(e.error))?;
     Ok(())

@@ -26,6 +26,16 @@ impl ResponseTimes {
         self.0.saturating_record(response_ns.max(0) as u64);
     }
 
+    /// Counts the same response time several times.
+    pub fn record_n(&mut self, response_ns: i64, count: u64) {
+        self.0.saturating_record_n(response_ns.max(0) as u64, count);
+    }
+
+    /// As HdrHistogram has it, for its own formats.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.0
+    }
+
     /// How many were counted.
     pub fn count(&self) -> u64 {
         self.0.len()

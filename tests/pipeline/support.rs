@@ -60,13 +60,17 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
-    /// How long the log of an experiment's first fragment is so far, however many threads
-    /// the experiment has.
-    pub fn experiment_log_bytes(&self, run: &str, experiment: u32) -> u64 {
+    /// The folder of an experiment, once it is there, however many threads it has.
+    pub fn experiment(&self, run: &str, experiment: u32) -> Option<PathBuf> {
         let number = format!("{experiment:04}-");
-        let folders = std::fs::read_dir(self.path(run).join("experiments")).into_iter().flatten().flatten();
-        let mut of_it = folders.filter(|folder| folder.file_name().to_string_lossy().starts_with(&number));
-        let log = of_it.next().map(|folder| folder.path().join("log/fragment-0.arrows"));
+        let mut folders = std::fs::read_dir(self.path(run).join("experiments")).ok()?.flatten();
+        let found = folders.find(|folder| folder.file_name().to_string_lossy().starts_with(&number));
+        found.map(|folder| folder.path())
+    }
+
+    /// How long the log of its first fragment is so far.
+    pub fn experiment_log_bytes(&self, run: &str, experiment: u32) -> u64 {
+        let log = self.experiment(run, experiment).map(|folder| folder.join("log/fragment-0.arrows"));
         log.and_then(|log| std::fs::metadata(log).ok()).map_or(0, |metadata| metadata.len())
     }
 

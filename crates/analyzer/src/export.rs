@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
 use schemas::files::{self, FileError};
+use schemas::latency::ResponseTimes;
 use schemas::run::RunFolder;
 use schemas::social::Action;
 use schemas::trace::TableError;
@@ -172,20 +173,13 @@ fn percentiles(database: &Database, verdicts: &[Verdict], wanted: &Wanted<'_>) -
     let statement = format!(
         "SELECT response_ns, CAST(sum(operations) AS BIGINT) FROM spectrum WHERE experiment = {experiment}{only} GROUP BY ALL"
     );
-    let mut times = histogram();
+    let mut times = ResponseTimes::default();
     database.each(&statement, |row| {
         let (ns, count): (i64, i64) = (row.get(0)?, row.get(1)?);
-        times.saturating_record_n(ns.max(1) as u64, count.max(0) as u64);
+        times.record_n(ns, count.max(0) as u64);
         Ok(())
     })?;
-    Ok(hgrm(&times))
-}
-
-/// Three digits of any time up to an hour, which stands for those above: a histogram
-/// without bounds takes whatever is above its first 2 µs for less.
-fn histogram() -> Histogram<u64> {
-    let hour_ns = 3_600_000_000_000;
-    Histogram::new_with_bounds(1, hour_ns, 3).unwrap_or_else(|e| unreachable!("these bounds are valid: {e}"))
+    Ok(hgrm(times.histogram()))
 }
 
 /// The text that HdrHistogram's `outputPercentileDistribution` writes, in milliseconds.
@@ -270,9 +264,9 @@ mod tests {
 
     #[test]
     fn percentile_files_are_those_of_hdrhistogram() {
-        let mut times = histogram();
-        (1..=1000u64).for_each(|n| times.saturating_record_n(n * 1_000_000, 1));
-        let text = hgrm(&times);
+        let mut times = ResponseTimes::default();
+        (1..=1000).for_each(|n| times.record_n(n * 1_000_000, 1));
+        let text = hgrm(times.histogram());
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].trim_start().starts_with("Value") && lines[1].is_empty(), "{text}");
         let fields: Vec<f64> = lines[2].split_whitespace().map(|field| field.parse().unwrap()).collect();

@@ -1,8 +1,6 @@
 //! `coord certs`: an authority of one's own, and certificates of it for replayers and
 //! coordinator.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +8,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
-use schemas::files::{self, FileError, at};
+use schemas::files::{self, at};
 
 use crate::failure::Failure;
 
@@ -32,7 +30,7 @@ pub fn make(folder: &Path, hosts: &[String]) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(folder).map_err(at(folder))?;
     for (path, text) in paths.iter().zip(&made) {
         match path.extension().is_some_and(|extension| extension == "key") {
-            true => write_for_its_owner(path, text)?,
+            true => files::write_privately(path, text.as_bytes())?,
             false => files::write_atomically(path, text.as_bytes())?,
         }
     }
@@ -74,18 +72,6 @@ fn params(names: Vec<String>, called: &str) -> Result<CertificateParams, rcgen::
     let year = 1970 + (since_1970.as_secs() / (1461 * 86_400 / 4)) as i32;
     (params.not_before, params.not_after) = (date_time_ymd(year - 1, 1, 1), date_time_ymd(year + YEARS, 12, 31));
     Ok(params)
-}
-
-/// Writes a file that nobody else may read, not even while it is being written.
-fn write_for_its_owner(path: &Path, text: &str) -> Result<(), FileError> {
-    let part = path.with_extension("key.part");
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&part).map_err(at(&part))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(&part))?;
-    std::fs::rename(&part, path).map_err(at(path))
 }
 
 #[cfg(test)]

@@ -235,11 +235,7 @@ fn a_rating_is_resumed_after_its_logs_were_collected() {
     let of = ["--replayer", &host.address];
     let mut command = place.command(&[&rate[..], &how, &of].concat());
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
-    until("the third experiment", || {
-        let experiments = std::fs::read_dir(place.path("runs/r/experiments")).into_iter().flatten().flatten();
-        let mut third = experiments.filter(|folder| folder.file_name().to_string_lossy().starts_with("0003-"));
-        third.next().is_some()
-    });
+    until("the third experiment", || place.experiment("runs/r", 3).is_some());
     // SAFETY: sends a signal to a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     exits(&child.wait_with_output().expect("it ends"), 3);

@@ -157,7 +157,7 @@ where
     F: Future<Output = Result<X, Status>>,
 {
     loop {
-        match answer(call()).await {
+        match call().await {
             Err(status) if patience.tries_again(&status).await => {}
             answered => return answered,
         }

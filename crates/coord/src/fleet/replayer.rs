@@ -188,7 +188,7 @@ impl Replayer {
                 let mut client = client.clone();
                 async move {
                     let (asked, asked_unix_ns) = (Instant::now(), unix_ns(SystemTime::now()));
-                    let there_ns = client.clock(rpc::ClockRequest {}).await?.into_inner().unix_ns;
+                    let there_ns = answer(client.clock(rpc::ClockRequest {})).await?.into_inner().unix_ns;
                     Ok((asked.elapsed().as_nanos() as i64, asked_unix_ns, there_ns))
                 }
             });
@@ -230,7 +230,7 @@ impl Replayer {
         let client = self.client();
         let reply = patiently(self.patience(), || {
             let (mut client, request) = (client.clone(), request.clone());
-            async move { client.prepare(request).await }
+            async move { answer(client.prepare(request)).await }
         });
         let reply = reply.await;
         let rpc::PrepareReply { logs_are_shared, store_is_own } = self.understood(reply).await?.into_inner();
@@ -309,7 +309,7 @@ impl Replayer {
         let client = self.client();
         let reply = patiently(self.patience(), || {
             let mut client = client.clone();
-            async move { client.report(rpc::ReportRequest {}).await }
+            async move { answer(client.report(rpc::ReportRequest {})).await }
         });
         let reply = reply.await;
         let reply = self.understood(reply).await?.into_inner();
@@ -321,14 +321,14 @@ impl Replayer {
     pub async fn settle(&mut self, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), Failure> {
         let positions_json = serde_json::to_string(positions).unwrap_or_else(|e| unreachable!("plain data: {e}"));
         let request = rpc::SettleRequest { positions_json, writes_not_ok };
-        let mut patience = self.patience();
+        let client = self.client();
         // A store that is just being started again takes some seconds.
-        while let Err(status) = self.client.settle(request.clone()).await {
-            if !patience.tries_again(&status).await {
-                return self.understood(Err(status)).await;
-            }
-        }
-        Ok(())
+        let reply = patiently(self.patience(), || {
+            let (mut client, request) = (client.clone(), request.clone());
+            async move { client.settle(request).await }
+        });
+        let reply = reply.await;
+        self.understood(reply).await.map(|_| ())
     }
 
     /// Fetches the logs of an experiment, and says how many.
@@ -349,13 +349,14 @@ impl Replayer {
         let Logged { run, experiment } = logged.clone();
         let report_json = serde_json::to_string(report).unwrap_or_else(|e| unreachable!("plain data: {e}"));
         let request = rpc::SummarizeRequest { run, experiment, report_json, sla: sla.to_string() };
-        let mut patience = self.patience();
+        let client = self.client();
         // It takes its time; the keep-alive notices when nobody works on it any more.
-        while let Err(status) = self.client.summarize(request.clone()).await {
-            if !patience.tries_again(&status).await {
-                return self.understood(Err(status)).await;
-            }
-        }
+        let reply = patiently(self.patience(), || {
+            let (mut client, request) = (client.clone(), request.clone());
+            async move { client.summarize(request).await }
+        });
+        let reply = reply.await;
+        self.understood(reply).await?;
         let name = self.address().replace([':', '[', ']'], "_");
         let place = |path: &str| (path == "summary.json").then(|| folder.summaries().join(format!("{name}.json")));
         let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &place).await;

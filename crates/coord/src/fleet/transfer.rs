@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
-use super::link::{self, Client, Patience, patiently};
+use super::link::{self, Client, Patience, answer, patiently};
 use crate::failure::Failure;
 
 /// Sends what a replayer lacks of a trace set; `sent` is told of bytes, and of how many
@@ -35,7 +35,7 @@ pub async fn send(
     loop {
         let offered = patiently(patience, || {
             let (mut client, offer) = (client.clone(), offer.clone());
-            async move { client.offer(offer).await }
+            async move { answer(client.offer(offer)).await }
         });
         let lacked = offered.await.map_err(|status| link::failure(name, &status))?.into_inner().lacked;
         let left = left(&lacked, &manifest.files)
@@ -111,15 +111,12 @@ pub async fn fetch(
     place: &(dyn Fn(&str) -> Option<PathBuf> + Sync),
 ) -> Result<usize, Failure> {
     let request = LogsRequest { run: logged.run.clone(), experiment: logged.experiment };
-    let mut with_list = patience;
-    let listed = loop {
-        // Sums of long logs take their time: the keep-alive notices when nobody works on it.
-        match client.clone().logs(request.clone()).await {
-            Err(status) if with_list.tries_again(&status).await => {}
-            listed => break listed,
-        }
-    };
-    let listed = match listed {
+    // Sums of long logs take their time: the keep-alive notices when nobody works on it.
+    let listed = patiently(patience, || {
+        let (mut client, request) = (client.clone(), request.clone());
+        async move { client.logs(request).await }
+    });
+    let listed = match listed.await {
         Ok(listed) => listed,
         // It was dealt no part in it.
         Err(status) if status.code() == Code::NotFound => return Ok(0),
