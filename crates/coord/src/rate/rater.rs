@@ -336,6 +336,23 @@ mod tests {
         (soar.unwrap(), socialites.unwrap(), ran)
     }
 
+    /// What is as long as three of the search has seen as much as three of them.
+    #[test]
+    fn a_final_experiment_counts_for_as_many_as_it_is_long() {
+        let of = |number: u32, purpose: Purpose, seconds: f64| {
+            let trial = trial(number, 4, 1000.0, Ruling::Pass, purpose);
+            Trial { limit: Limit::DurationS(seconds), ..trial }
+        };
+        let mut run = |_: u32, _: &Purpose| unreachable!("nothing is run");
+        let mut rater = Rater::new(&mut run, LIMITS);
+        (1..=3).for_each(|number| rater.keep(&of(number, Purpose::Search, 0.1)));
+        assert_eq!(rater.final_length(4), usize::MAX, "without one the search stands for itself");
+        for (seconds, expect) in [(0.3, 3), (0.1, 1), (1.0, 10)] {
+            rater.finals.insert(4, of(4, Purpose::Final(String::new()), seconds));
+            assert_eq!(rater.final_length(4), expect);
+        }
+    }
+
     fn ends(rating: &Rating) -> (f64, f64) {
         let interval = rating.interval.as_ref().expect("an interval");
         (interval.low, interval.high)
