@@ -64,8 +64,9 @@ impl Peak {
     fn watch(process: u32) -> Peak {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
+        // Once before anything else: a short program may be over when the watcher begins.
+        let mut most = peak_bytes(process).unwrap_or(0);
         let watcher = std::thread::spawn(move || {
-            let mut most = 0;
             while !over.load(Ordering::Relaxed) {
                 most = peak_bytes(process).unwrap_or(0).max(most);
                 std::thread::sleep(Duration::from_millis(20));

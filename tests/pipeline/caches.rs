@@ -84,7 +84,7 @@ fn leases_close_the_race_that_invalidations_leave_open() {
     let folder = tempfile::tempdir().expect("a folder");
     for store in cached(folder.path(), &memcached.address()) {
         let replay = Replay { settings: RACY, threads: 16, ..Replay::new(folder.path()) };
-        let provoked = with(&store, "fill_delay_us=5000&compress=on");
+        let provoked = with(&store, "fill_delay_us=20000&compress=on");
         let invalidated = replay.on(&with(&provoked, "consistency=invalidate"));
         let leased = replay.on(&with(&provoked, "consistency=lease"));
         for (name, replayed) in [("invalidate", &invalidated), ("lease", &leased)] {
@@ -129,23 +129,30 @@ fn a_cache_that_is_away_makes_nothing_wrong() {
     for store in cached(folder.path(), &proxy.address()) {
         for dies in [true, false] {
             let store = with(&store, "consistency=lease&cache_timeout_ms=300");
-            let replay = Replay { settings, limit: Limit::DurationS(5.0), ..Replay::new(folder.path()) };
+            let replay = Replay { settings, limit: Limit::DurationS(600.0), ..Replay::new(folder.path()) };
             replay.load(&store).unwrap_or_else(|error| panic!("{error}"));
-            let mut looks = 0;
-            let replayed = replay.on_loaded(&store, &mut |snapshot| {
-                looks += u32::from(snapshot.outcomes[0] > 200);
-                match (looks, dies) {
-                    (5, true) => memcached.kill(),
-                    (15, true) => memcached.restart(),
-                    (5, false) => {
+            let (mut phase, mut since) = (0, (0, 0));
+            let replayed = replay.until(&store, &mut |snapshot| {
+                // A second of the replay each, and enough operations in it however slow the machine.
+                let (ok, now_ns) = (snapshot.outcomes[0], snapshot.elapsed_ns);
+                if ok < since.0 + 300 || now_ns < since.1 + 1_000_000_000 {
+                    return false;
+                }
+                phase += 1;
+                since = (ok, now_ns);
+                match (phase, dies) {
+                    (1, true) => memcached.kill(),
+                    (2, true) => memcached.restart(),
+                    (1, false) => {
                         proxy.refuse(true);
                         proxy.cut();
                     }
-                    (15, false) => proxy.refuse(false),
+                    (2, false) => proxy.refuse(false),
                     _ => {}
                 }
+                phase == 3
             });
-            assert!(looks > 20, "{store}: only {looks} looks");
+            assert_eq!(phase, 3, "{store}: the cache was not away and back");
             let report = &replayed.report;
             assert_eq!((report.failed, report.unknown, report.skipped), (0, 0, 0), "{store}: {report:?}");
             assert!(counted(&replayed, "cache_passed_by") > 0, "{store}: nobody noticed, {report:?}");

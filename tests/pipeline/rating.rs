@@ -49,13 +49,14 @@ fn rating_sqlite_fills_a_run_folder() {
     }
     // The commands that it recommends work as printed.
     place.run(&["analyze", "summary", "runs/small"]).succeeds();
-    let count = "SELECT count(DISTINCT experiment) AS n FROM operations";
-    let rows = place.run(&["analyze", "sql", "runs/small", count, "--format", "csv"]).succeeds();
-    assert_eq!(rows.trim(), format!("n\n{}", experiments.len()));
+    let ask = |sql: &str| place.run(&["analyze", "sql", "runs/small", sql, "--format", "csv"]).succeeds();
+    let listed = ask("SELECT count(*) AS n, count(*) FILTER (ok > 0) AS done FROM experiments");
+    // One that a busy machine has swallowed whole is listed, and has no row.
+    let done = ask("SELECT count(DISTINCT experiment) AS n FROM operations").trim().replace("n\n", "");
+    assert_eq!(listed.trim(), format!("n,done\n{},{done}", experiments.len()));
     // A further run takes the trace set as it is.
-    let again =
-        ["run", "busy.toml", "--name", "again", "--threads", "2", "--duration", "500ms", "--set", "data.members=400"];
-    let text = place.run(&again).succeeds();
+    let again = ["run", "busy.toml", "--name", "again", "--threads", "2", "--set", "data.members=400"];
+    let text = place.run(&[&again[..], &["--sla", "95% < 10s, 2s"]].concat()).succeeds();
     assert!(!text.contains("generating") && text.contains("60,000 sessions"), "{text}");
 }
 
@@ -115,10 +116,10 @@ fn a_store_beyond_the_upper_limit_is_rated_at_least() {
 #[test]
 fn a_short_trace_is_extended() {
     let place = Workplace::new();
-    let arguments =
-        ["run", "busy.toml", "--store", "memory:?latency_us=1000", "--name", "x", "--threads", "8", "--duration", "2s"];
-    let text = place.run(&arguments).succeeds();
-    assert!(text.contains("the trace ran out: 3,000 sessions") && text.contains("it is extended"), "{text}");
+    let run = ["run", "busy.toml", "--store", "memory:?latency_us=1000", "--name", "x", "--threads", "8"];
+    let short = ["--set", "sessions=100", "--sla", "95% < 10s, 5s"];
+    let text = place.run(&[&run[..], &short].concat()).succeeds();
+    assert!(text.contains("the trace ran out: 100 sessions") && text.contains("it is extended"), "{text}");
 }
 
 /// Rulings have a colour where colours are wanted, and nowhere else.

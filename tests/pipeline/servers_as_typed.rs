@@ -99,7 +99,7 @@ fn unequal_promises_are_marked_in_a_comparison() {
     let place = Workplace::with_trace();
     let url = postgres.url(&database());
     let plan = format!(
-        "name = \"promises\"\ntitle = \"Promises\"\nspec = \"busy.toml\"\nsla = \"95% < 100ms, 0.3s\"\n\
+        "name = \"promises\"\ntitle = \"Promises\"\nspec = \"busy.toml\"\nsla = \"95% < 10s, 0.3s\"\n\
          search_s = 0.2\nmax_threads = 1\nrating = \"soar\"\n\
          [[stores]]\nlabel = \"every commit\"\nurl = \"sqlite:?synchronous=full\"\n\
          [[stores]]\nlabel = \"sometimes\"\nurl = \"{url}?synchronous_commit=off\"\n"

@@ -1,4 +1,5 @@
-//! A store that stands still for a second cannot hide it.
+//! A store that stands still cannot hide it. It does so for five seconds: a busy machine may
+//! stand still for one.
 
 use crate::support::Workplace;
 
@@ -14,7 +15,7 @@ fn figures(place: &Workplace, name: &str, store: &str) -> serde_json::Value {
         "--threads",
         "4",
         "--duration",
-        "3s",
+        "8s",
         "--json",
     ]);
     let verdict: serde_json::Value =
@@ -23,20 +24,20 @@ fn figures(place: &Workplace, name: &str, store: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_stall_of_a_second_raises_p99_and_shows_in_the_time_series() {
+fn a_stall_raises_p99_and_shows_in_the_time_series() {
     let place = Workplace::new();
     let calm = figures(&place, "calm", "memory:?latency_us=50000");
-    let stalled = figures(&place, "stalled", "memory:?latency_us=50000&stall_ms=1000");
+    let stalled = figures(&place, "stalled", "memory:?latency_us=50000&stall_ms=5000");
     let p99 = |figures: &serde_json::Value| figures["overall"]["p99_ns"].as_f64().expect("p99");
-    assert!(p99(&stalled) >= 1e9, "{stalled}");
+    assert!(p99(&stalled) >= 5e9, "{stalled}");
     assert!(p99(&calm) < p99(&stalled), "{calm}");
 
     let slice_s = stalled["timeline"]["slice_s"].as_f64().expect("a slice length");
     let slices = stalled["timeline"]["slices"].as_array().expect("slices").clone();
     let ok = |slice: &serde_json::Value| slice["ok"].as_u64().expect("ok");
-    // Nothing ends for a second: the slices that lie in it whole are empty.
+    // Nothing ends meanwhile: the slices that lie in it whole are empty.
     let longest = slices.split(|slice| ok(slice) > 0).map(<[_]>::len).max().unwrap_or(0);
-    assert!((longest + 2) as f64 * slice_s >= 1.0 && longest > 0, "{longest} empty slices of {slice_s} s: {stalled}");
-    let end = slices.windows(2).position(|pair| ok(&pair[0]) == 0 && pair[1]["max_ns"].as_f64() >= Some(1e9));
+    assert!((longest + 2) as f64 * slice_s >= 5.0 && longest > 0, "{longest} empty slices of {slice_s} s: {stalled}");
+    let end = slices.windows(2).position(|pair| ok(&pair[0]) == 0 && pair[1]["max_ns"].as_f64() >= Some(5e9));
     assert!(end.is_some(), "no slice has the operations that waited: {stalled}");
 }

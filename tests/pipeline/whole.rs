@@ -29,7 +29,7 @@ fn the_tools_work_alone_and_after_each_other() {
     assert_eq!((report["sessions"].as_u64(), report["ok"].as_u64()), (Some(2000), Some(2000)), "{report}");
     assert_eq!(report["store_settings"]["synchronous"], "full");
 
-    let summary = place.run(&["analyze", "summary", "runs/one"]).succeeds();
+    let summary = place.run(&["analyze", "summary", "runs/one", "--sla", "95% < 10s"]).succeeds();
     for action in ["view_profile", "delete_comment"] {
         assert!(summary.contains(action), "{summary}");
     }

@@ -100,7 +100,10 @@ fn a_small_rating_fills_its_run_folder() {
             assert!(file.exists(), "experiment {number} has no {}", file.display());
         }
     }
-    assert_eq!((&kept["soar"], &kept["socialites"]["threads"]), (&serde_json::Value::Null, &2.into()));
+    assert!(kept["soar"].is_null());
+    // Where a busy machine has swallowed experiments this short, the rating says so.
+    let rests_on_void = !kept["socialites"]["rests_on_void"].is_null();
+    assert!(rests_on_void || kept["socialites"]["threads"] == 2, "{}", kept["socialites"]);
     let parameters = &kept["parameters"];
     assert_eq!(parameters["search_s"], serde_json::json!([0.05, 0.1]));
     assert_eq!((&parameters["delta_check_percent"], &parameters["unique_socialites"]), (&90.0.into(), &false.into()));

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use schemas::comparison::{ComparisonDocument, Concern, Measurement, Outcome};
+use schemas::comparison::{Cell, ComparisonDocument, Concern, Measurement, Outcome};
 use schemas::run::{RunFolder, RunState};
 
 const SPEC: &str = "name = \"t\"\nsessions = 4000\n[data]\nmembers = 60\nfriends_per_member = 4\n[mix]\n\
@@ -72,9 +72,17 @@ fn two_stores_at_two_points() {
             other => panic!("{}: {other:?}", cell.run),
         })
         .collect();
-    // With one thread, an answer in 20 ms is at most 50 a second.
-    assert!(soar[0] > soar[1] && soar[2] > soar[3] && soar[1] <= 50.0 && soar[3] <= 50.0, "{soar:?}");
-    let run = |cell: usize| RunFolder::new(home.join(&document.cells[cell].run)).read_document().unwrap();
+    let folder_of = |cell: usize| RunFolder::new(home.join(&document.cells[cell].run));
+    for (cell, latency_ns) in [1_000_000, 20_000_000, 1_000_000, 20_000_000].into_iter().enumerate() {
+        // Each is the rating of its own store: one thread gets no more answers than fit in.
+        assert!(soar[cell] > 0.0 && soar[cell] <= 1e9 / latency_ns as f64, "{soar:?}");
+        for (number, experiment) in folder_of(cell).experiments().unwrap() {
+            let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiment.verdict()).unwrap();
+            let p50_ns = verdict.figures.overall.p50_ns;
+            assert!(verdict.figures.overall.ok == 0 || p50_ns >= latency_ns * 99 / 100, "{cell}, {number}: {p50_ns}");
+        }
+    }
+    let run = |cell: usize| folder_of(cell).read_document().unwrap();
     assert_eq!(run(0).workload_id, run(1).workload_id);
     assert_eq!((run(0).trace.clone(), run(0).state), (run(1).trace, RunState::Complete));
     assert_ne!(run(0).workload_id, run(2).workload_id);
@@ -91,7 +99,7 @@ fn two_stores_at_two_points() {
 }
 
 /// Nearly half of the actions change what the others read, so that the share of
-/// stale reads is far above chance even where a busy machine leaves time for a hundred.
+/// stale reads is far above chance in a hundred reads already.
 const WRITES: &str = "name = \"w\"\nsessions = 60000\n[data]\nmembers = 40\nfriends_per_member = 4\n\
                       pending_per_member = 10\n[mix]\nview_profile = 3\nview_friend_requests = 2\n\
                       invite_friend = 2\nreject_friend_request = 2\n";
@@ -136,7 +144,16 @@ fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
         assert!(text.contains(expected), "{expected:?} is not in {text}");
     }
     let home = folder.path().join("runs/lies");
-    let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
+    let read = || -> ComparisonDocument { schemas::files::read_json(&home.join("comparison.json")).unwrap() };
+    let mut document = read();
+    // Shares of too few reads are chance. Where a busy machine left no time for more, the
+    // cell is measured again.
+    let too_few = |cell: &Cell| matches!(&cell.outcome, Outcome::Measured(measured) if measured.reads < 100);
+    while let Some(cell) = document.cells.iter().find(|cell| too_few(cell)) {
+        std::fs::remove_dir_all(home.join(&cell.run)).unwrap();
+        compare(folder.path(), &["lies.toml", "--resume"]);
+        document = read();
+    }
     assert_eq!(document.plan.stores[1].url, "memory:?seed=1&latency_us=200&stale=0.2");
     let measured: Vec<Measurement> = document
         .cells
@@ -147,7 +164,7 @@ fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
         })
         .collect();
     for (point, threads) in measured.chunks(3).zip([1, 4]) {
-        assert!(point.iter().all(|measured| measured.threads == threads && measured.reads > 0), "{point:?}");
+        assert!(point.iter().all(|measured| measured.threads == threads), "{point:?}");
         let shares: Vec<f64> = point.iter().map(|measured| measured.unpredictable_percent().unwrap()).collect();
         assert!(shares[0] == 0.0 && shares[1] > 0.0 && shares[2] > shares[1], "T={threads}: {shares:?}");
     }
@@ -191,7 +208,7 @@ fn ctrl_c_keeps_what_is_rated_and_resume_rates_the_rest() {
     command.args(["compare", "pair.toml"]).current_dir(folder.path()).env_remove("ENCORE_HOME");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let second = folder.path().join("runs/pair/four-twenty/run.json");
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_secs(600);
     while !second.exists() {
         assert!(Instant::now() < patience && child.try_wait().unwrap().is_none(), "the second cell never began");
         std::thread::sleep(Duration::from_millis(5));

@@ -137,7 +137,7 @@ fn a_replayer_that_was_out_of_reach_when_all_stopped_stops_too() {
     let began = Instant::now();
     let said = exits(&child.wait_with_output().expect("it ends"), 3);
     assert!(said.contains("no retry is left") && said.contains(&names[0]), "{said}");
-    assert!(began.elapsed() < Duration::from_secs(60), "it ran to its planned end");
+    assert!(began.elapsed() < Duration::from_secs(110), "it ran to its planned end");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_replayer_that_hangs_is_given_up() {
     let said = exits(&child.wait_with_output().expect("it ends"), 3);
     second.signal(libc::SIGCONT);
     assert!(said.contains("no retry is left") && said.contains(&hosts[1]), "{said}");
-    assert!(began.elapsed() < Duration::from_secs(90), "it was waited for to the end");
+    assert!(began.elapsed() < Duration::from_secs(110), "it was waited for to the end");
 }
 
 /// The replayers stop by themselves, keep their logs, and have them for whoever asks.
@@ -268,7 +268,10 @@ fn a_rating_is_resumed() {
     let rating = json(&place, "runs/r/rating.json");
     let experiments = rating["experiments"].as_array().expect("experiments");
     let numbers: Vec<u64> = experiments.iter().map(|e| e["experiment"].as_u64().expect("a number")).collect();
-    assert_eq!(numbers[..3], [1, 2, 4], "{numbers:?}");
+    // The third was broken off, unless the machine was so busy that it ended before it heard.
+    let third = json(&place, &format!("{}/replay.json", place.experiment("runs/r", 3).expect("it began").display()));
+    assert_eq!(numbers[..2], [1, 2], "{numbers:?}");
+    assert_eq!(numbers.contains(&3), third["end"] != "interrupted", "{numbers:?}");
     assert_eq!(std::fs::read(place.path("runs/r/experiments/0001-T1/verdict.json")).expect("a verdict"), before);
     assert_eq!(json(&place, "runs/r/run.json")["state"], "complete");
     place.run(&["rate", "--resume", "runs/r"]).fails(2, &["--resume runs/r", "complete"]);

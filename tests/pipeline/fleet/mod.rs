@@ -133,9 +133,9 @@ fn exits(output: &Output, code: i32) -> String {
     said
 }
 
-/// Waits for a condition that must come true; a minute is for very slow machines.
+/// Waits for a condition that must come true; ten minutes are for very slow machines.
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_secs(600);
     while !condition() {
         assert!(Instant::now() < patience, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(20));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How long processes may take to follow a signal.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -13,8 +13,9 @@ use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 use crate::{Kind, StartError, machine, ports, processes, shared};
 
-/// How long a server may take until it answers.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take until it answers. Only a machine that is hopelessly busy needs
+/// more than seconds: one that has ended is noticed at once.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Between two questions whether it answers.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often a port of ours is given up because somebody else was faster.

@@ -24,7 +24,7 @@ use crate::interrupt::Interrupt;
 /// time enough for every replayer to answer, and to hear what was agreed.
 const START_AHEAD: Duration = Duration::from_millis(100);
 /// The same when several are to start together.
-const START_AHEAD_TOGETHER: Duration = Duration::from_millis(250);
+const START_AHEAD_TOGETHER: Duration = Duration::from_millis(500);
 /// How much later than the others a replayer may start: a hundredth of a second.
 const LATE: Duration = Duration::from_millis(10);
 /// How often progress is merged and shown, at the most.

@@ -68,16 +68,25 @@ mod tests {
 
     use super::*;
 
-    /// Takes 10 ms an operation, and counts how many run at the same time.
-    struct Slow(Rc<Cell<(u32, u32)>>);
+    const THREADS: u32 = 6;
+
+    /// Takes 10 ms an operation, from when all threads have asked for theirs, and counts
+    /// how many run at the same time.
+    struct Slow {
+        running: Rc<Cell<(u32, u32)>>,
+        asked: Rc<Cell<u32>>,
+    }
 
     impl Connection for Slow {
         async fn execute(&mut self, _: &Operation, _: &mut Answer) -> Result<(), OperationError> {
-            let (now, most) = self.0.get();
-            self.0.set((now + 1, most.max(now + 1)));
+            let (now, most) = self.running.get();
+            self.running.set((now + 1, most.max(now + 1)));
+            while self.asked.get() < THREADS {
+                tokio::task::yield_now().await;
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let (now, most) = self.0.get();
-            self.0.set((now - 1, most));
+            let (now, most) = self.running.get();
+            self.running.set((now - 1, most));
             Ok(())
         }
     }
@@ -85,14 +94,18 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn threads_wait_for_a_connection_and_say_how_long() {
         let running = Rc::new(Cell::new((0, 0)));
-        let pool = Rc::new(Pool::new(vec![Slow(running.clone()), Slow(running.clone())]));
+        let asked = Rc::new(Cell::new(0));
+        let connections = (0..2).map(|_| Slow { running: running.clone(), asked: asked.clone() });
+        let pool = Rc::new(Pool::new(connections.collect()));
         let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
         let local = tokio::task::LocalSet::new();
         let waits = local.run_until(async {
-            let threads = (0..6).map(|_| {
+            let threads = (0..THREADS).map(|_| {
                 let mut route = Route::Pooled(pool.clone());
+                let asked = asked.clone();
                 tokio::task::spawn_local(async move {
                     let mut answer = Answer::default();
+                    asked.set(asked.get() + 1);
                     route.execute(&operation, &mut answer).await.unwrap();
                     answer.pool_wait_ns
                 })
@@ -107,6 +120,6 @@ mod tests {
         waits.sort_unstable();
         assert_eq!(running.get(), (0, 2), "never more than two at a time");
         // Two had one at once; the last two waited for two operations of 10 ms each.
-        assert!(waits[4] >= 15_000_000, "{waits:?}");
+        assert!(waits[4] >= 20_000_000, "{waits:?}");
     }
 }

@@ -176,7 +176,7 @@ impl Script {
             ("inviter", _) => model.pending_count(me) == 0,
             ("stranger", _) => {
                 let known = model.members().filter(|member| !model.are_strangers(me, *member)).count();
-                known * 8 > model.members().count()
+                known * 16 > model.members().count()
             }
             ("wall_resource", None) => match cast.get("member") {
                 Some(member) => model.wall(*member).is_empty(),

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::support::{Program, exchange};
+use crate::support::{Program, exchange, until};
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_servers"));
@@ -31,7 +31,7 @@ fn it_prints_urls_and_removes_all_at_an_interrupt() {
         ];
         assert!(known.contains(url), "{url}");
     }
-    assert!(exchange(&memcached, b"version\r\n", 7).is_ok());
+    until("memcached answers", || exchange(&memcached, b"version\r\n", 7).is_ok());
 
     // Another one finds its first port taken.
     let output = program().args(["--first-port", &first.to_string()]).output().expect("the program runs");
