@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use analyzer::chart::{self, Across, LineChart, LinePoint, LineSeries, Mark, Scale};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
@@ -71,6 +71,9 @@ const PERCENTILES: &str = "SELECT action, \
                              min(response_ns) FILTER (percent >= 99.9) AS p999_ns \
                            FROM spectrum GROUP BY action ORDER BY action";
 
+/// The step that makes a large trace set; the others belong to a log.
+const TRACE_STEP: &str = "generate, 10 M members";
+
 /// What an analysis may use: the whole process, and DuckDB inside it.
 const MEMORY_LIMIT_BYTES: u64 = 4 << 30;
 const DUCKDB_LIMIT: &str = "2GiB";
@@ -103,13 +106,13 @@ pub struct Large {
 }
 
 /// Measures, and writes table and charts anew after each size, so that nothing is
-/// lost when the next one fails. What an earlier report has and is not measured again
-/// stays as it was.
+/// lost when the next one fails. What an earlier report of the same machine has and is
+/// not measured again stays as it was.
 pub fn main(large: &Large) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for operations in steps(large.trace_operations) {
         let trace = large.folder.join("large.trace");
-        generate(&large.folder, TRACE_SPEC, operations, &trace, "generate, 10 M members", &mut lines)?;
+        generate(&large.folder, TRACE_SPEC, operations, &trace, TRACE_STEP, &mut lines)?;
         std::fs::remove_dir_all(&trace)?;
         report(large, &lines)?;
     }
@@ -213,7 +216,7 @@ fn bytes_below(folder: &Path) -> u64 {
 /// Writes the table as Markdown and JSON, and three charts.
 fn report(large: &Large, lines: &[Line]) -> anyhow::Result<()> {
     let machine = Machine::current();
-    let mut by_step = earlier(&large.output.with_extension("json"))?;
+    let mut by_step = earlier(&large.output.with_extension("json"), &machine)?;
     by_step.retain(|old| !lines.iter().any(|new| (&new.step, new.operations) == (&old.step, old.operations)));
     by_step.extend(lines.iter().cloned());
     let mut steps: Vec<String> = Vec::new();
@@ -239,12 +242,15 @@ fn report(large: &Large, lines: &[Line]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The lines of an earlier report.
-fn earlier(path: &Path) -> anyhow::Result<Vec<Line>> {
+/// The lines of an earlier report. Those of another machine would be compared with these.
+fn earlier(path: &Path, machine: &Machine) -> anyhow::Result<Vec<Line>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
     let mut report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    if report["machine"] != serde_json::to_value(machine)? {
+        bail!("{} was measured on another machine; name another file with -o", path.display());
+    }
     serde_json::from_value(report["lines"].take())
         .with_context(|| format!("{} is no report of this bench; name another file with -o", path.display()))
 }
@@ -287,7 +293,12 @@ fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> any
 
 fn table(large: &Large, machine: &Machine, lines: &[Line]) -> String {
     let stem = large.output.file_name().unwrap_or_default().to_string_lossy();
-    let mut text = format!("# Large trace sets and logs\n\n`benches/run large`, on {machine}\n\n");
+    let most = |is_trace: bool| {
+        let of = lines.iter().filter(|line| (line.step == TRACE_STEP) == is_trace);
+        of.map(|line| line.operations).max().unwrap_or_default()
+    };
+    let command = format!("benches/run large --trace {} --log {}", most(true), most(false));
+    let mut text = format!("# Large trace sets and logs\n\n`{command}`, on {machine}\n\n");
     text += &format!(
         "What reads a log ran with an address space of {} GiB, so that more memory would have been refused; \
          DuckDB in it with `--memory-limit {DUCKDB_LIMIT}`. Bytes are those of the operations alone, \
@@ -342,11 +353,17 @@ mod tests {
                 text.contains(&format!("(large.{name}.svg)")) && read(&format!("large.{name}.svg")).contains("a: ")
             );
         }
+        assert!(text.contains("`benches/run large --trace 0 --log 10000000`, on "), "{text}");
         // Another report keeps what it does not measure.
         report(&large, &[line("a", 10_000_000, 30_000_000)]).unwrap();
         assert!(read("large.md").ends_with(&rows.replace("| 4.0 |", "| 3.0 |")), "{}", read("large.md"));
         let (bytes, time) = (read("large.bytes.svg"), read("large.time.svg"));
         assert!(time.contains("b: 1.0 at 1 M") && !bytes.contains("b: "), "{bytes}");
+        // But not of another machine.
+        let json = read("large.json").replace("\"cores\": ", "\"cores\": 9");
+        std::fs::write(folder.path().join("large.json"), json).unwrap();
+        let error = report(&large, &lines).unwrap_err().to_string();
+        assert!(error.contains("large.json was measured on another machine"), "{error}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use schemas::oplog::{LogRow, Outcome};
 use schemas::plan::{Limit, Plan};
 use schemas::rpc::replayer_server::{Replayer, ReplayerServer};
 use schemas::rpc::{self, PROTOCOL_VERSION, Phase};
-use schemas::run::{EndReason, FragmentPosition, ReplayReport};
+use schemas::run::{FragmentPosition, ReplayReport};
 use schemas::sla::Sla;
 use schemas::social::{Action, Operation};
 use tokio::net::TcpListener;
@@ -91,29 +91,17 @@ fn times(operations: u64) -> ResponseTimes {
 fn report(plan: &Plan) -> ReplayReport {
     let elapsed_ns = (seconds(plan) * 1e9) as u64;
     let positions = plan.fragments.iter();
+    let sessions = (seconds(plan) * OPERATIONS_PER_S as f64) as u64;
     ReplayReport {
-        format_version: schemas::RUN_FORMAT_VERSION,
-        end: EndReason::Limit,
-        warmup_ns: 0,
-        warmup_operations: 0,
         elapsed_ns,
-        sessions: (seconds(plan) * OPERATIONS_PER_S as f64) as u64,
+        sessions,
         positions: positions
             .map(|f| FragmentPosition { fragment: f.fragment, next_session: f.first_session })
             .collect(),
-        ok: (seconds(plan) * OPERATIONS_PER_S as f64) as u64,
-        failed: 0,
-        unknown: 0,
-        skipped: 0,
+        ok: sessions,
         worker_cpu_share: 0.5,
         dispatch_lag_ns_p99: 1_000,
-        log_stall_ns: 0,
-        trace_stall_ns: 0,
-        store_settings: Default::default(),
-        store_counters: Default::default(),
-        writes_not_ok: 0,
-        replayers: Vec::new(),
-        faults: Vec::new(),
+        ..ReplayReport::default()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Whole-file output: written to a temporary name beside the target, then renamed.
+//! Output: whole files, written to a temporary name beside the target, then renamed; what
+//! goes to standard output; names of files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -51,6 +52,23 @@ fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     }
     temporary.persist(path).map_err(|e| at(path)(e.error))?;
     Ok(())
+}
+
+/// Prints to standard output. A reader who has seen enough (`| head`) is no error.
+pub fn print(text: &str) -> io::Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(io::Error::new(e.kind(), format!("standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether this may be the name of a run, a specification or a plan, and so of a file:
+/// letters, digits, `-`, `_` and `.`, which does not come first.
+pub fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain)
 }
 
 /// Writes a JSON document with [`write_atomically`].

@@ -17,6 +17,8 @@
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
+//! | [`latency`], [`share`] | response times as a histogram; what one of several gets of a whole |
+//! | [`files`] | how all of them are written |
 //!
 //! `README.md` beside this crate documents every table and column for readers
 //! who have pandas or a DuckDB shell and no Rust.

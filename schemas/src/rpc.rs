@@ -1,6 +1,6 @@
 //! The service that a replayer offers to a coordinator (`proto/replayer.proto`).
 
-#![allow(missing_docs, reason = "generated from the .proto, which documents every message")]
+#![allow(missing_docs, reason = "generated from the .proto, which documents every call")]
 
 tonic::include_proto!("encore.replayer");
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{self, FileError};
+use crate::plan::Limit;
 use crate::sla::Sla;
 use crate::spec::Spec;
 
@@ -14,12 +15,13 @@ use crate::spec::Spec;
 ///
 /// ```text
 /// run.json                                      RunDocument
+/// lock                                          held by the coordinator that works on it
 /// rating.json                                   verdict::RatingDocument
 /// FinalResult.csv, Results.csv                  the same in the column order of BG's files
 /// experiments/0007-T64/plan.json                plan::Plan, without secrets
 ///                      replay.json              ReplayReport
 ///                      verdict.json             verdict::Verdict
-///                      trial.json               what a coordinator ran it for
+///                      trial.json               TrialNote
 ///                      log/fragment-0.arrows    oplog
 ///                      summaries/HOST_PORT.json what a replayer made of logs that it kept
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
@@ -44,6 +46,11 @@ impl RunFolder {
     /// `run.json`.
     pub fn document(&self) -> PathBuf {
         self.root.join("run.json")
+    }
+
+    /// `lock`: held by the coordinator that works on the run.
+    pub fn lock(&self) -> PathBuf {
+        self.root.join("lock")
     }
 
     /// `rating.json`.
@@ -322,6 +329,34 @@ pub struct ReplayReport {
     pub faults: Vec<String>,
 }
 
+/// A replay that was over at once: nothing done, nothing wrong.
+impl Default for ReplayReport {
+    fn default() -> ReplayReport {
+        ReplayReport {
+            format_version: crate::RUN_FORMAT_VERSION,
+            end: EndReason::Limit,
+            warmup_ns: 0,
+            warmup_operations: 0,
+            elapsed_ns: 0,
+            sessions: 0,
+            positions: Vec::new(),
+            ok: 0,
+            failed: 0,
+            unknown: 0,
+            skipped: 0,
+            worker_cpu_share: 0.0,
+            dispatch_lag_ns_p99: 0,
+            log_stall_ns: 0,
+            trace_stall_ns: 0,
+            store_settings: BTreeMap::new(),
+            store_counters: BTreeMap::new(),
+            writes_not_ok: 0,
+            replayers: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+}
+
 /// One replayer's part in an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayerReport {
@@ -377,4 +412,31 @@ pub enum EndReason {
     },
     /// It was interrupted.
     Interrupted,
+}
+
+/// What an experiment is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// It stands for itself.
+    Single,
+    /// It belongs to a search.
+    Search,
+    /// It is to confirm what is named here.
+    Final(String),
+}
+
+/// `trial.json`: what no other file of an experiment's folder holds, for a rating that is resumed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialNote {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// When it was to end.
+    pub limit: Limit,
+    /// When it started, in seconds since 1970; the store was loaded by then.
+    pub started_unix_s: u64,
+    /// From then until its verdict, in seconds: warm-up, measured part and validation.
+    pub took_s: f64,
+    /// Which replayer was lost before it began, and how.
+    pub lost: Option<String>,
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::{FileError, at};
+use crate::files::{FileError, at, is_plain_name};
 use crate::session::{Role, SessionKind, Step, built_in, built_in_steps};
 use crate::social::Action;
 
@@ -311,8 +311,7 @@ impl Spec {
     /// Refuses values that no trace set could be generated from.
     pub fn check(&self, file: &str) -> Result<(), SpecError> {
         let wrong = |key: &str, message: String| Err(SpecError::Value { file: file.into(), key: key.into(), message });
-        let name_fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(name_fits) {
+        if !is_plain_name(&self.name) {
             return wrong("name", format!("{:?} is not a name of letters, digits, '-', '_' and '.'", self.name));
         }
         if self.sessions == 0 {

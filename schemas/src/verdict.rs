@@ -76,7 +76,7 @@ pub struct Figures {
     /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
     /// What the rates are measured over: the planned time, or all of `elapsed_ns`
-    /// where none was planned or it ended before. What is in flight when the time
+    /// where none was planned or the experiment ended before it was over. What is in flight when the time
     /// is over runs out with fewer and fewer threads, and counts for everything
     /// but the rates.
     pub counted_ns: u64,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -227,12 +226,12 @@ where
         }
     };
     match run(cli.command) {
-        Ok((output, code)) => match std::io::stdout().write_all(output.as_bytes()) {
-            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                eprintln!("error: standard output: {e}");
+        Ok((output, code)) => match schemas::files::print(&output) {
+            Err(e) => {
+                eprintln!("error: {e}");
                 ExitCode::from(TOOL_FAILED)
             }
-            _ => ExitCode::from(code),
+            Ok(()) => ExitCode::from(code),
         },
         Err(e) => {
             eprintln!("error: {e}");

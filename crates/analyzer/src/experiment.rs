@@ -2,7 +2,7 @@
 //! merged, the ruling, `verdict.json`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use schemas::RUN_FORMAT_VERSION;
 use schemas::files::{self, FileError};
 use schemas::manifest::Manifest;
 use schemas::plan::{Limit, Plan};
-use schemas::run::{ExperimentFolder, ReplayReport, RunFolder};
+use schemas::run::{EndReason, ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::trace::TableError;
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
@@ -79,7 +79,9 @@ pub fn analyze_with(
             trace: &plan.trace,
             manifest: &manifest,
             beta_ns: sla.beta_ns,
-            has_report: report.as_ref().is_some_and(|report| tells_of(report, fragment.fragment)),
+            has_report: report
+                .as_ref()
+                .is_some_and(|report| tells_of(report, fragment.fragment, &folder.log(fragment.fragment))),
             sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
             progress,
         })
@@ -217,9 +219,10 @@ pub(crate) struct Analyzed {
 }
 
 /// Whether a report is that of the replayer which had this fragment too: one that was
-/// lost has left none.
-pub(crate) fn tells_of(report: &ReplayReport, fragment: u32) -> bool {
-    report.faults.is_empty() || report.positions.iter().any(|position| position.fragment == fragment)
+/// lost has left none, or has left its log where nobody could fetch it.
+pub(crate) fn tells_of(report: &ReplayReport, fragment: u32, log: &Path) -> bool {
+    let is_told = || report.positions.iter().any(|position| position.fragment == fragment);
+    report.faults.is_empty() || (is_told() && log.exists())
 }
 
 /// The place of the replayer that has a fragment. Those of one that was lost count with
@@ -257,8 +260,11 @@ pub(crate) fn analyze_fragments(
 
 /// The measured part: as the replayer reports it, else from the first start to the last end in it.
 fn measured<'a>(limit: Limit, report: Option<&ReplayReport>, surveys: impl Iterator<Item = &'a Survey>) -> Measured {
+    let is_over = report.is_some_and(|report| report.end == EndReason::Limit);
     let of = |from_ns, elapsed_ns: u64| {
         let counted_ns = match limit {
+            // Threads may have rested until the time was over.
+            Limit::DurationS(seconds) if is_over => (seconds * 1e9) as u64,
             Limit::DurationS(seconds) => elapsed_ns.min((seconds * 1e9) as u64),
             Limit::Sessions(_) | Limit::WholeTrace => elapsed_ns,
         };

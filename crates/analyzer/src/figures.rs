@@ -179,7 +179,7 @@ impl Summary {
 }
 
 /// From the due time where there is one, so that a stalled store cannot hide its
-/// queue; else from the call.
+/// queue; else from when its thread took it up.
 pub(crate) fn response_ns(row: &Row) -> i64 {
     row.log.end_ns - row.log.due_ns.unwrap_or(row.log.start_ns)
 }

@@ -1,7 +1,7 @@
 //! Small values for the unit tests.
 
 use schemas::oplog::{LogRow, Outcome};
-use schemas::run::{EndReason, ReplayReport};
+use schemas::run::ReplayReport;
 use schemas::social::{Action, Operation};
 
 use crate::join::{Place, Row};
@@ -31,26 +31,5 @@ pub(crate) fn read_row(session: u64, start_ns: i64, end_ns: i64) -> Row {
 
 /// The report of a replayer that had no trouble.
 pub(crate) fn report(elapsed_ns: u64) -> ReplayReport {
-    ReplayReport {
-        format_version: schemas::RUN_FORMAT_VERSION,
-        end: EndReason::Limit,
-        warmup_ns: 0,
-        warmup_operations: 0,
-        elapsed_ns,
-        sessions: 0,
-        positions: Vec::new(),
-        ok: 0,
-        failed: 0,
-        unknown: 0,
-        skipped: 0,
-        worker_cpu_share: 0.5,
-        dispatch_lag_ns_p99: 1000,
-        log_stall_ns: 0,
-        trace_stall_ns: 0,
-        store_settings: Default::default(),
-        store_counters: Default::default(),
-        writes_not_ok: 0,
-        replayers: Vec::new(),
-        faults: Vec::new(),
-    }
+    ReplayReport { elapsed_ns, worker_cpu_share: 0.5, dispatch_lag_ns_p99: 1000, ..ReplayReport::default() }
 }

@@ -48,7 +48,15 @@ pub fn rule(
     for replayer in each {
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
     }
-    (if missed.is_empty() { Ruling::Pass } else { Ruling::Fail }, missed)
+    if !missed.is_empty() {
+        return (Ruling::Fail, missed);
+    }
+    if figures.throughput_per_s == 0.0 {
+        let counted = short_time(figures.counted_ns);
+        let reason = format!("no operation succeeded within the {counted} that count; take longer experiments");
+        return (Ruling::Void, vec![reason]);
+    }
+    (Ruling::Pass, missed)
 }
 
 /// The verdict on an experiment that could not be run, for instance because the
@@ -166,7 +174,8 @@ mod tests {
 
     /// 1,000 operations, all ok and in time, no read unpredictable.
     fn good() -> (Figures, ReplayReport) {
-        let mut figures = Figures { elapsed_ns: 1_000_000_000, ..Figures::default() };
+        let of_a_second = Figures { elapsed_ns: 1_000_000_000, counted_ns: 1_000_000_000, ..Figures::default() };
+        let mut figures = Figures { throughput_per_s: 1000.0, ..of_a_second };
         figures.overall = ActionFigures { ok: 1000, within_beta: 1000, ..ActionFigures::default() };
         figures.within_beta_percent = 100.0;
         (figures, crate::fixtures::report(1_000_000_000))
@@ -222,6 +231,13 @@ mod tests {
         );
         check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["it was interrupted"]);
         check(|f, _| f.overall = ActionFigures::default(), Ruling::Void, &["no operation was logged"]);
+        let late = "no operation succeeded within the 1s that count; take longer experiments";
+        check(|f, _| f.throughput_per_s = 0.0, Ruling::Void, &[late]);
+        check(
+            |f, _| (f.throughput_per_s, f.within_beta_percent) = (0.0, 0.0),
+            Ruling::Fail,
+            &["0% within 100ms, needs 95%"],
+        );
         check(
             |f, r| {
                 f.overall = ActionFigures::default();

@@ -24,7 +24,7 @@ pub struct Measured {
     pub from_ns: i64,
     /// From there to the end of its last operation.
     pub elapsed_ns: u64,
-    /// From there to the end of the time that rates are measured over; at most `elapsed_ns`.
+    /// From there to the end of the time that rates are measured over.
     pub counted_ns: u64,
 }
 

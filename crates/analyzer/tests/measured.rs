@@ -8,6 +8,7 @@ use common::{Dice, Event, Fixture, World, log_row, noops_before, outcomes, simul
 use duckdb::types::Value;
 use schemas::oplog::Outcome;
 use schemas::plan::Limit;
+use schemas::run::{FragmentPosition, ReplayReport};
 use schemas::social::{Action, Operation};
 use schemas::verdict::{Figures, Ruling, Slice, Verdict};
 
@@ -68,6 +69,38 @@ fn rates_are_those_of_the_planned_time() {
     assert!((200..400).contains(&within), "{within}");
     let counted_s = figures.counted_ns as f64 / 1e9;
     assert!((figures.throughput_per_s * counted_s - within as f64).abs() < 1e-6, "{}", figures.throughput_per_s);
+}
+
+/// Threads that rest until the time is over did nothing in it, but it is over no sooner.
+#[test]
+fn time_in_which_nobody_works_counts() {
+    let events = truthful(1, 300);
+    let mut fixture = Fixture::new(&[(world(), events.clone())]);
+    warm(&mut fixture, &events, 0);
+    let mut plan = fixture.plan();
+    plan.limit = Limit::DurationS(100.0);
+    schemas::files::write_json(&fixture.run.experiment(1, plan.threads).plan(), &plan).unwrap();
+    let figures = fixture.analyze().unwrap().figures;
+    assert!(figures.elapsed_ns < 1_000_000_000, "{}", figures.elapsed_ns);
+    assert_eq!((figures.counted_ns, figures.throughput_per_s), (100_000_000_000, 3.0));
+}
+
+/// A replayer that has reported may be out of reach when its log is to be fetched.
+#[test]
+fn a_log_that_could_not_be_fetched_makes_the_experiment_void() {
+    let events = truthful(1, 300);
+    let mut fixture = Fixture::new(&[(world(), events.clone())]);
+    warm(&mut fixture, &events, 0);
+    let folder = fixture.run.experiment(1, fixture.plan().threads);
+    let mut report: ReplayReport = schemas::files::read_json(&folder.report()).unwrap();
+    report.positions = vec![FragmentPosition { fragment: 0, next_session: 300 }];
+    report.faults = vec!["the log could not be fetched".into()];
+    schemas::files::write_json(&folder.report(), &report).unwrap();
+    std::fs::remove_file(folder.log(0)).unwrap();
+    let verdict = fixture.analyze().unwrap();
+    assert_eq!(verdict.ruling, Ruling::Void);
+    let says = |words: &str| verdict.reasons.iter().any(|reason| reason.contains(words));
+    assert!(says("the log could not be fetched") && says("fragment 0: there is no log"), "{:?}", verdict.reasons);
 }
 
 #[test]

@@ -33,12 +33,12 @@ use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use schemas::files::{self, FileError};
-use schemas::run::RunFolder;
+use schemas::run::{Purpose, RunFolder};
 use schemas::sla::Sla;
 use schemas::verdict::{ReplayerFigures, Ruling, Verdict};
 
 use crate::args::Wanted;
-use crate::campaign::{Purpose, Trial};
+use crate::campaign::Trial;
 
 /// Writes both files with all experiments until now.
 pub fn write(run: &RunFolder, sla: &Sla, wanted: Wanted, trials: &[Trial]) -> Result<(), FileError> {

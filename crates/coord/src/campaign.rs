@@ -2,13 +2,13 @@
 //! extends the trace when it runs out, and has each one analyzed.
 
 use std::collections::VecDeque;
+use std::fs::{File, TryLockError};
 use std::time::{Duration, SystemTime};
 
 use schemas::files;
 use schemas::plan::{Limit, Plan, Warmup};
-use schemas::run::{EndReason, Host, ReplayReport, RunDocument, RunFolder, RunState};
+use schemas::run::{EndReason, Host, Purpose, ReplayReport, RunDocument, RunFolder, RunState, TrialNote};
 use schemas::verdict::{Between, RatedExperiment, Verdict};
-use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
 use crate::failure::Failure;
@@ -25,33 +25,6 @@ use crate::trace_set::TraceSet;
 /// How often one experiment may extend the trace: each time its need was
 /// estimated from a longer run, so more says that something else is wrong.
 const MOST_EXTENSIONS: u32 = 4;
-
-/// What an experiment is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// It stands for itself.
-    Single,
-    /// It belongs to a search.
-    Search,
-    /// It is to confirm what is named here.
-    Final(String),
-}
-
-/// `trial.json`: of a [`Trial`] what no other file of its folder holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrialNote {
-    /// [`Trial::purpose`].
-    pub purpose: Purpose,
-    /// [`Trial::limit`].
-    pub limit: Limit,
-    /// [`Trial::started_unix_s`].
-    pub started_unix_s: u64,
-    /// [`Trial::took_s`].
-    pub took_s: f64,
-    /// [`Trial::lost`](field@Trial::lost).
-    pub lost: Option<String>,
-}
 
 /// An experiment that has ended and was analyzed.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,6 +119,24 @@ pub struct Campaign {
     voice: Voice,
     interrupt: Interrupt,
     runtime: Runtime,
+    /// Held as long as this lives.
+    _lock: File,
+}
+
+/// Takes the run folder: two coordinators would write the same files at the same time. It
+/// is free again when this process has ended.
+fn claim(run: &RunFolder) -> Result<File, Failure> {
+    let path = run.lock();
+    std::fs::create_dir_all(run.root()).map_err(files::at(run.root()))?;
+    let file = File::create(&path).map_err(files::at(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let shown = run.root().display();
+            Err(Failure::usage(format!("{shown}: another coordinator works on this run; wait until it has ended")))
+        }
+        Err(TryLockError::Error(e)) => Err(files::at(&path)(e).into()),
+    }
 }
 
 impl Campaign {
@@ -171,9 +162,10 @@ impl Campaign {
         let standing = Standing::new(setting.between);
         let rows = Rows::new(&setting.sla, &trace.manifest);
         let run = RunFolder::new(&setting.folder);
-        let numbered = run.experiments()?.last().map_or(0, |(number, _)| *number);
         let past = VecDeque::from(std::mem::take(&mut setting.past));
         let fleet = runtime.block_on(Fleet::open(&setting.fleet))?;
+        let lock = claim(&run)?;
+        let numbered = run.experiments()?.last().map_or(0, |(number, _)| *number);
         let document = document(&setting, &trace);
         files::write_json(&run.document(), &document)?;
         voice.say(&render::header(&setting, &trace));
@@ -194,6 +186,7 @@ impl Campaign {
             voice,
             interrupt,
             runtime,
+            _lock: lock,
         };
         match campaign.calibrate() {
             Ok(()) => {
@@ -260,9 +253,15 @@ impl Campaign {
         self.make_long_enough(limit)?;
         for _ in 0..MOST_EXTENSIONS {
             let before = self.standing.done();
-            let trial = self.with_all_replayers(threads, limit, purpose)?;
+            let remembered = self.remembered(threads, limit, purpose);
+            let is_remembered = remembered.is_some();
+            let trial = remembered.map_or_else(|| self.with_all_replayers(threads, limit, purpose), Ok)?;
             let Some(needed) = trial.sessions_needed() else { return Ok(trial) };
             let sessions = self.trace.manifest.sessions();
+            if is_remembered && sessions >= needed + self.warmup_sessions {
+                // The trace was extended before the run was interrupted.
+                continue;
+            }
             self.voice.say(&format!(
                 "the trace ran out: {} sessions, {} needed; it is extended (what was replayed stays its beginning) and T={threads} runs again",
                 thousands(sessions),
@@ -270,15 +269,15 @@ impl Campaign {
             ));
             self.extend(self.standing.extension(before, needed, sessions) + self.warmup_sessions)?;
         }
-        self.with_all_replayers(threads, limit, purpose)
+        match self.remembered(threads, limit, purpose) {
+            Some(trial) => Ok(trial),
+            None => self.with_all_replayers(threads, limit, purpose),
+        }
     }
 
     /// Repeats an experiment in which a replayer was lost, once all are back: it is
     /// recorded as void, and the next one starts from a load.
     fn with_all_replayers(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
-        if let Some(trial) = self.remembered(threads, limit, purpose) {
-            return Ok(trial);
-        }
         loop {
             let trial = self.once(threads, limit, purpose)?;
             let Some(why) = trial.lost() else { return Ok(trial) };
@@ -352,10 +351,12 @@ impl Campaign {
     /// continued: then the last experiment is the measure, twice over because
     /// this one may have twice the threads.
     fn expected_sessions(&self, seconds: f64) -> u64 {
-        let last = self.trials.last().and_then(|trial| trial.report.as_ref());
+        let last = self.trials.last().and_then(|trial| Some((trial.report.as_ref()?, &trial.verdict.figures)));
         match last {
-            Some(report) if self.setting.between == Between::Continue => {
-                let per_s = report.sessions as f64 / (report.elapsed_ns.max(1) as f64 / 1e9);
+            Some((report, figures)) if self.setting.between == Between::Continue => {
+                // Threads may have rested until the time was over.
+                let lasted_ns = report.elapsed_ns.max(figures.counted_ns).max(1);
+                let per_s = report.sessions as f64 / (lasted_ns as f64 / 1e9);
                 (per_s * seconds * 2.0).ceil() as u64
             }
             _ => 1,

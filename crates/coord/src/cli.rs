@@ -1,7 +1,6 @@
 //! The program: parse, resolve, do, report.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -110,5 +109,5 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 }
 
 fn print(text: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{text}").map_err(|e| Failure::tool(format!("stdout: {e}")))
+    schemas::files::print(&format!("{text}\n")).map_err(Failure::tool)
 }

@@ -5,10 +5,11 @@ mod settle;
 
 use schemas::files;
 use schemas::plan::Limit;
+use schemas::run::Purpose;
 use schemas::verdict::RatingDocument;
 
 use crate::bg_files;
-use crate::campaign::{Campaign, Purpose, Trial};
+use crate::campaign::{Campaign, Trial};
 use crate::failure::Failure;
 use crate::render;
 use crate::resolve;

@@ -371,15 +371,20 @@ fn source(
     Ok(Source::Spec(Box::new(spec)))
 }
 
+/// Refuses what cannot be the name of a run.
+pub(crate) fn checked(name: &str) -> Result<&str, Failure> {
+    if !schemas::files::is_plain_name(name) || name == "traces" {
+        return Err(Failure::usage(format!(
+            "--name {name:?} is not a name of letters, digits, '-', '_' and '.' (`traces` is taken)"
+        )));
+    }
+    Ok(name)
+}
+
 /// A name that no run has yet.
 fn name(given: Option<&str>, spec: &str, runs: &Path, now: SystemTime) -> Result<String, Failure> {
     if let Some(name) = given {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) || name == "traces" {
-            return Err(Failure::usage(format!(
-                "--name {name:?} is not a name of letters, digits, '-', '_' and '.' (`traces` is taken)"
-            )));
-        }
+        checked(name)?;
         if runs.join(name).exists() {
             let folder = runs.join(name);
             return Err(Failure::usage(format!("{}: exists already; choose another --name", folder.display())));

@@ -8,13 +8,14 @@ use std::path::Path;
 
 use clap::Parser;
 use schemas::files::{self, FileError};
-use schemas::plan::{Plan, Warmup};
-use schemas::run::{EndReason, ReplayReport, RunFolder, RunState};
+use schemas::manifest::Manifest;
+use schemas::plan::{Plan, Warmup, redact};
+use schemas::run::{EndReason, ReplayReport, RunFolder, RunState, TrialNote};
 use schemas::sla::Sla;
 use schemas::verdict::Verdict;
 
 use crate::args::{Command, CommandLine, FleetArgs, RateArgs, WorkloadArgs};
-use crate::campaign::{Trial, TrialNote};
+use crate::campaign::Trial;
 use crate::failure::Failure;
 use crate::resolve::{self, Rating, Surroundings};
 use crate::tools;
@@ -39,6 +40,21 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     if store.contains("***") {
         return Err(Failure::usage(format!(
             "--resume {shown}: a run folder holds no secrets; name the store again with --store ({store})"
+        )));
+    }
+    if now.workload.store.is_some() && redact(&store) != document.store {
+        return Err(Failure::usage(format!(
+            "--resume {shown}: its experiments ran on {}, not on {}; rate another store in a run of its own",
+            document.store,
+            redact(&store)
+        )));
+    }
+    let manifest = Manifest::read(&document.trace).map_err(Failure::usage)?;
+    if manifest.workload_id != document.workload_id {
+        return Err(Failure::usage(format!(
+            "--resume {shown}: {} holds another workload than when the run began; generate it as it was, or rate this one \
+             in a run of its own",
+            document.trace.display()
         )));
     }
     let fleet = &now.workload.fleet;

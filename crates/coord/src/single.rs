@@ -1,10 +1,11 @@
 //! `coord run`: one experiment, its row and its figures by action.
 
 use schemas::plan::Limit;
+use schemas::run::Purpose;
 use schemas::sla::Sla;
 use schemas::verdict::Verdict;
 
-use crate::campaign::{Campaign, Purpose, Trial};
+use crate::campaign::{Campaign, Trial};
 use crate::failure::Failure;
 use crate::render;
 use crate::resolve::Single;

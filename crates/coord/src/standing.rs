@@ -140,10 +140,10 @@ pub fn never_ran(experiment: u32, threads: u32, sla: Sla, why: String) -> Verdic
 
 #[cfg(test)]
 mod tests {
+    use schemas::run::Purpose;
     use schemas::social::Action;
 
     use super::*;
-    use crate::campaign::Purpose;
     use crate::render::testing::trial;
 
     /// An experiment that left fragment 0 after 40 sessions and fragment 1 after 60.

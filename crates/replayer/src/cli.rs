@@ -1,7 +1,7 @@
 //! The command line of `replayer`.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -351,12 +351,9 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints a line. Who does not want to read it to its end (`| head`) is no error.
+/// Prints a line.
 fn print(line: &dyn std::fmt::Display) -> anyhow::Result<()> {
-    match writeln!(std::io::stdout(), "{line}") {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::anyhow!("standard output: {e}")),
-        _ => Ok(()),
-    }
+    Ok(schemas::files::print(&format!("{line}\n"))?)
 }
 
 /// The progress line of a running experiment.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Counts nanoseconds from an experiment's start, on the monotonic clock.
 ///
 /// `Instant` keeps seconds and nanoseconds apart, which costs as much again as
-/// reading the clock; an operation reads it twice.
+/// reading the clock; every operation reads it.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     zero_ns: i64,

@@ -1,7 +1,6 @@
 //! The command line of `tracegen`.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -167,14 +166,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Prints to standard output; a reader who has seen enough is no failure.
 fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::tool(anyhow::Error::new(e).context("standard output")))
-        }
-        _ => Ok(()),
-    }
+    schemas::files::print(text).map_err(Failure::tool)
 }
 
 /// The message with its causes, but for those that it names itself.

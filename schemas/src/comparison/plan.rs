@@ -203,8 +203,7 @@ impl ComparisonPlan {
 
     fn check(&self, file: &str) -> Result<(), ComparisonPlanError> {
         let wrong = |key: String, message: String| Err(ComparisonPlanError::Value { file: file.into(), key, message });
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(is_plain) {
+        if !crate::files::is_plain_name(&self.name) {
             return wrong("name".into(), format!("{:?} is not a name of letters, digits, '-', '_' and '.'", self.name));
         }
         let mut labels = vec![("title".to_string(), &self.title)];

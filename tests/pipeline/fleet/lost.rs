@@ -249,6 +249,27 @@ fn a_rating_is_resumed_after_its_logs_were_collected() {
     assert_eq!(numbers[..2], [1, 2], "{numbers:?}");
 }
 
+/// A trace that was extended before the interruption is not extended again for it.
+#[test]
+fn a_resumed_rating_extends_its_trace_for_what_is_new_alone() {
+    let place = Workplace::new();
+    let rate = ["rate", "busy.toml", "--store", OWN, "--name", "r", "--set", "sessions=100", "--between", "continue"];
+    let how = ["--sla", "95% < 10s, 1s", "--search-s", "0.5", "--max-threads", "4", "--rating", "soar"];
+    let mut command = place.command(&[&rate[..], &how].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+    until("the third experiment", || place.experiment("runs/r", 3).is_some());
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let before = exits(&child.wait_with_output().expect("it ends"), 3);
+    assert!(before.contains("the trace ran out: "), "{before}");
+    let said = place.run(&["rate", "--resume", "runs/r"]).succeeds();
+    for line in said.lines().filter(|line| line.starts_with("the trace ran out: ")) {
+        let number = |word: &str| word.replace(',', "").parse::<u64>().ok();
+        let numbers: Vec<u64> = line.split(' ').filter_map(number).collect();
+        assert!(matches!(numbers[..], [sessions, needed] if sessions < needed), "{line}");
+    }
+}
+
 /// An interrupted rating goes on, and measures nothing twice.
 #[test]
 fn a_rating_is_resumed() {
@@ -257,12 +278,23 @@ fn a_rating_is_resumed() {
     let how = ["--sla", "95% < 10s, 1s", "--search-s", "0.5", "--max-threads", "4", "--rating", "soar"];
     let mut command = place.command(&[&rate[..], &how].concat());
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    // As long as it lives the run is its own.
+    until("the run", || place.path("runs/r/run.json").exists());
+    place.run(&["rate", "--resume", "runs/r"]).fails(2, &["runs/r", "another coordinator"]);
     // With how many threads it runs the ones before have decided.
     until("the third experiment", || place.experiment_log_bytes("runs/r", 3) > 1_000);
     // SAFETY: sends a signal to a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     exits(&child.wait_with_output().expect("it ends"), 3);
     let before = std::fs::read(place.path("runs/r/experiments/0001-T1/verdict.json")).expect("a verdict");
+    // Not on another store, not with another workload: what is known already is of these.
+    let other = ["rate", "--resume", "runs/r", "--store", "memory:?latency_us=7"];
+    place.run(&other).fails(2, &["--resume runs/r", OWN, "memory:?latency_us=7"]);
+    let document = std::fs::read_to_string(place.path("runs/r/run.json")).expect("run.json");
+    let id = json(&place, "runs/r/run.json")["workload_id"].as_str().expect("an id").to_string();
+    std::fs::write(place.path("runs/r/run.json"), document.replace(&id, "of-another")).expect("it is written");
+    place.run(&["rate", "--resume", "runs/r"]).fails(2, &["--resume runs/r", "another workload"]);
+    std::fs::write(place.path("runs/r/run.json"), document).expect("it is written");
     let said = place.run(&["rate", "--resume", "runs/r"]).succeeds();
     assert!(said.contains("SoAR"), "{said}");
     let rating = json(&place, "runs/r/rating.json");

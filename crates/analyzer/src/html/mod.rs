@@ -12,7 +12,7 @@ mod page;
 use std::path::PathBuf;
 
 use maud::{Markup, html};
-pub use page::{command_line, figure, page, section};
+pub use page::{command_line, figure, page, quoted, section};
 use schemas::files;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::{RatingDocument, Verdict};

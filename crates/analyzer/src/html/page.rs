@@ -268,7 +268,7 @@ pub fn command_line(words: &[String]) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_string()

@@ -11,7 +11,7 @@ use schemas::dataset::Table;
 use schemas::manifest::{FileEntry, FragmentCounts, Manifest, trace_id};
 use schemas::oplog::{LogBuffer, LogHeader, LogRow, LogWriter, Outcome};
 use schemas::plan::{FragmentPlan, Limit, Plan};
-use schemas::run::{EndReason, Host, ReplayReport, RunDocument, RunFolder, RunState};
+use schemas::run::{Host, ReplayReport, RunDocument, RunFolder, RunState};
 use schemas::sla::Sla;
 use schemas::social::{Action, Change, CountKind, ListKind, Observation, Operation};
 use schemas::spec::Spec;
@@ -313,24 +313,14 @@ impl Fixture {
         let report = ReplayReport {
             warmup_ns,
             warmup_operations,
-            format_version: RUN_FORMAT_VERSION,
-            end: EndReason::Limit,
             elapsed_ns,
-            sessions: 0,
-            positions: vec![],
             ok,
             failed,
             unknown,
             skipped,
             worker_cpu_share: 0.2,
             dispatch_lag_ns_p99: 100,
-            log_stall_ns: 0,
-            trace_stall_ns: 0,
-            store_settings: Default::default(),
-            store_counters: Default::default(),
-            writes_not_ok: 0,
-            replayers: Vec::new(),
-            faults: Vec::new(),
+            ..ReplayReport::default()
         };
         schemas::files::write_json(&self.run.experiment(1, THREADS).report(), &report).unwrap();
     }

@@ -92,7 +92,7 @@ pub fn comparison(args: &CompareArgs, around: &Surroundings) -> Result<Compariso
             .map_err(|message| wrong_url(args, number, &message))?;
     }
     let name = args.name.clone().unwrap_or_else(|| plan.name.clone());
-    let folder = ComparisonFolder::new(args.runs.join(checked(&name)?));
+    let folder = ComparisonFolder::new(args.runs.join(resolve::checked(&name)?));
     if folder.root().exists() && !args.resume {
         let folder = folder.root().display();
         return Err(Failure::usage(format!(
@@ -122,16 +122,6 @@ fn check_settings(plan: &ComparisonPlan, settings: &[String]) -> Result<(), Fail
             key(setting)
         ))),
     }
-}
-
-fn checked(name: &str) -> Result<&str, Failure> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) || name == "traces" {
-        return Err(Failure::usage(format!(
-            "--name {name:?} is not a name of letters, digits, '-', '_' and '.' (`traces` is taken)"
-        )));
-    }
-    Ok(name)
 }
 
 fn cells(

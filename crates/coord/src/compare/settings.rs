@@ -7,7 +7,7 @@
 //! | setting | words |
 //! |---|---|
 //! | `durability` | `every commit`, `within a second`, `at checkpoints`, `none` |
-//! | `isolation` | `linearizable`, `serializable`, `snapshot`, `repeatable read`, `read committed`, `read uncommitted`, `none` |
+//! | `isolation` | `linearizable`, `serializable`, `repeatable read`, `read committed`, `read uncommitted`, `none` |
 //!
 //! What stands behind a `:` in them is a remark. Where all stores say such a setting
 //! its words alone decide whether they promise the same: what they are called in

@@ -25,7 +25,8 @@ impl Fleet {
             return Err(Failure::tool(format!("the calibration came to no end: {}", faults.join("; "))));
         }
         let rates: Vec<f64> = reports.iter().map(|report| report.as_ref().map_or(0.0, rate)).collect();
-        for (index, weight) in taking_part.into_iter().zip(weights(&rates)) {
+        let measured: Vec<(usize, f64)> = taking_part.into_iter().zip(weights(&rates)).collect();
+        for (index, weight) in with_unmeasured(&measured, self.replayers.len()).into_iter().enumerate() {
             self.replayers[index].weight = weight;
         }
         Ok(())
@@ -44,9 +45,24 @@ fn weights(rates: &[f64]) -> Vec<f64> {
     rates.iter().map(|rate| (rate / highest * 100.0).round().max(1.0) / 100.0).collect()
 }
 
+/// The weights of all replayers. Those for which there was no fragment are as slow as the
+/// slowest that was measured: nobody takes their place for being unknown.
+fn with_unmeasured(measured: &[(usize, f64)], replayers: usize) -> Vec<f64> {
+    let lowest = measured.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);
+    let mut all = vec![lowest; replayers];
+    measured.iter().for_each(|(index, weight)| all[*index] = *weight);
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_not_measured_takes_nobodys_place() {
+        assert_eq!(with_unmeasured(&[(0, 1.0), (1, 0.6)], 3), [1.0, 0.6, 0.6]);
+        assert_eq!(with_unmeasured(&[(1, 1.0), (0, 0.2)], 2), [0.2, 1.0]);
+    }
 
     #[test]
     fn weights_are_beside_the_fastest() {

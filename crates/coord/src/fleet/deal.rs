@@ -89,22 +89,23 @@ pub fn progress(latest: &[Arc<Progress>]) -> Progress {
 
 /// The reports of all replayers as one: counts add up, and whatever limits a
 /// replayer is taken from the one that it limits most. None without reports.
-pub fn merged(reports: Vec<ReplayReport>) -> Option<ReplayReport> {
-    reports.into_iter().reduce(|mut sum, report| {
-        sum.end = match (sum.end, report.end) {
-            (EndReason::Interrupted, _) | (_, EndReason::Interrupted) => EndReason::Interrupted,
-            (EndReason::TraceExhausted { sessions_needed: a }, EndReason::TraceExhausted { sessions_needed: b }) => {
-                EndReason::TraceExhausted { sessions_needed: a + b }
-            }
-            // The other one's sessions are part of what would have been enough.
-            (EndReason::TraceExhausted { sessions_needed }, EndReason::Limit) => {
-                EndReason::TraceExhausted { sessions_needed: sessions_needed + report.sessions }
-            }
-            (EndReason::Limit, EndReason::TraceExhausted { sessions_needed }) => {
-                EndReason::TraceExhausted { sessions_needed: sessions_needed + sum.sessions }
-            }
-            (EndReason::Limit, EndReason::Limit) => EndReason::Limit,
-        };
+pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayReport> {
+    let ends = reports.iter().map(|report| match report.end {
+        // Sessions are dealt to fragments by weight: so many that its own have enough.
+        EndReason::TraceExhausted { sessions_needed } => {
+            let sessions_needed = (sessions_needed as f64 / share_of(report, manifest)).ceil() as u64;
+            EndReason::TraceExhausted { sessions_needed }
+        }
+        ref other => other.clone(),
+    });
+    let end = ends.reduce(|a, b| match (a, b) {
+        (EndReason::Interrupted, _) | (_, EndReason::Interrupted) => EndReason::Interrupted,
+        (EndReason::TraceExhausted { sessions_needed: a }, EndReason::TraceExhausted { sessions_needed: b }) => {
+            EndReason::TraceExhausted { sessions_needed: a.max(b) }
+        }
+        (EndReason::Limit, other) | (other, EndReason::Limit) => other,
+    })?;
+    let sum = reports.into_iter().reduce(|mut sum, report| {
         sum.warmup_ns = sum.warmup_ns.max(report.warmup_ns);
         sum.warmup_operations += report.warmup_operations;
         sum.elapsed_ns = sum.elapsed_ns.max(report.elapsed_ns);
@@ -125,12 +126,22 @@ pub fn merged(reports: Vec<ReplayReport>) -> Option<ReplayReport> {
         }
         sum.writes_not_ok += report.writes_not_ok;
         sum
-    })
+    });
+    sum.map(|sum| ReplayReport { end, ..sum })
+}
+
+/// The share of a trace set's sessions that belongs to the fragments of a report.
+fn share_of(report: &ReplayReport, manifest: &Manifest) -> f64 {
+    let is_own = |fragment: u32| report.positions.iter().any(|position| position.fragment == fragment);
+    let whole: f64 = manifest.fragments.iter().map(|f| f.weight).sum();
+    let own: f64 = manifest.fragments.iter().filter(|f| is_own(f.fragment)).map(|f| f.weight).sum();
+    if own > 0.0 { own / whole } else { 1.0 }
 }
 
 #[cfg(test)]
 mod tests {
     use schemas::manifest::FragmentCounts;
+    use schemas::run::FragmentPosition;
     use schemas::spec::Spec;
 
     use super::*;
@@ -225,32 +236,30 @@ mod tests {
 
     #[test]
     fn a_trace_that_ran_out_anywhere_ran_out() {
-        let report = |end, sessions| ReplayReport {
-            format_version: schemas::RUN_FORMAT_VERSION,
+        // Three sessions of four belong to the second fragment.
+        let (_, manifest) = plan(2, &[1.0, 3.0]);
+        let report = |end, fragment, sessions| ReplayReport {
+            positions: vec![FragmentPosition { fragment, next_session: sessions }],
             end,
-            warmup_ns: 0,
-            warmup_operations: 0,
             elapsed_ns: 5,
             sessions,
-            positions: Vec::new(),
             ok: sessions,
-            failed: 0,
-            unknown: 0,
-            skipped: 0,
-            worker_cpu_share: 0.5,
-            dispatch_lag_ns_p99: 1,
-            log_stall_ns: 0,
-            trace_stall_ns: 0,
-            store_settings: Default::default(),
             store_counters: [("misses".to_string(), sessions)].into(),
-            writes_not_ok: 0,
-            replayers: Vec::new(),
-            faults: Vec::new(),
+            ..ReplayReport::default()
         };
-        let exhausted = EndReason::TraceExhausted { sessions_needed: 30 };
-        let sum = merged(vec![report(EndReason::Limit, 10), report(exhausted, 20)]).unwrap();
-        assert_eq!((sum.end, sum.ok), (EndReason::TraceExhausted { sessions_needed: 40 }, 30));
-        assert_eq!(sum.store_counters["misses"], 30);
-        assert!(merged(Vec::new()).is_none());
+        let exhausted = |sessions_needed| EndReason::TraceExhausted { sessions_needed };
+        let end = |ends: [EndReason; 2]| {
+            let [first, second] = ends;
+            merged(vec![report(first, 0, 10), report(second, 1, 20)], &manifest).unwrap().end
+        };
+        assert_eq!(end([EndReason::Limit, exhausted(30)]), exhausted(40));
+        // However little the other did: the longer trace is dealt to both.
+        assert_eq!(end([exhausted(30), EndReason::Limit]), exhausted(120));
+        assert_eq!(end([exhausted(12), exhausted(30)]), exhausted(48));
+        assert_eq!(end([EndReason::Interrupted, exhausted(30)]), EndReason::Interrupted);
+        assert_eq!(end([EndReason::Limit, EndReason::Limit]), EndReason::Limit);
+        let sum = merged(vec![report(EndReason::Limit, 0, 10), report(EndReason::Limit, 1, 20)], &manifest).unwrap();
+        assert_eq!((sum.ok, sum.store_counters["misses"]), (30, 30));
+        assert!(merged(Vec::new(), &manifest).is_none());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each phase is over on every replayer before the next begins: the trace set is
 //! there, the plan prepared, the store loaded by one and seen by all, every connection
-//! made, a start agreed. While an experiment runs nobody talks about work; the
+//! made, a start agreed (again after a warm-up). While an experiment runs nobody talks about work; the
 //! replayers only stream their progress. In the end one of them tells the store where
 //! it stands, and the logs are fetched.
 
@@ -198,7 +198,7 @@ impl Fleet {
         faults.extend(unreported);
         let each = team.iter().zip(&reports).filter_map(|(member, report)| Some(member.told(report.as_ref()?)));
         let each: Vec<ReplayerReport> = each.collect();
-        let Some(mut report) = deal::merged(reports.into_iter().flatten().collect()) else {
+        let Some(mut report) = deal::merged(reports.into_iter().flatten().collect(), order.manifest) else {
             return Err(Failure::Lost(faults.join("; ")));
         };
         report.replayers = each;

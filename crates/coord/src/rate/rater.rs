@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use schemas::plan::Limit;
+use schemas::run::Purpose;
 use schemas::verdict::{Rating, Ruling};
 
 use crate::args::Wanted;
-use crate::campaign::{Purpose, Trial};
+use crate::campaign::Trial;
 use crate::failure::Failure;
 use crate::resolve::Method;
 use crate::search::{Basis, Found, Interval, Limits, Next, Probe, Results, Spread, exhaustive, soar, socialites};
@@ -230,6 +231,13 @@ impl<'a> Rater<'a> {
             rated.rests_on.dedup();
         }
         let threads = rating.threads;
+        // One of the other rating, or of an earlier search, may have confirmed this T already.
+        if let Some(trial) = self.finals.get(&threads).filter(|trial| trial.verdict.ruling == Ruling::Pass) {
+            rating.value = trial.verdict.figures.throughput_per_s;
+            rating.confirmed_by = Some(trial.verdict.experiment);
+            rated.rests_on.push(trial.verdict.experiment);
+            return Ok(rated);
+        }
         if threads > 0 {
             let note = format!("{MOST_FINALS} final experiments did not pass; T={threads} rests on the search alone");
             rating.notes.push(note);
@@ -400,6 +408,26 @@ mod tests {
         assert_eq!((soar.confirmed_by, socialites.confirmed_by), (None, None));
         assert!(ran.iter().filter(|(_, is_final)| *is_final).count() <= 2 * MOST_FINALS as usize);
         assert!(socialites.threads > 0 && socialites.notes.last().unwrap().contains("rests on the search alone"));
+    }
+
+    /// Three finals of its own failed, but the T that is left has one of the other rating.
+    #[test]
+    fn the_final_of_the_other_rating_confirms_too() {
+        let mut number = 0;
+        let mut run = |threads: u32, purpose: &Purpose| {
+            number += 1;
+            let is_final = *purpose != Purpose::Search;
+            let ruling = if is_final && threads > 2 { Ruling::Fail } else { Ruling::Pass };
+            let throughput_per_s = 100.0 - 20.0 * f64::from(threads.abs_diff(2));
+            Ok(trial(number, threads, throughput_per_s, ruling, purpose.clone()))
+        };
+        let mut rater = Rater::new(&mut run, Limits { max_threads: 5, ..LIMITS });
+        let searched = rater.search(Method::Exhaustive, Wanted::Both).unwrap();
+        let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+        let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
+        assert_eq!((soar.threads, socialites.threads), (2, 2));
+        assert!(socialites.confirmed_by.is_some() && socialites.confirmed_by == soar.confirmed_by);
+        assert!(!socialites.notes.iter().any(|note| note.contains("search alone")), "{:?}", socialites.notes);
     }
 
     #[test]

@@ -9,11 +9,12 @@
 
 use std::collections::BTreeMap;
 
+use schemas::run::Purpose;
 use schemas::verdict::{Rating, Ruling};
 
 use super::rater::{Rater, Ratings, Searched};
 use crate::args::Wanted;
-use crate::campaign::{Purpose, Trial};
+use crate::campaign::Trial;
 use crate::failure::Failure;
 use crate::render::thousands;
 use crate::resolve::{Deltas, Method};

@@ -1,5 +1,6 @@
 //! What to do after a rating, as commands that can be typed.
 
+use analyzer::html::quoted;
 use clap::ValueEnum;
 use schemas::plan::{Warmup, redact};
 use schemas::verdict::Between;
@@ -70,13 +71,4 @@ pub fn repeat_rate(rating: &Rating) -> Vec<String> {
 /// The word that stands for a value on the command line.
 fn typed(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
-}
-
-/// A word for a shell.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,10 +1,11 @@
 //! A row for each experiment, below one heading.
 
 use schemas::manifest::Manifest;
+use schemas::run::Purpose;
 use schemas::sla::{Sla, short_time};
 
 use super::{coloured, thousands};
-use crate::campaign::{Purpose, Trial};
+use crate::campaign::Trial;
 
 /// The rows of a run.
 pub struct Rows {

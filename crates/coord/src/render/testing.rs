@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use schemas::manifest::{FragmentCounts, Manifest, Statistics};
 use schemas::plan::Limit;
-use schemas::run::{EndReason, ReplayReport};
+use schemas::run::{Purpose, ReplayReport};
 use schemas::sla::Sla;
 use schemas::social::Action;
 use schemas::spec::Spec;
 use schemas::verdict::{ActionFigures, Figures, Ruling, Verdict};
 
-use crate::campaign::{Purpose, Trial};
+use crate::campaign::Trial;
 
 /// An experiment with this throughput and ruling.
 pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Ruling, purpose: Purpose) -> Trial {
@@ -39,26 +39,13 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
         ..Figures::default()
     };
     let report = ReplayReport {
-        format_version: schemas::RUN_FORMAT_VERSION,
-        end: EndReason::Limit,
-        warmup_ns: 0,
-        warmup_operations: 0,
         elapsed_ns: 10_000_000_000,
         sessions: 1_234_570,
-        positions: Vec::new(),
         ok: 1_234_567,
         failed: 3,
-        unknown: 0,
-        skipped: 0,
         worker_cpu_share: 0.5,
         dispatch_lag_ns_p99: 1000,
-        log_stall_ns: 0,
-        trace_stall_ns: 0,
-        store_settings: BTreeMap::new(),
-        store_counters: BTreeMap::new(),
-        writes_not_ok: 0,
-        replayers: Vec::new(),
-        faults: Vec::new(),
+        ..ReplayReport::default()
     };
     let reasons = if ruling == Ruling::Pass { Vec::new() } else { vec!["because".to_string()] };
     let format_version = schemas::RUN_FORMAT_VERSION;

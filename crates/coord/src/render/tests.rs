@@ -1,15 +1,15 @@
+use analyzer::html::quoted;
 use clap::{CommandFactory, Parser};
+use schemas::run::Purpose;
 use schemas::sla::Sla;
 use schemas::verdict::Ruling;
 
 use schemas::verdict::{Between, Interval, Rating, RatingDocument, RatingParameters};
 
-use super::commands::quoted;
 use super::rows::percent;
 use super::testing::{manifest, trial};
 use super::*;
 use crate::args::{Command, CommandLine};
-use crate::campaign::Purpose;
 use crate::resolve::Surroundings;
 
 /// A text as a pipe gets it.

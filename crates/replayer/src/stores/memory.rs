@@ -254,7 +254,7 @@ impl Store for Memory {
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         Ok(BTreeMap::from([
             ("durability".into(), format!("{}: memory of the replayer's process", promise::NONE)),
-            ("isolation".into(), "linearizable: but for the lies that the URL asks for".into()),
+            ("isolation".into(), format!("{}: but for the lies that the URL asks for", promise::LINEARIZABLE)),
         ]))
     }
 

@@ -275,6 +275,8 @@ pub mod promise {
     pub const AT_CHECKPOINTS: &str = "at checkpoints";
     /// Nothing is promised.
     pub const NONE: &str = "none";
+    /// Each operation is as if it happened at one instant while it ran.
+    pub const LINEARIZABLE: &str = "linearizable";
     /// Transactions are as if one came after the other.
     pub const SERIALIZABLE: &str = "serializable";
     /// A transaction sees one state; two may write what the other has read.

@@ -187,7 +187,7 @@ fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, transactions
     let mut remarks = vec![];
     let word = match level {
         // The manual's words: of one document, on the primary.
-        ReadConcernLevel::Linearizable => "linearizable",
+        ReadConcernLevel::Linearizable => promise::LINEARIZABLE,
         ReadConcernLevel::Majority => promise::READ_COMMITTED,
         ReadConcernLevel::Snapshot => {
             remarks.push("each read sees one state");
