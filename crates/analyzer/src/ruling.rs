@@ -53,7 +53,9 @@ pub fn rule(
     }
     if figures.throughput_per_s == 0.0 {
         let counted = short_time(figures.counted_ns);
-        let reason = format!("no operation succeeded within the {counted} that count; take longer experiments");
+        let reason = format!(
+            "no operation succeeded within the {counted} that count; take longer experiments (--search-s, or a longer agreement)"
+        );
         return (Ruling::Void, vec![reason]);
     }
     (Ruling::Pass, missed)
@@ -231,7 +233,7 @@ mod tests {
         );
         check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["it was interrupted"]);
         check(|f, _| f.overall = ActionFigures::default(), Ruling::Void, &["no operation was logged"]);
-        let late = "no operation succeeded within the 1s that count; take longer experiments";
+        let late = "no operation succeeded within the 1s that count; take longer experiments (--search-s, or a longer agreement)";
         check(|f, _| f.throughput_per_s = 0.0, Ruling::Void, &[late]);
         check(
             |f, _| (f.throughput_per_s, f.within_beta_percent) = (0.0, 0.0),

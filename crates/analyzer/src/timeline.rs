@@ -44,12 +44,17 @@ impl Measured {
     /// ```
     pub fn slice_ns(self) -> u64 {
         let mut round = (6..19).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power)));
-        if self.elapsed_ns < LONG_NS {
-            let fits = |length: &u64| self.elapsed_ns / length >= FEWEST_SLICES;
+        if self.lasts_ns() < LONG_NS {
+            let fits = |length: &u64| self.lasts_ns() / length >= FEWEST_SLICES;
             return round.take_while(fits).last().unwrap_or(SHORTEST_SLICE_NS);
         }
-        let fits = |length: &u64| *length >= LONG_NS / 10 && self.elapsed_ns.div_ceil(*length) <= MOST_SLICES;
+        let fits = |length: &u64| *length >= LONG_NS / 10 && self.lasts_ns().div_ceil(*length) <= MOST_SLICES;
         round.find(fits).unwrap_or_else(|| unreachable!("600 of the longest are more than 64 bits can count"))
+    }
+
+    /// Until its last operation has ended and its time is over.
+    fn lasts_ns(self) -> u64 {
+        self.elapsed_ns.max(self.counted_ns)
     }
 
     /// Whether what ended then counts for the rates.
@@ -59,7 +64,7 @@ impl Measured {
 
     /// How many slices there are; the last one may not be full.
     fn slices(self) -> usize {
-        self.elapsed_ns.div_ceil(self.slice_ns()).max(1) as usize
+        self.lasts_ns().div_ceil(self.slice_ns()).max(1) as usize
     }
 }
 

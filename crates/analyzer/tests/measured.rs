@@ -83,6 +83,9 @@ fn time_in_which_nobody_works_counts() {
     let figures = fixture.analyze().unwrap().figures;
     assert!(figures.elapsed_ns < 1_000_000_000, "{}", figures.elapsed_ns);
     assert_eq!((figures.counted_ns, figures.throughput_per_s), (100_000_000_000, 3.0));
+    // The slices are of the same time.
+    let slices = figures.timeline.slices.len() as f64;
+    assert_eq!(slices * figures.timeline.slice_s, 100.0, "{:?}", figures.timeline);
 }
 
 /// A replayer that has reported may be out of reach when its log is to be fetched.

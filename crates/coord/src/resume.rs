@@ -15,7 +15,8 @@ use schemas::sla::Sla;
 use schemas::verdict::Verdict;
 
 use crate::args::{Command, CommandLine, FleetArgs, RateArgs, WorkloadArgs};
-use crate::campaign::Trial;
+use crate::campaign::{self, Trial};
+use crate::environment;
 use crate::failure::Failure;
 use crate::resolve::{self, Rating, Surroundings};
 use crate::tools;
@@ -31,18 +32,24 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
             "--resume {shown}: this run is complete; see ./encore analyze summary {shown}"
         )));
     }
+    // Whoever works on it still changes what is read here.
+    drop(campaign::claim(&folder)?);
     let then = match CommandLine::try_parse_from(&document.command).map(|line| line.command) {
         Ok(Command::Rate(then)) => then,
         _ => return Err(Failure::usage(format!("--resume {shown}: this run was not made by `coord rate`"))),
     };
-    let store = now.workload.store.clone().or(then.workload.store);
-    let store = store.unwrap_or_else(|| format!("sqlite:{}", run.join("store.db").display()));
+    let named = now.workload.store.clone().or(then.workload.store);
+    let is_named = named.is_some();
+    let store = named.unwrap_or_else(|| format!("sqlite:{}", run.join("store.db").display()));
     if store.contains("***") {
         return Err(Failure::usage(format!(
             "--resume {shown}: a run folder holds no secrets; name the store again with --store ({store})"
         )));
     }
-    if now.workload.store.is_some() && redact(&store) != document.store {
+    // Variables in it may have changed too.
+    let store =
+        environment::filled_in(&store, &around.variables).map_err(|e| Failure::usage(format!("--store: {e}")))?;
+    if is_named && redact(&store) != document.store {
         return Err(Failure::usage(format!(
             "--resume {shown}: its experiments ran on {}, not on {}; rate another store in a run of its own",
             document.store,

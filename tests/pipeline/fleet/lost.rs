@@ -279,7 +279,7 @@ fn a_rating_is_resumed() {
     let mut command = place.command(&[&rate[..], &how].concat());
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
     // As long as it lives the run is its own.
-    until("the run", || place.path("runs/r/run.json").exists());
+    until("the first experiment", || place.experiment_log_bytes("runs/r", 1) > 1_000);
     place.run(&["rate", "--resume", "runs/r"]).fails(2, &["runs/r", "another coordinator"]);
     // With how many threads it runs the ones before have decided.
     until("the third experiment", || place.experiment_log_bytes("runs/r", 3) > 1_000);
@@ -295,7 +295,9 @@ fn a_rating_is_resumed() {
     std::fs::write(place.path("runs/r/run.json"), document.replace(&id, "of-another")).expect("it is written");
     place.run(&["rate", "--resume", "runs/r"]).fails(2, &["--resume runs/r", "another workload"]);
     std::fs::write(place.path("runs/r/run.json"), document).expect("it is written");
-    let said = place.run(&["rate", "--resume", "runs/r"]).succeeds();
+    // A variable may name the same store.
+    let same = ["rate", "--resume", "runs/r", "--store", "${ENCORE_TEST_UNSET:-memory:?latency_us=1000}"];
+    let said = place.run(&same).succeeds();
     assert!(said.contains("SoAR"), "{said}");
     let rating = json(&place, "runs/r/rating.json");
     let experiments = rating["experiments"].as_array().expect("experiments");

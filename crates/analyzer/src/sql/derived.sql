@@ -36,7 +36,7 @@ WITH cut AS (
         experiment,
         measured_from_ns,
         slice_ns,
-        greatest(1, (elapsed_ns + slice_ns - 1) // slice_ns) AS slices
+        greatest(1, (greatest(elapsed_ns, counted_ns) + slice_ns - 1) // slice_ns) AS slices
     FROM experiments
     WHERE slice_ns > 0
 ),

@@ -236,6 +236,8 @@ impl<'a> Rater<'a> {
             rating.value = trial.verdict.figures.throughput_per_s;
             rating.confirmed_by = Some(trial.verdict.experiment);
             rated.rests_on.push(trial.verdict.experiment);
+            rated.rests_on.sort_unstable();
+            rated.rests_on.dedup();
             return Ok(rated);
         }
         if threads > 0 {
