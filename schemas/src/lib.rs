@@ -55,7 +55,7 @@ mod warmup;
 
 /// The version of the trace format. Same spec, same seed, same version: the
 /// same bytes.
-pub const TRACE_FORMAT_VERSION: u32 = 2;
+pub const TRACE_FORMAT_VERSION: u32 = 3;
 
 /// The version of the operation log and of the JSON documents of a run.
 pub const RUN_FORMAT_VERSION: u32 = 2;

@@ -93,15 +93,56 @@ pub struct Statistics {
     pub pending: Histogram,
     /// Resources on the members' walls.
     pub wall_resources: Histogram,
-    /// Share of all draws of members (socialites, members and strangers as
-    /// targets, owners of resources) that go to the fifth of the members who
-    /// rank highest in the access distribution; 0 to 1.
-    pub references_to_top_fifth: f64,
-    /// The same as the distribution has it, to compare.
-    pub expected_to_top_fifth: f64,
+    /// Who acts.
+    pub socialites: SocialiteStatistics,
+    /// Who is drawn to be acted upon: members, strangers, owners of resources.
+    pub targets: TargetStatistics,
     /// Share of all confirmed friendships (each counted for both sides) that
     /// the fifth of the members with the most friends has; 0 to 1.
     pub friends_of_top_fifth: f64,
+}
+
+/// How often which socialites act.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SocialiteStatistics {
+    /// `access.unique_window` of the specification, in sessions of the whole trace.
+    pub unique_window_asked: u64,
+    /// The window in effect, in sessions of the whole trace: the asked one, or
+    /// less where half of a fragment's members are fewer than its share of it.
+    /// No socialite acts twice within so many consecutive sessions of the
+    /// global order; with several fragments, which round for themselves, within
+    /// as many sessions less as there are fragments besides hers.
+    pub unique_window: u64,
+    /// Share of the sessions of the socialite who acts most often.
+    pub most_active: Shares,
+    /// Share of the sessions of the fifth of the members who rank highest in
+    /// the access distribution.
+    pub top_fifth: Shares,
+    /// How many threads the trace can keep busy in steady state, when a member
+    /// acts in one session at a time: the sessions from one of the most active
+    /// socialite to her next (1 / `most_active.expected`), and at least
+    /// `unique_window` and 1.
+    pub active_threads_max: u64,
+}
+
+/// How often which members are drawn to be acted upon.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TargetStatistics {
+    /// Share of the draws that go to the fifth of the members who rank highest
+    /// in the access distribution, which is what is expected of them.
+    pub top_fifth: Shares,
+}
+
+/// A share by the access distribution, by what else the specification asks for,
+/// and as it came out; 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Shares {
+    /// What the access distribution alone would give.
+    pub distribution: f64,
+    /// What a model of the distribution with `access.unique_window` gives.
+    pub expected: f64,
+    /// What this trace has.
+    pub achieved: f64,
 }
 
 /// How many members have how many of something.

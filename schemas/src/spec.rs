@@ -225,7 +225,22 @@ pub struct Access {
     /// A write prefers relations whose last write lies at least this many
     /// sessions back, so that a replay with that many threads hardly ever waits.
     pub dependency_window: u64,
+    /// Among so many consecutive sessions of the trace (over all fragments) no
+    /// socialite acts twice; 0 lets her act again at once.
+    ///
+    /// A member acts in one session at a time, so a replay has to wait for a
+    /// socialite who is busy, and the most popular one bounds how many threads
+    /// can be busy. BG draws another member instead; here the generator does,
+    /// for as many sessions as may be under way. The default is twice the 256
+    /// threads that the ready specifications and plans go up to, since a session
+    /// that takes longer than others lets as many start meanwhile. A fragment's
+    /// share of the window is at most half of its members, so that small
+    /// populations stay possible; the manifest says what is in effect.
+    pub unique_window: u64,
 }
+
+/// The largest [`Access::unique_window`]: there are no more members than this.
+const UNIQUE_WINDOW_MAX: u64 = 1 << 32;
 
 /// A distribution over members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,7 +254,13 @@ pub enum Distribution {
 
 impl Default for Access {
     fn default() -> Self {
-        Access { distribution: Distribution::Zipfian, theta: 0.27, own_profile_share: 0.0, dependency_window: 1024 }
+        Access {
+            distribution: Distribution::Zipfian,
+            theta: 0.27,
+            own_profile_share: 0.0,
+            dependency_window: 1024,
+            unique_window: 512,
+        }
     }
 }
 
@@ -382,6 +403,13 @@ impl Spec {
         }
         if !(0.0..=1.0).contains(&access.own_profile_share) {
             return wrong("access.own_profile_share", format!("{} is not between 0 and 1", access.own_profile_share));
+        }
+        if access.unique_window > UNIQUE_WINDOW_MAX {
+            let message = format!(
+                "{} is more sessions than there can be members ({UNIQUE_WINDOW_MAX}); take about twice the number of threads",
+                access.unique_window
+            );
+            return wrong("access.unique_window", message);
         }
         if !self.fragment_weights.is_empty() {
             if self.fragment_weights.len() != self.fragments as usize {
@@ -575,6 +603,7 @@ mod tests {
         check("name = \"t\"", "name = \"../t\"", "name: ");
         check("sessions = 10", "sessions = 10\nfragments = 0", "fragments: 0");
         check("[mix]", "[access]\ntheta = 0.0\n[mix]", "access.theta");
+        check("[mix]", "[access]\nunique_window = 4_294_967_297\n[mix]", "access.unique_window: 4294967297 is more");
     }
 
     #[test]
@@ -595,6 +624,15 @@ mod tests {
         );
         let data = Spec::parse(&uniform, "t.toml").unwrap().data;
         assert_eq!((data.confirmed_per_member(), data.waiting_per_member() > 0.699), (6.3, true));
+    }
+
+    #[test]
+    fn the_window_of_unique_socialites_has_a_default_and_a_largest() {
+        let window = |to: &str| Spec::parse(&GOOD.replace("[mix]", to), "t.toml").unwrap().access.unique_window;
+        assert_eq!(window("[mix]"), 512);
+        assert_eq!(window("[access]\nunique_window = 0\n[mix]"), 0);
+        // More than there are members is for the generator to cap.
+        assert_eq!(window("[access]\nunique_window = 4_294_967_296\n[mix]"), 1 << 32);
     }
 
     #[test]

@@ -54,8 +54,10 @@ fn trace_sets() {
 
     let manifest = place.path("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).expect("a manifest");
-    std::fs::write(&manifest, text.replace("\"format_version\": 2", "\"format_version\": 99")).expect("written");
-    check(&place, &load, 2, &["manifest.json", "version 99", "version 2"]);
+    let version = schemas::TRACE_FORMAT_VERSION;
+    let changed = text.replace(&format!("\"format_version\": {version}"), "\"format_version\": 99");
+    std::fs::write(&manifest, changed).expect("written");
+    check(&place, &load, 2, &["manifest.json", "version 99", &format!("version {version}")]);
     check(&place, &["replay", "load", "--trace", "nowhere", "--store", "null:"], 2, &["nowhere", "tracegen gen"]);
 }
 

@@ -15,6 +15,7 @@ use schemas::spec::Spec;
 use serde_json::json;
 
 use crate::properties::{self, PropertiesError};
+use crate::show::{active_threads, is_capped};
 use crate::{DigestError, GenerateError, GenerateOptions, Overview, digest, generate};
 
 /// Wrong usage or input.
@@ -261,7 +262,9 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
         "{}: {operations} operations in {sessions} sessions, {bytes} bytes, trace {}, {elapsed_s:.1} s\n",
         folder.display(),
         manifest.trace_id
-    ))
+    ))?;
+    let socialites = &manifest.statistics.socialites;
+    if is_capped(socialites) { print(&format!("{}\n", active_threads(socialites))) } else { Ok(()) }
 }
 
 /// A bar on a terminal, nothing elsewhere.

@@ -112,7 +112,7 @@ pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Re
         failed: AtomicBool::new(false),
     };
     let written = write_fragments(&generation)?;
-    let manifest = describe(spec, workload_id, &top, written);
+    let manifest = describe(spec, workload_id, &population, &top, written);
     files::write_json(&target.folder().join(manifest::FILE_NAME), &manifest)?;
     target.put_in_place()?;
     Ok(manifest)
@@ -163,7 +163,13 @@ fn write_fragments(generation: &Generation<'_>) -> Result<Vec<Written>, Generate
 }
 
 /// The manifest of what was written.
-fn describe(spec: &Spec, workload_id: String, top: &TopFifth, written: Vec<Written>) -> Manifest {
+fn describe(
+    spec: &Spec,
+    workload_id: String,
+    population: &Population,
+    top: &TopFifth,
+    written: Vec<Written>,
+) -> Manifest {
     let kinds = spec.kinds();
     let (mut counts, mut degrees) = (Counts::new(kinds.len()), Degrees::default());
     let mut fragments = Vec::with_capacity(written.len());
@@ -188,7 +194,7 @@ fn describe(spec: &Spec, workload_id: String, top: &TopFifth, written: Vec<Writt
         operations_by_action: counts.by_action(),
         noops: by_kind(spec, &counts.noops),
         ended_early: by_kind(spec, &counts.ended_early),
-        statistics: statistics(&degrees, counts.references, top),
+        statistics: statistics(spec, population, top, &degrees, &counts),
         files,
     }
 }

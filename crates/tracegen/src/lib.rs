@@ -30,6 +30,7 @@
 //! assert!(digest.facts() > 100);
 //! ```
 
+mod activity;
 mod alias;
 mod assigned;
 mod chance;

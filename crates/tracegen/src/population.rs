@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use schemas::spec::{Assignment, Distribution, Spec};
 
 use crate::GenerateError;
+use crate::activity::fragment_window;
 use crate::alias::AliasTable;
 use crate::assigned::{Assigned, Wanted};
 use crate::chance::Stream;
@@ -94,6 +95,13 @@ impl Population {
     /// The weight of each member, by id.
     pub(crate) fn popularity(&self) -> &[f64] {
         &self.popularity
+    }
+
+    /// The window of a fragment within which no socialite acts twice, in its own
+    /// sessions.
+    pub(crate) fn unique_window(&self, spec: &Spec, fragment: u32) -> u64 {
+        let (weight, members) = (self.weights[fragment as usize], self.initial[fragment as usize].len() as u64);
+        fragment_window(spec.access.unique_window, weight, members)
     }
 
     /// The distribution over the positions of a fragment: the global one,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
-use schemas::manifest::{Histogram, Manifest};
+use schemas::manifest::{Histogram, Manifest, Shares, SocialiteStatistics};
 use schemas::spec::{Assignment, Delay, DelayDistribution, Distribution};
 use serde::Serialize;
 
@@ -93,14 +93,6 @@ impl<'a> Overview<'a> {
             format!("{assigned}; the 20% with the most have {:.2}%", statistics.friends_of_top_fifth * 100.0),
         );
         fact(
-            "references",
-            format!(
-                "{:.2}% to the 20% most popular members, {:.2}% expected",
-                statistics.references_to_top_fifth * 100.0,
-                statistics.expected_to_top_fifth * 100.0
-            ),
-        );
-        fact(
             "payload",
             format!(
                 "attributes {}, image {}, thumbnail {}, resource {}, comment {} bytes",
@@ -124,6 +116,22 @@ impl<'a> Overview<'a> {
         fact("data set", format!("{} in {} bytes", tables.join(", "), grouped(self.dataset_bytes)));
         fact("files", grouped(manifest.files.len() as u64));
         table_of(None, rows)
+    }
+
+    /// Who is drawn, beside what is expected, and how many threads that is for.
+    fn access(&self) -> String {
+        let statistics = &self.manifest.statistics;
+        let row = |who: &str, shares: &Shares| {
+            let percent = |share: f64| format!("{:.3}", share * 100.0);
+            vec![who.to_string(), percent(shares.distribution), percent(shares.expected), percent(shares.achieved)]
+        };
+        let rows = vec![
+            row("socialites: the most active", &statistics.socialites.most_active),
+            row("socialites: the 20% most popular", &statistics.socialites.top_fifth),
+            row("targets: the 20% most popular", &statistics.targets.top_fifth),
+        ];
+        let header = ["who is drawn", "by the distribution %", "expected %", "achieved %"];
+        format!("{}\n{}", table_of(Some(&header), rows), active_threads(&statistics.socialites))
     }
 
     fn mix(&self) -> String {
@@ -171,6 +179,7 @@ impl fmt::Display for Overview<'_> {
         let statistics = &self.manifest.statistics;
         let parts = [
             self.facts(),
+            self.access(),
             self.mix(),
             self.actions(),
             histogram("friends", &statistics.friends),
@@ -186,6 +195,27 @@ impl fmt::Display for Overview<'_> {
         }
         Ok(())
     }
+}
+
+/// How many threads a trace can keep busy, and which window that follows from.
+pub(crate) fn active_threads(socialites: &SocialiteStatistics) -> String {
+    let (asked, window) = (socialites.unique_window_asked, socialites.unique_window);
+    let window = match (asked, window) {
+        (0, _) => "off, so that a popular member may act again at once".to_string(),
+        _ if is_capped(socialites) => format!(
+            "{} in effect, {} asked for: a fragment's window is at most half of its members",
+            grouped(window),
+            grouped(asked)
+        ),
+        _ => grouped(window),
+    };
+    let threads = grouped(socialites.active_threads_max);
+    format!("threads that this trace can keep busy: {threads} (access.unique_window {window})")
+}
+
+/// Is the window smaller than the specification asks for?
+pub(crate) fn is_capped(socialites: &SocialiteStatistics) -> bool {
+    socialites.unique_window < socialites.unique_window_asked
 }
 
 /// A waiting time in words.
@@ -260,13 +290,32 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{delay, grouped};
+    use super::{active_threads, delay, grouped};
+    use schemas::manifest::SocialiteStatistics;
     use schemas::spec::{Delay, DelayDistribution};
 
     #[test]
     fn digits_stand_in_groups_of_three() {
         for (number, expect) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
             assert_eq!(grouped(number), expect);
+        }
+    }
+
+    #[test]
+    fn the_window_in_effect_is_said_with_the_threads() {
+        for (unique_window_asked, unique_window, active_threads_max, expect) in [
+            (512, 512, 1_550, "1,550 (access.unique_window 512)"),
+            (0, 0, 41, "41 (access.unique_window off, so that a popular member may act again at once)"),
+            (512, 20, 24, "24 (access.unique_window 20 in effect, 512 asked for: a fragment's window is at most "),
+        ] {
+            let socialites = SocialiteStatistics {
+                unique_window_asked,
+                unique_window,
+                active_threads_max,
+                ..SocialiteStatistics::default()
+            };
+            let line = active_threads(&socialites);
+            assert!(line.starts_with(&format!("threads that this trace can keep busy: {expect}")), "{line}");
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemas::manifest::{Bucket, Histogram, Statistics};
+use schemas::manifest::{Bucket, Histogram, Shares, SocialiteStatistics, Statistics, TargetStatistics};
 use schemas::spec::Spec;
 
+use crate::activity::Activity;
 use crate::initial::Initial;
 use crate::population::Population;
+use crate::sessions::Counts;
 use crate::walls;
 
 /// How many members have each number of something.
@@ -139,7 +141,7 @@ impl TopFifth {
     }
 }
 
-/// Draws of members: socialites, targets, and owners of resources.
+/// Draws of members to be acted upon: members, strangers, owners of resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct References {
     all: u64,
@@ -160,14 +162,74 @@ impl References {
     }
 }
 
+/// Who acted how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SocialiteCounts {
+    /// All sessions.
+    all: u64,
+    /// Those of the member who has the most.
+    of_most_active: u64,
+    /// Those of the most popular fifth.
+    of_top_fifth: u64,
+}
+
+impl SocialiteCounts {
+    /// Of the members of a fragment: the sessions of each, and who is in the fifth.
+    pub(crate) fn of(sessions: &[u64], in_top_fifth: &[bool]) -> SocialiteCounts {
+        let top = sessions.iter().zip(in_top_fifth).filter(|(_, is_in)| **is_in);
+        SocialiteCounts {
+            all: sessions.iter().sum(),
+            of_most_active: sessions.iter().copied().max().unwrap_or_default(),
+            of_top_fifth: top.map(|(sessions, _)| sessions).sum(),
+        }
+    }
+
+    /// Adds another fragment's, which has other members.
+    pub(crate) fn merge(&mut self, other: SocialiteCounts) {
+        self.all += other.all;
+        self.of_most_active = self.of_most_active.max(other.of_most_active);
+        self.of_top_fifth += other.of_top_fifth;
+    }
+
+    /// What is said of them, beside what was asked for and is expected.
+    fn statistics(&self, asked: u64, activity: &Activity, top: &TopFifth) -> SocialiteStatistics {
+        let share = |sessions: u64| sessions as f64 / self.all.max(1) as f64;
+        SocialiteStatistics {
+            unique_window_asked: asked,
+            unique_window: activity.window,
+            most_active: Shares {
+                distribution: activity.most_active_by_distribution,
+                expected: activity.most_active,
+                achieved: share(self.of_most_active),
+            },
+            top_fifth: Shares {
+                distribution: top.share,
+                expected: activity.top_fifth,
+                achieved: share(self.of_top_fifth),
+            },
+            active_threads_max: activity.threads_max(),
+        }
+    }
+}
+
 /// The statistics of the manifest.
-pub(crate) fn statistics(degrees: &Degrees, references: References, top: &TopFifth) -> Statistics {
+pub(crate) fn statistics(
+    spec: &Spec,
+    population: &Population,
+    top: &TopFifth,
+    degrees: &Degrees,
+    counts: &Counts,
+) -> Statistics {
+    let activity = Activity::new(spec, population, top);
+    let targets = counts.targets.to_top_fifth as f64 / counts.targets.all.max(1) as f64;
     Statistics {
         friends: degrees.friends.histogram(),
         pending: degrees.pending.histogram(),
         wall_resources: degrees.wall_resources.histogram(),
-        references_to_top_fifth: references.to_top_fifth as f64 / references.all.max(1) as f64,
-        expected_to_top_fifth: top.share,
+        socialites: counts.socialites.statistics(spec.access.unique_window, &activity, top),
+        targets: TargetStatistics {
+            top_fifth: Shares { distribution: top.share, expected: top.share, achieved: targets },
+        },
         friends_of_top_fifth: degrees.friends.share_of_top_fifth(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemas::social::Action;
 use schemas::spec::Spec;
 
-use crate::statistics::References;
+use crate::statistics::{References, SocialiteCounts};
 
 /// What the sessions of a fragment add up to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,8 +18,10 @@ pub(crate) struct Counts {
     pub(crate) ended_early: Vec<u64>,
     /// Operations by the code of their action.
     pub(crate) operations: [u64; Action::ALL.len()],
-    /// Draws of members.
-    pub(crate) references: References,
+    /// Who acted how often.
+    pub(crate) socialites: SocialiteCounts,
+    /// Draws of members to be acted upon.
+    pub(crate) targets: References,
 }
 
 impl Counts {
@@ -36,7 +38,8 @@ impl Counts {
         add(&mut self.noops, &other.noops);
         add(&mut self.ended_early, &other.ended_early);
         add(&mut self.operations, &other.operations);
-        self.references.merge(other.references);
+        self.socialites.merge(other.socialites);
+        self.targets.merge(other.targets);
     }
 
     /// Share of each kind among the sessions.

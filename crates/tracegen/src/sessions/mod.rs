@@ -3,6 +3,7 @@
 mod counts;
 mod delays;
 mod kinds;
+mod socialites;
 #[cfg(test)]
 mod tests;
 mod world;
@@ -46,13 +47,14 @@ impl<'a> Sessions<'a> {
 
     /// What the sessions so far add up to.
     pub(crate) fn counts(&self) -> Counts {
-        Counts { references: self.world.references, ..self.counts.clone() }
+        let (socialites, targets) = (self.world.socialites(), self.world.targets());
+        Counts { socialites, targets, ..self.counts.clone() }
     }
 
     /// Makes the next session and hands out its operations, at least one.
     ///
-    /// The socialite stays when a kind is drawn anew, so that references to
-    /// members keep their distribution.
+    /// The socialite stays when a kind is drawn anew, so that who acts
+    /// keeps its distribution.
     pub(crate) fn next_session(&mut self, mut each: impl FnMut(&TraceRow)) {
         let session = self.next;
         self.next += 1;
@@ -79,6 +81,7 @@ impl<'a> Sessions<'a> {
             if done > 0 {
                 self.counts.sessions[place] += 1;
                 self.counts.ended_early[place] += (done < kind.steps.len()) as u64;
+                self.world.act(socialite);
                 return;
             }
             self.counts.noops[place] += 1;

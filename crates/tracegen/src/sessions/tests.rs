@@ -1,4 +1,5 @@
 use super::*;
+use crate::activity::Activity;
 use schemas::session::Role;
 use schemas::share::sessions_by_fragment;
 use schemas::spec::{Delay, DelayDistribution};
@@ -63,18 +64,25 @@ fn references(spec: &Spec) -> [Vec<u64>; 3] {
 }
 
 /// However many fragments there are, their sessions together refer to members
-/// by the one global distribution, as socialites and as targets.
+/// by the one global distribution: as targets always, and as socialites when
+/// these may act again at once.
 #[test]
 fn the_union_of_all_fragments_follows_the_global_distribution() {
     let probabilities = Population::new(&spec(1)).unwrap().probabilities();
-    for fragments in [1, 4, 16] {
-        let spec = spec(fragments);
+    let limit = critical(MEMBERS as f64 - 1.0);
+    for (fragments, unique_window) in [(1, 0), (4, 0), (16, 0), (1, 512), (4, 100)] {
+        let mut spec = spec(fragments);
+        spec.access.unique_window = unique_window;
         assert_eq!(Population::new(&spec).unwrap().probabilities(), probabilities);
-        for counts in references(&spec) {
+        for (who, counts) in ["socialites", "targets", "owners"].into_iter().zip(references(&spec)) {
             assert!(counts.iter().sum::<u64>() > 80_000);
             let found = chi_square(&counts, &probabilities);
-            let limit = critical(MEMBERS as f64 - 1.0);
-            assert!(found < limit, "{fragments} fragments: chi-square {found} above {limit}");
+            let follows = who != "socialites" || unique_window == 0;
+            assert_eq!(
+                found < limit,
+                follows,
+                "{fragments} fragments, window {unique_window}: chi-square of {who} is {found}, the limit {limit}"
+            );
         }
     }
 }
@@ -85,11 +93,61 @@ fn chi_square_tells_another_distribution_apart() {
     let probabilities = Population::new(&spec(1)).unwrap().probabilities();
     for fragments in [1, 16] {
         let mut spec = spec(fragments);
-        spec.access.theta = 0.3;
+        (spec.access.theta, spec.access.unique_window) = (0.3, 0);
         let [socialites, targets, _] = references(&spec);
         for counts in [socialites, targets] {
             assert!(chi_square(&counts, &probabilities) > critical(MEMBERS as f64 - 1.0));
         }
+    }
+}
+
+/// The windows shift no draw but that of socialites: when all do nothing but look at
+/// others, these others are the same.
+#[test]
+fn the_window_changes_nothing_but_who_acts() {
+    let targets = |unique_window| {
+        let mut spec = spec(1);
+        spec.mix = [("list_friends".to_string(), 1.0), ("view_comments".to_string(), 1.0)].into();
+        spec.access.unique_window = unique_window;
+        let population = Population::new(&spec).unwrap();
+        let mut sessions = Sessions::new(&spec, &population, &TopFifth::new(&population), 0);
+        let (mut targets, mut socialites) = (Vec::new(), Vec::new());
+        for _ in 0..20_000 {
+            sessions.next_session(|row| {
+                targets.push((row.operation.action, row.operation.target));
+                socialites.push(row.operation.socialite);
+            });
+        }
+        (targets, socialites)
+    };
+    let (without, with) = (targets(0), targets(512));
+    assert_eq!(without.0, with.0);
+    assert_ne!(without.1, with.1);
+}
+
+/// What the model expects of every member comes true, with any theta and window.
+#[test]
+fn socialites_act_as_often_as_expected() {
+    for (theta, fragments, unique_window) in
+        [(0.27, 1, 512), (0.27, 4, 512), (0.01, 1, 256), (0.9, 1, 1_000), (0.5, 2, 16), (0.27, 1, 0), (0.27, 1, 5_000)]
+    {
+        let mut spec = spec(fragments);
+        (spec.access.theta, spec.access.unique_window) = (theta, unique_window);
+        let population = Population::new(&spec).unwrap();
+        let top = TopFifth::new(&population);
+        let activity = Activity::new(&spec, &population, &top);
+        let [socialites, ..] = references(&spec);
+        let all = socialites.iter().sum::<u64>() as f64;
+        let most = *socialites.iter().max().unwrap() as f64;
+        let theirs: u64 = (0..).zip(&socialites).filter(|(member, _)| top.has(*member)).map(|(_, n)| n).sum();
+        let case = format!("theta {theta}, {fragments} fragments, window {unique_window}");
+        // By chance the most active of many who are nearly alike acts more often
+        // than any is expected to: four standard deviations.
+        let spread = 4.0 * (activity.most_active * all).sqrt();
+        let difference = most - activity.most_active * all;
+        assert!(difference.abs() < spread, "{case}: {most} for {}", activity.most_active * all);
+        let difference = theirs as f64 / all - activity.top_fifth;
+        assert!(difference.abs() < 0.003, "{case}: {difference} from {}", activity.top_fifth);
     }
 }
 
@@ -102,7 +160,9 @@ fn waits_change_nothing_but_waits() {
         let population = Population::new(&spec).unwrap();
         let mut sessions = Sessions::new(&spec, &population, &TopFifth::new(&population), 0);
         let mut rows = Vec::new();
-        (0..20_000).for_each(|_| sessions.next_session(|row| rows.push(*row)));
+        for _ in 0..20_000 {
+            sessions.next_session(|row| rows.push(*row));
+        }
         rows
     };
     let (plain, think, both) = (rows(0, 0), rows(50, 0), rows(50, 70));

@@ -11,7 +11,8 @@ use crate::comments::Comments;
 use crate::graph::{Graph, Horizon};
 use crate::initial::{Initial, Relation};
 use crate::population::Population;
-use crate::statistics::{References, TopFifth};
+use crate::sessions::socialites::Socialites;
+use crate::statistics::{References, SocialiteCounts, TopFifth};
 use crate::walls::Walls;
 
 /// How many members are drawn in search of a stranger, twice at most.
@@ -36,17 +37,20 @@ struct Choice {
 pub(crate) struct World<'a> {
     initial: &'a Initial,
     members: AliasTable,
+    /// The weight of each member by id, as [`Population::popularity`] has it.
+    popularity: &'a [f64],
+    socialites: Socialites,
     in_top_fifth: Vec<bool>,
     graph: Graph<'a>,
     comments: Comments,
     /// Only when a kind of session asks for what is on a wall.
     walls: Option<Walls>,
     resources_per_member: u64,
-    window: u64,
-    /// Decides who does what to whom.
+    dependency_window: u64,
+    /// Decides what is done to whom.
     pub(crate) chance: Stream,
-    /// The members that were drawn so far.
-    pub(crate) references: References,
+    /// The members that were drawn to be acted upon so far.
+    targets: References,
 }
 
 impl<'a> World<'a> {
@@ -60,6 +64,12 @@ impl<'a> World<'a> {
         World {
             initial,
             members: population.distribution(fragment),
+            popularity: population.popularity(),
+            socialites: Socialites::new(
+                Stream::new(spec.seed, "socialites", fragment),
+                population.unique_window(spec, fragment),
+                initial.len(),
+            ),
             in_top_fifth: initial.members().iter().map(|member| top.has(*member as u64)).collect(),
             graph: Graph::new(initial),
             // Fragments take turns with new ids, so that none needs to know of the others.
@@ -70,20 +80,36 @@ impl<'a> World<'a> {
             ),
             walls: asks_for_walls.then(|| Walls::new(spec, initial, fragment)),
             resources_per_member: data.resources_per_member,
-            window: spec.access.dependency_window,
+            dependency_window: spec.access.dependency_window,
             chance: Stream::new(spec.seed, "sessions", fragment),
-            references: References::default(),
+            targets: References::default(),
         }
     }
 
     /// Draws the one on whose behalf a session runs.
     pub(crate) fn draw_socialite(&mut self) -> u32 {
-        self.draw_member()
+        let (initial, popularity) = (self.initial, self.popularity);
+        self.socialites.draw(&self.members, |position| popularity[initial.member(position) as usize])
+    }
+
+    /// Takes note that the session of a drawn socialite becomes part of the trace.
+    pub(crate) fn act(&mut self, socialite: u32) {
+        self.socialites.act(socialite);
+    }
+
+    /// Who acted how often so far.
+    pub(crate) fn socialites(&self) -> SocialiteCounts {
+        SocialiteCounts::of(self.socialites.sessions(), &self.in_top_fifth)
+    }
+
+    /// The members that were drawn to be acted upon so far.
+    pub(crate) fn targets(&self) -> References {
+        self.targets
     }
 
     /// A session of hers in which nothing has happened.
     pub(crate) fn cast(&self, socialite: u32, session: u64) -> Cast {
-        let horizon = Horizon { session, window: self.window };
+        let horizon = Horizon { session, window: self.dependency_window };
         Cast { socialite, horizon, bound: [None; Role::ALL.len()] }
     }
 
@@ -196,7 +222,7 @@ impl<'a> World<'a> {
 
     fn draw_member(&mut self) -> u32 {
         let member = self.members.draw(&mut self.chance);
-        self.references.add(self.in_top_fifth[member as usize]);
+        self.targets.add(self.in_top_fifth[member as usize]);
         member
     }
 
@@ -228,13 +254,13 @@ impl<'a> World<'a> {
                     recent = Some(recent.map_or((last, other), |best| best.min((last, other))));
                 }
                 _ => {
-                    self.references.add(self.in_top_fifth[other as usize]);
+                    self.targets.add(self.in_top_fifth[other as usize]);
                     return Some(other);
                 }
             }
         }
         let (_, other) = recent?;
-        self.references.add(self.in_top_fifth[other as usize]);
+        self.targets.add(self.in_top_fifth[other as usize]);
         Some(other)
     }
 }

@@ -68,6 +68,12 @@ fn wrong_input_is_refused_with_a_reason() {
         &["busy.toml: data.friends_per_member, fragments", "fragment 0 of 40", "take fewer"],
     );
     check_refused(dir, &["gen", "busy.toml", "-j", "few"], 2, &["few"]);
+    check_refused(
+        dir,
+        &["gen", "busy.toml", "--set", "access.unique_window=5000000000"],
+        2,
+        &["busy.toml: access.unique_window: 5000000000 is more"],
+    );
     check_refused(dir, &["gen", "busy.toml", "-o", "busy.toml/x.trace"], 3, &["busy.toml"]);
     for command in ["show", "verify", "digest"] {
         check_refused(dir, &[command, "none.trace"], 2, &["none.trace/manifest.json", "tracegen gen"]);
@@ -112,12 +118,36 @@ fn verify_finds_what_is_wrong() {
 
     let manifest = dir.join("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("\"format_version\": 2,", "\"format_version\": 99,")).unwrap();
-    check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json: trace format version 99"]);
+    for other in [2, 99] {
+        let changed = text.replace("\"format_version\": 3,", &format!("\"format_version\": {other},"));
+        assert_ne!(changed, text);
+        std::fs::write(&manifest, changed).unwrap();
+        let expect = format!("manifest.json: trace format version {other}, this Encore reads version 3");
+        check_refused(dir, &["verify", "busy.trace"], 2, &[&expect]);
+    }
     std::fs::write(&manifest, &text[..text.len() / 2]).unwrap();
     check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json", "is this a trace set?"]);
     // A damaged set cannot be told from something else, so it is not replaced either.
     check_refused(dir, &["gen", "busy.toml"], 2, &["no readable manifest.json"]);
+}
+
+/// The window is no reason to refuse a small population, but that it is smaller is said.
+#[test]
+fn gen_says_that_the_window_is_capped() {
+    let dir = workplace();
+    let dir = dir.path();
+    let made = |window: &str| {
+        let window = format!("access.unique_window={window}");
+        let folder = format!("{window}.trace");
+        let (code, out, err) =
+            run(dir, &["gen", "busy.toml", "--sessions", "500", "--fragments", "1", "--set", &window, "-o", &folder]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        out.lines().skip(1).map(str::to_string).collect::<Vec<_>>()
+    };
+    assert!(made("0").is_empty() && made("500").is_empty());
+    let capped = made("501");
+    assert!(capped[0].starts_with("threads that this trace can keep busy: "), "{capped:?}");
+    assert!(capped[0].contains("(access.unique_window 500 in effect, 501 asked for"), "{capped:?}");
 }
 
 #[test]
@@ -139,7 +169,7 @@ fn show_prints_the_stored_set() {
     insta::assert_snapshot!("show", out.join("\n"));
     let (_, out, _) = run(&traces, &["show", "golden.trace", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(object["operations"], 7_044);
+    assert_eq!(object["operations"], 7_246);
     assert_eq!(object["manifest"]["operations_by_action"].as_object().unwrap().len(), 11);
     assert_eq!(object["manifest"]["statistics"]["friends"]["buckets"][0]["members"], 60);
     assert_eq!(object["dataset_rows"]["members"], 60);

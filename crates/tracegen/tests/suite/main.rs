@@ -9,6 +9,7 @@ mod properties;
 mod replay;
 mod script;
 mod statistics;
+mod unique;
 mod waits;
 
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemas::manifest::Histogram;
 
 use crate::model::Model;
-use crate::{generate_into, mixed};
+use crate::{generate_into, mixed, operations};
 
 /// Compares a histogram with the numbers that it was made of.
 fn check(histogram: &Histogram, numbers: &[u64]) {
@@ -46,7 +46,8 @@ fn histograms_count_the_data_set() {
     assert_eq!(statistics.friends_of_top_fifth, theirs / friends.iter().sum::<u64>() as f64);
 }
 
-/// The popular fifth gets the references that the distribution promises.
+/// The popular fifth gets the targets that the distribution promises, and with them
+/// the sessions when socialites may act again at once.
 #[test]
 fn the_popular_fifth_gets_its_share() {
     let weight = |theta: f64, rank: u32| libm::pow(rank as f64, theta - 1.0);
@@ -55,6 +56,7 @@ fn the_popular_fifth_gets_its_share() {
             format!("access.theta={theta}"),
             format!("fragments={fragments}"),
             "data.members=1000".into(),
+            "access.unique_window=0".into(),
             "sessions=100000".into(),
             // Strangers are left out: popular members have fewer.
             "mix={list_friends=3,view_comments=2,post_comment_session=2,accept_friend_request_session=1}".into(),
@@ -64,9 +66,51 @@ fn the_popular_fifth_gets_its_share() {
         let manifest = generate_into(&mixed(&settings), &dir.path().join("t"), 2);
         let sum = |ranks: u32| (1..=ranks).map(|rank| weight(theta, rank)).sum::<f64>();
         let statistics = &manifest.statistics;
-        assert!((statistics.expected_to_top_fifth - sum(200) / sum(1_000)).abs() < 1e-9, "{statistics:?}");
-        let difference = statistics.references_to_top_fifth - statistics.expected_to_top_fifth;
-        assert!(difference.abs() < 0.005, "{theta}: {difference}");
+        for shares in [statistics.targets.top_fifth, statistics.socialites.top_fifth] {
+            assert!((shares.distribution - sum(200) / sum(1_000)).abs() < 1e-9, "{statistics:?}");
+            assert!((shares.expected - shares.distribution).abs() < 1e-9, "{statistics:?}");
+            assert!((shares.achieved - shares.expected).abs() < 0.006, "{theta}: {shares:?}");
+        }
+        let most = statistics.socialites.most_active;
+        assert!((most.distribution - 1.0 / sum(1_000)).abs() < 1e-9, "{statistics:?}");
+        assert_eq!(statistics.socialites.active_threads_max, (1.0 / most.expected) as u64);
+    }
+}
+
+/// With a window socialites differ from the distribution, as expected, and targets
+/// do not.
+#[test]
+fn the_window_levels_socialites_and_leaves_targets() {
+    for (fragments, members, window, in_effect) in [(1, 1_000, 256, 256), (4, 1_000, 200, 200), (1, 200, 512, 100)] {
+        let settings = [
+            format!("fragments={fragments}"),
+            format!("data.members={members}"),
+            format!("access.unique_window={window}"),
+            "sessions=100000".into(),
+            "mix={list_friends=3,view_comments=2}".into(),
+        ];
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("t");
+        let manifest = generate_into(&mixed(&settings), &folder, 2);
+        let (socialites, targets) = (&manifest.statistics.socialites, manifest.statistics.targets.top_fifth);
+        assert_eq!((socialites.unique_window_asked, socialites.unique_window), (window, in_effect));
+        assert!((targets.achieved - targets.distribution).abs() < 0.006, "{targets:?}");
+        assert_eq!(targets.expected, targets.distribution);
+        let (most, fifth) = (socialites.most_active, socialites.top_fifth);
+        assert_eq!(fifth.distribution, targets.distribution);
+        assert!(fifth.expected < fifth.distribution - 0.02, "{fifth:?}");
+        assert!((fifth.achieved - fifth.expected).abs() < 0.006, "{fifth:?}");
+        assert!(most.expected < most.distribution / 3.0, "{most:?}");
+        assert!((most.achieved / most.expected - 1.0).abs() < 0.1, "{most:?}");
+        assert!(socialites.active_threads_max >= in_effect, "{socialites:?}");
+        assert!((socialites.active_threads_max as f64 * most.expected - 1.0).abs() < 0.01, "{socialites:?}");
+
+        // The manifest counts what is there.
+        let mut sessions = BTreeMap::new();
+        let rows = (0..fragments).flat_map(|fragment| operations(&manifest, &folder, fragment));
+        rows.for_each(|row| *sessions.entry(row.operation.socialite).or_insert(0u64) += 1);
+        assert_eq!(most.achieved, *sessions.values().max().unwrap() as f64 / 100_000.0);
     }
 }
 

@@ -1,0 +1,202 @@
+//! How often socialites act: the window within which none acts twice, and a model
+//! of what it makes of the access distribution.
+//!
+//! The model is a renewal process in a mean field. A socialite with the
+//! probability p acts, is not drawn in the next `window - 1` sessions, and is then
+//! drawn in each session with the probability `scale * p`, where `scale` makes up
+//! for the members who are not drawn meanwhile, taken to be the same at any time.
+//! So she acts once in `window - 1 + 1 / (scale * p)` sessions, and `scale` is what
+//! makes these rates add up to 1. That is exact without a window, and close when
+//! the window holds many socialites.
+
+use schemas::spec::Spec;
+
+use crate::population::Population;
+use crate::statistics::TopFifth;
+
+/// The model ends when the rates add up to 1 but for so much.
+const SUM_TOLERANCE: f64 = 1e-12;
+
+/// Newton's method needs some ten steps; this is for what nobody has thought of.
+const STEPS_MAX: u32 = 100;
+
+/// The window of a fragment in its own sessions: its share of the one that the
+/// specification asks for, and at most half of its members, so that there are
+/// always others to draw.
+pub(crate) fn fragment_window(asked: u64, weight: f64, members: u64) -> u64 {
+    fragment_share(asked, weight).min(members / 2)
+}
+
+/// A fragment's share of the window that the specification asks for.
+fn fragment_share(asked: u64, weight: f64) -> u64 {
+    (asked as f64 * weight).ceil() as u64
+}
+
+/// What is expected of the socialites of all fragments.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Activity {
+    /// The window in effect, in sessions of the whole trace.
+    pub(crate) window: u64,
+    /// Share of the sessions of the most active socialite by the distribution.
+    pub(crate) most_active_by_distribution: f64,
+    /// The same with the window.
+    pub(crate) most_active: f64,
+    /// Share of the sessions of the most popular fifth with the window.
+    pub(crate) top_fifth: f64,
+}
+
+impl Activity {
+    /// By the model, in each fragment for itself.
+    pub(crate) fn new(spec: &Spec, population: &Population, top: &TopFifth) -> Activity {
+        let asked = spec.access.unique_window;
+        let popularity = population.popularity();
+        let total: f64 = popularity.iter().sum();
+        let mut activity = Activity { window: asked, ..Activity::default() };
+        activity.most_active_by_distribution = popularity.iter().copied().fold(0.0, f64::max) / total;
+        for (initial, weight) in population.initial.iter().zip(&population.weights) {
+            let members = initial.members();
+            let window = fragment_window(asked, *weight, members.len() as u64);
+            if window < fragment_share(asked, *weight) {
+                // With a window of 0 she may have the fragment's next session, which the
+                // global order has 1 / weight sessions later.
+                activity.window = activity.window.min((window.max(1) as f64 / weight) as u64);
+            }
+            let rates = Rates::new(window, || members.iter().map(|member| popularity[*member as usize]));
+            for member in members {
+                let share = rates.of(popularity[*member as usize]) * weight;
+                activity.most_active = activity.most_active.max(share);
+                if top.has(*member as u64) {
+                    activity.top_fifth += share;
+                }
+            }
+        }
+        activity
+    }
+
+    /// How many threads the trace can keep busy in steady state, when a member
+    /// acts in one session at a time.
+    pub(crate) fn threads_max(&self) -> u64 {
+        // A little more, so that rounding takes nothing from a whole number.
+        ((1.0 / self.most_active * (1.0 + 1e-9)) as u64).max(self.window).max(1)
+    }
+}
+
+/// The share of a fragment's sessions that each of its members has.
+struct Rates {
+    /// The sessions that she lets pass each time.
+    pause: f64,
+    /// What her weight has to be multiplied with.
+    factor: f64,
+}
+
+impl Rates {
+    /// For members with these weights, in a fixed order, so that sums are the same
+    /// on every platform.
+    fn new<W: Iterator<Item = f64>>(window: u64, weights: impl Fn() -> W) -> Rates {
+        let total: f64 = weights().sum();
+        let mut rates = Rates { pause: window.saturating_sub(1) as f64, factor: 1.0 / total };
+        if rates.pause == 0.0 {
+            return rates;
+        }
+        // The sum of the rates grows with the scale, more and more slowly, and is
+        // at most 1 in the beginning. So each step of Newton's method comes closer
+        // and none goes too far.
+        for _ in 0..STEPS_MAX {
+            let (mut sum, mut slope) = (0.0, 0.0);
+            for weight in weights() {
+                sum += rates.of(weight);
+                slope += rates.slope(weight);
+            }
+            let missing = 1.0 - sum;
+            if missing < SUM_TOLERANCE {
+                break;
+            }
+            rates.factor += missing / slope;
+        }
+        rates
+    }
+
+    /// The share of a member with this weight. She cannot be drawn more often than
+    /// each time that she may be.
+    fn of(&self, weight: f64) -> f64 {
+        let chance = (self.factor * weight).min(1.0);
+        chance / (self.pause * chance + 1.0)
+    }
+
+    /// How fast it grows with the factor.
+    fn slope(&self, weight: f64) -> f64 {
+        let chance = self.factor * weight;
+        if chance >= 1.0 {
+            return 0.0;
+        }
+        let pass = self.pause * chance + 1.0;
+        weight / (pass * pass)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fragment_has_its_share_of_the_window_and_half_of_its_members_at_most() {
+        for (asked, weight, members, expect) in [
+            (512, 1.0, 10_000, 512),
+            (512, 0.25, 10_000, 128),
+            (100, 0.333, 10_000, 34),
+            (512, 1.0, 40, 20),
+            (512, 0.5, 41, 20),
+            (512, 1.0, 1, 0),
+            (1 << 32, 1.0, u32::MAX as u64, (u32::MAX / 2) as u64),
+            (0, 1.0, 40, 0),
+        ] {
+            assert_eq!(fragment_window(asked, weight, members), expect, "{asked} of {weight} with {members}");
+        }
+    }
+
+    #[test]
+    fn equals_keep_as_many_threads_busy_as_there_are_members() {
+        for (members, fragments, window) in [(40, 1, 0), (49, 1, 512), (10_000, 1, 512), (9_000, 9, 512)] {
+            let text = format!(
+                "name = 't'\nsessions = 1\nfragments = {fragments}\n[data]\nmembers = {members}\n\
+                 [access]\ndistribution = 'uniform'\nunique_window = {window}\n[mix]\nview_profile = 1\n"
+            );
+            let spec = Spec::parse(&text, "t.toml").unwrap();
+            let population = Population::new(&spec).unwrap();
+            let activity = Activity::new(&spec, &population, &TopFifth::new(&population));
+            assert_eq!(activity.threads_max(), members, "{fragments} fragments, window {window}");
+            assert_eq!(activity.window, window.min(members / 2), "{members} members");
+        }
+    }
+
+    fn rates(window: u64, weights: &[f64]) -> Vec<f64> {
+        let rates = Rates::new(window, || weights.iter().copied());
+        weights.iter().map(|weight| rates.of(*weight)).collect()
+    }
+
+    #[test]
+    fn rates_add_up_to_one_and_nobody_exceeds_the_window() {
+        let zipfian = |members: u32, theta: f64| -> Vec<f64> {
+            (1..=members).map(|rank| libm::pow(rank as f64, theta - 1.0)).collect()
+        };
+        let one_of_all = [&[1e6][..], &[1.0; 9]].concat();
+        for weights in [zipfian(10_000, 0.27), zipfian(40, 0.01), zipfian(1_000, 1.0), one_of_all] {
+            let half = weights.len() as u64 / 2;
+            for window in [2, 3, half / 2, half] {
+                let rates = rates(window, &weights);
+                let sum: f64 = rates.iter().sum();
+                assert!((sum - 1.0).abs() < 1e-9, "window {window}: {sum}");
+                assert!(rates.iter().all(|rate| *rate <= (1.0 + 1e-9) / window.max(1) as f64), "window {window}");
+                assert!(rates.windows(2).all(|pair| pair[0] >= pair[1]), "window {window}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_window_rates_are_probabilities_and_equals_stay_equal() {
+        for window in [0, 1] {
+            assert_eq!(rates(window, &[3.0, 1.0, 4.0]), [0.375, 0.125, 0.5]);
+        }
+        assert!(rates(20, &[7.0; 40]).iter().all(|rate| (rate - 1.0 / 40.0).abs() < 1e-12));
+    }
+}
