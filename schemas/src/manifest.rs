@@ -74,7 +74,8 @@ pub struct Manifest {
     /// Operations by action.
     pub operations_by_action: BTreeMap<Action, u64>,
     /// BG's no-operations by kind: how often it was drawn and nothing of it
-    /// could be done, so that another kind was drawn for the same socialite.
+    /// could be done, so that another kind was drawn for the same socialite, or
+    /// another socialite when there was no other kind.
     pub noops: BTreeMap<String, u64>,
     /// How many sessions of each kind ended before their last step.
     pub ended_early: BTreeMap<String, u64>,

@@ -78,12 +78,6 @@ impl Role {
     pub const fn is_resource(self) -> bool {
         matches!(self, Role::Resource | Role::WallResource | Role::OwnResource)
     }
-
-    /// Is there one in every data set that has resources for the roles that are
-    /// resources? A session that begins with it never ends before its first step.
-    pub const fn is_always_there(self) -> bool {
-        matches!(self, Role::Me | Role::Member | Role::Resource | Role::OwnResource)
-    }
 }
 
 /// An action and whom or what it is about.
@@ -98,11 +92,6 @@ pub struct Step {
 impl Step {
     const fn new(action: Action, role: Role) -> Step {
         Step { action, role }
-    }
-
-    /// Can the step always be done, in whatever state the graph is?
-    pub const fn is_always_possible(self) -> bool {
-        self.role.is_always_there() && !matches!(self.action, Action::DeleteComment)
     }
 
     /// The roles that an action can be about, the one of the single action first.

@@ -50,8 +50,9 @@ pub struct TraceRow {
     /// [`OperationsBuilder::new`], or in [`OperationsReader::kinds`].
     pub kind: u8,
     /// No-operations in the sense of BG that come before the session: kinds of
-    /// sessions that were drawn and of which nothing could be done. Only in the
-    /// first operation of a session, 0 in the others.
+    /// sessions that were drawn and of which nothing could be done, for this
+    /// socialite or for others that were drawn before her. Only in the first
+    /// operation of a session, 0 in the others.
     pub noops: u32,
     /// What the thread waits before the operation, without holding up anybody
     /// else; for the first operation of a session that is the inter-arrival

@@ -236,7 +236,7 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
     let generated = generate(&spec, &folder, &options);
     bar.finish_and_clear();
     let manifest = generated.map_err(|e| match e {
-        GenerateError::FewMembers { .. } | GenerateError::UnequalShare { .. } => {
+        GenerateError::FewMembers { .. } | GenerateError::UnequalShare { .. } | GenerateError::OnlyNoops { .. } => {
             Failure::input(anyhow::Error::new(e).context(source))
         }
         GenerateError::Spec(_) | GenerateError::Occupied { .. } => Failure::input(e),

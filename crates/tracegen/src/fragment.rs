@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use schemas::manifest::{FileEntry, FragmentCounts};
+use schemas::share::sessions_enough;
 use schemas::spec::Spec;
 use schemas::trace::{OPERATIONS, OperationsBuilder};
 
 use crate::output::TableFile;
 use crate::population::Population;
-use crate::sessions::{Counts, Sessions};
+use crate::sessions::{Counts, Drawn, Sessions};
 use crate::statistics::{Degrees, TopFifth};
 use crate::{GenerateError, GenerateOptions, dataset};
 
@@ -18,6 +19,12 @@ const PART_OPERATIONS: u64 = 4_194_304;
 
 /// Operations go into the file with the session that brings them to so many.
 const BATCH_OPERATIONS: usize = 16_384;
+
+/// Generation ends with an error after so many no-operations in a row. Drawing the
+/// least popular of 10,000 members takes some 34,000 draws with theta = 0.27, so
+/// by then hardly anybody is left who could do anything. A million are tried in
+/// less than a second, and are far fewer than a trace can count (2^31).
+const NOOPS_MAX: u32 = 1_000_000;
 
 /// What all fragments of one generation have in common.
 pub(crate) struct Generation<'a> {
@@ -65,7 +72,7 @@ impl Generation<'_> {
                 let before = made;
                 let room = BATCH_OPERATIONS.min((PART_OPERATIONS - file.rows()) as usize);
                 while made < total && rows.len() < room {
-                    sessions.next_session(|row| rows.push(row));
+                    self.make_session(fragment, made, &mut sessions, &mut rows)?;
                     made += 1;
                 }
                 file.write(&rows.finish())?;
@@ -86,6 +93,38 @@ impl Generation<'_> {
         Ok(Written { fragment: fragment_counts, counts, degrees, files })
     }
 
+    /// Draws socialites until one has a session, the one after `made` others.
+    fn make_session(
+        &self,
+        fragment: u32,
+        made: u64,
+        sessions: &mut Sessions<'_>,
+        rows: &mut OperationsBuilder,
+    ) -> Result<(), GenerateError> {
+        loop {
+            match sessions.try_next(|row| rows.push(row)) {
+                Drawn::Session => return Ok(()),
+                Drawn::Nothing { noops } if noops >= NOOPS_MAX => return Err(self.only_noops(fragment, made, noops)),
+                // A batch of sessions with many no-operations each takes long.
+                Drawn::Nothing { .. } => self.check_interrupted()?,
+            }
+        }
+    }
+
+    /// The error of a fragment of which nothing more can be made.
+    fn only_noops(&self, fragment: u32, made: u64, noops: u32) -> GenerateError {
+        let mut one_more = vec![0; self.sessions.len()];
+        one_more[fragment as usize] = made + 1;
+        GenerateError::OnlyNoops {
+            fragment,
+            fragments: self.spec.fragments,
+            made,
+            asked: self.sessions[fragment as usize],
+            noops,
+            enough_for: sessions_enough(&self.population.weights, &one_more) - 1,
+        }
+    }
+
     fn check_interrupted(&self) -> Result<(), GenerateError> {
         let asked = self.options.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed));
         if asked || self.failed.load(Ordering::Relaxed) { Err(GenerateError::Interrupted) } else { Ok(()) }
@@ -96,5 +135,38 @@ impl Generation<'_> {
         if let Some(progress) = self.options.progress {
             progress(done);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody has an invitation, so that the search for a session never succeeds.
+    #[test]
+    fn the_search_for_a_session_is_bounded_and_can_be_interrupted() {
+        let text = "name = 't'\nsessions = 9\n[data]\nmembers = 10\n[mix]\naccept_friend_request = 1\n";
+        let spec = Spec::parse(text, "t.toml").unwrap();
+        let population = Population::new(&spec).unwrap();
+        let top = TopFifth::new(&population);
+        let search = |flag: bool| {
+            let interrupted = AtomicBool::new(flag);
+            let generation = Generation {
+                spec: &spec,
+                population: &population,
+                top: &top,
+                sessions: &[9],
+                folder: Path::new("unused"),
+                options: &GenerateOptions { interrupted: Some(&interrupted), ..GenerateOptions::default() },
+                done: AtomicU64::new(0),
+                failed: AtomicBool::new(false),
+            };
+            let mut sessions = Sessions::new(&spec, &population, &top, 0);
+            let mut rows = OperationsBuilder::new(["accept_friend_request"]);
+            generation.make_session(0, 0, &mut sessions, &mut rows).unwrap_err()
+        };
+        assert!(matches!(search(true), GenerateError::Interrupted));
+        let error = search(false);
+        assert!(matches!(error, GenerateError::OnlyNoops { noops: NOOPS_MAX, made: 0, asked: 9, .. }), "{error}");
     }
 }

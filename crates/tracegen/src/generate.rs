@@ -70,6 +70,28 @@ pub enum GenerateError {
         /// Its share with the members that were dealt to it.
         found: f64,
     },
+    /// Nothing of the mix can be done for any member who may act.
+    #[error(
+        "mix: fragment {fragment} of {fragments} made {made} of its {asked} sessions, then {noops} no-operations in a \
+         row: the members who may act have none of the invitations, friendships or comments left that the mix needs; \
+         {}give a share above 0 to what restores them (invite_friend, accept_friend_request, post_comment) or to a read",
+        fewer(*enough_for)
+    )]
+    OnlyNoops {
+        /// The fragment.
+        fragment: u32,
+        /// How many fragments there are.
+        fragments: u32,
+        /// How many sessions could be made of it.
+        made: u64,
+        /// How many it should have.
+        asked: u64,
+        /// No-operations after the last session.
+        noops: u32,
+        /// How long a trace over all fragments may be for this one's sessions to
+        /// be enough.
+        enough_for: u64,
+    },
     /// The target folder holds something that must not be replaced.
     #[error("{}: exists and holds {found}; remove it, or choose another folder", folder.display())]
     Occupied {
@@ -87,6 +109,14 @@ pub enum GenerateError {
     /// It was asked to stop.
     #[error("interrupted; nothing was changed")]
     Interrupted,
+}
+
+/// The advice to make a shorter trace, if any session could be made.
+fn fewer(sessions: u64) -> String {
+    match sessions {
+        0 => String::new(),
+        most => format!("take {most} sessions or fewer over all fragments, or "),
+    }
 }
 
 /// Generates the trace set of a specification into `folder`.

@@ -38,6 +38,10 @@ impl Excluded {
     fn has(self, place: usize) -> bool {
         self.0 >> place & 1 == 1
     }
+
+    fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
 }
 
 impl Kinds {
@@ -66,14 +70,17 @@ impl Kinds {
         &self.kinds[place]
     }
 
-    /// The place of a kind, drawn in proportion to the shares; at least one is
-    /// not excluded.
-    pub(crate) fn draw(&self, excluded: Excluded, chance: &mut Stream) -> usize {
+    /// The place of a kind that is not excluded, drawn in proportion to the
+    /// shares; none when all are.
+    pub(crate) fn draw(&self, excluded: Excluded, chance: &mut Stream) -> Option<usize> {
         if excluded == Excluded::default() {
-            return pick(self.order.iter().copied(), self.total, chance);
+            return Some(pick(self.order.iter().copied(), self.total, chance));
+        }
+        if excluded.count() == self.kinds.len() {
+            return None;
         }
         let remaining = || self.order.iter().copied().filter(|(place, _)| !excluded.has(*place));
-        pick(remaining(), remaining().map(|(_, share)| share).sum(), chance)
+        Some(pick(remaining(), remaining().map(|(_, share)| share).sum(), chance))
     }
 }
 

@@ -27,7 +27,21 @@ pub(crate) struct Sessions<'a> {
     think_time: Delays,
     inter_arrival_time: Delays,
     next: u64,
+    /// No-operations since the last session.
+    noops: u32,
     counts: Counts,
+}
+
+/// What came of a drawn socialite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drawn {
+    /// A session of hers.
+    Session,
+    /// She could do nothing of the mix; there were so many no-operations in a row.
+    Nothing {
+        /// Hers and those of others who were drawn in vain before her.
+        noops: u32,
+    },
 }
 
 impl<'a> Sessions<'a> {
@@ -42,6 +56,7 @@ impl<'a> Sessions<'a> {
             think_time: Delays::new(spec.think_time, stream("think time")),
             inter_arrival_time: Delays::new(spec.inter_arrival_time, stream("inter-arrival time")),
             next: 0,
+            noops: 0,
         }
     }
 
@@ -51,17 +66,17 @@ impl<'a> Sessions<'a> {
         Counts { socialites, targets, ..self.counts.clone() }
     }
 
-    /// Makes the next session and hands out its operations, at least one.
+    /// Draws a socialite, and makes the next session if she can do anything of the
+    /// mix: then its operations, at least one, are handed out.
     ///
-    /// The socialite stays when a kind is drawn anew, so that who acts
-    /// keeps its distribution.
-    pub(crate) fn next_session(&mut self, mut each: impl FnMut(&TraceRow)) {
+    /// The socialite stays when a kind is drawn anew, so that who acts keeps its
+    /// distribution. Another is to be drawn when she could do nothing, and the
+    /// no-operations are carried over to the session that comes of it.
+    pub(crate) fn try_next(&mut self, mut each: impl FnMut(&TraceRow)) -> Drawn {
         let session = self.next;
-        self.next += 1;
         let socialite = self.world.draw_socialite();
-        let (mut noops, mut excluded) = (0, Excluded::default());
-        loop {
-            let place = self.kinds.draw(excluded, &mut self.world.chance);
+        let mut excluded = Excluded::default();
+        while let Some(place) = self.kinds.draw(excluded, &mut self.world.chance) {
             let kind = self.kinds.get(place);
             let mut cast = self.world.cast(socialite, session);
             let mut done = 0;
@@ -71,7 +86,7 @@ impl<'a> Sessions<'a> {
                 };
                 self.counts.operations[operation.action as usize] += 1;
                 let (noops, think_us) = match done {
-                    0 => (noops, self.inter_arrival_time.draw_us()),
+                    0 => (self.noops, self.inter_arrival_time.draw_us()),
                     _ => (0, self.think_time.draw_us()),
                 };
                 let kind = place as u8;
@@ -82,13 +97,15 @@ impl<'a> Sessions<'a> {
                 self.counts.sessions[place] += 1;
                 self.counts.ended_early[place] += (done < kind.steps.len()) as u64;
                 self.world.act(socialite);
-                return;
+                self.next += 1;
+                self.noops = 0;
+                return Drawn::Session;
             }
             self.counts.noops[place] += 1;
-            noops += 1;
-            // What she cannot do now would only be drawn in vain again. A kind
-            // remains: the specification has one that can always be begun.
+            self.noops += 1;
+            // What she cannot do now would only be drawn in vain again.
             excluded.add(place);
         }
+        Drawn::Nothing { noops: self.noops }
     }
 }

@@ -44,7 +44,7 @@ fn references(spec: &Spec) -> [Vec<u64>; 3] {
         let mut sessions = Sessions::new(spec, &population, &top, fragment);
         for _ in 0..count {
             let mut has_target = false;
-            sessions.next_session(|row| {
+            let drawn = sessions.try_next(|row| {
                 if row.step == 0 {
                     socialites[row.operation.socialite as usize] += 1;
                 }
@@ -58,6 +58,7 @@ fn references(spec: &Spec) -> [Vec<u64>; 3] {
                     _ => {}
                 }
             });
+            assert_eq!(drawn, Drawn::Session);
         }
     }
     [socialites, targets, owners]
@@ -113,10 +114,11 @@ fn the_window_changes_nothing_but_who_acts() {
         let mut sessions = Sessions::new(&spec, &population, &TopFifth::new(&population), 0);
         let (mut targets, mut socialites) = (Vec::new(), Vec::new());
         for _ in 0..20_000 {
-            sessions.next_session(|row| {
+            let drawn = sessions.try_next(|row| {
                 targets.push((row.operation.action, row.operation.target));
                 socialites.push(row.operation.socialite);
             });
+            assert_eq!(drawn, Drawn::Session);
         }
         (targets, socialites)
     };
@@ -161,7 +163,7 @@ fn waits_change_nothing_but_waits() {
         let mut sessions = Sessions::new(&spec, &population, &TopFifth::new(&population), 0);
         let mut rows = Vec::new();
         for _ in 0..20_000 {
-            sessions.next_session(|row| rows.push(*row));
+            assert_eq!(sessions.try_next(|row| rows.push(*row)), Drawn::Session);
         }
         rows
     };

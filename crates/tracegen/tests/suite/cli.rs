@@ -70,6 +70,12 @@ fn wrong_input_is_refused_with_a_reason() {
     check_refused(dir, &["gen", "busy.toml", "-j", "few"], 2, &["few"]);
     check_refused(
         dir,
+        &["gen", "busy.toml", "--set", "mix={thaw_friendship=1}"],
+        2,
+        &["busy.toml: mix: fragment ", " of 8 made ", "no-operations in a row", "sessions or fewer"],
+    );
+    check_refused(
+        dir,
         &["gen", "busy.toml", "--set", "access.unique_window=5000000000"],
         2,
         &["busy.toml: access.unique_window: 5000000000 is more"],

@@ -11,6 +11,7 @@ mod script;
 mod statistics;
 mod unique;
 mod waits;
+mod writes;
 
 use std::path::Path;
 

@@ -225,6 +225,13 @@ fn the_command_line_reads_property_files() {
     assert_eq!((&object["folder"], &object["sessions"]), (&"half".into(), &1_000.into()));
     assert!(err.contains("note: by analogy, an update is post_comment") && !err.contains("warning"), "{err}");
 
+    let writes = ["--properties", "@members-2000", "--properties", "@writes-alone", "--sessions", "20000"];
+    let (code, _, err) = gen_in(dir, &writes);
+    assert_eq!(code, 0, "{err}");
+    let manifest = Manifest::read(&dir.join("writes-alone.trace")).unwrap();
+    assert_eq!(manifest.sessions(), 20_000);
+    assert!(manifest.operations_by_action.iter().all(|(action, n)| action.is_write() || *n == 0), "{manifest:?}");
+
     for wrong in [&["--properties", "@none"][..], &["a.toml", "--properties", "@members-2000"], &[]] {
         let (code, out, err) = gen_in(dir, wrong);
         assert_eq!((code, out.as_str()), (2, ""));
