@@ -2,6 +2,7 @@
 
 mod rater;
 mod settle;
+mod voids;
 
 use schemas::files;
 use schemas::plan::Limit;

@@ -65,6 +65,7 @@ fn rating(value: f64, threads: u32, at_least: bool, confirmed_by: Option<u32>, n
         interval: None,
         at_least,
         confirmed_by,
+        unmeasured: false,
         rests_on: Vec::new(),
         rests_on_void: None,
         notes: notes.iter().map(|n| n.to_string()).collect(),
@@ -82,6 +83,13 @@ fn ratings_in_words() {
         experiments: Vec::new(),
     };
     let interval = |low, high| Some(Interval { low, high, basis: "spread".into() });
+    let void = "upper bound not verified: experiment 7 (T=64) was void: client CPU full";
+    let unmeasured = |why: Option<&str>| Rating {
+        unmeasured: true,
+        rests_on_void: why.map(String::from),
+        ..rating(0.0, 0, false, None, &[])
+    };
+    let why = "nothing could be measured, because all 2 experiments were void: client CPU full";
     let texts = [
         ratings(&document(rating(23_451.2, 8, false, Some(19), &[]), rating(256.0, 256, true, Some(20), &[]))),
         ratings(&document(
@@ -89,17 +97,18 @@ fn ratings_in_words() {
             Rating { interval: interval(15.0, 18.0), ..rating(16.0, 16, false, Some(9), &["a note"]) },
         )),
         ratings(&document(
-            Rating {
-                rests_on_void: Some("experiment 7 (T=64): client CPU full".into()),
-                ..rating(1000.0, 32, true, None, &["a note"])
-            },
+            Rating { rests_on_void: Some(void.into()), ..rating(1000.0, 32, true, None, &["a note"]) },
             Rating {
                 interval: interval(15.0, 18.0),
-                rests_on_void: Some("experiment 7 (T=64): client CPU full".into()),
+                rests_on_void: Some(void.into()),
                 ..rating(16.0, 16, false, Some(9), &[])
             },
         )),
-        ratings(&document(rating(0.0, 0, false, None, &[]), rating(0.0, 0, false, None, &[]))),
+        ratings(&document(
+            rating(0.0, 0, false, None, &[]),
+            Rating { rests_on_void: Some(void.into()), ..rating(0.0, 0, false, None, &[]) },
+        )),
+        ratings(&document(unmeasured(Some(why)), unmeasured(None))),
     ];
     insta::assert_snapshot!(texts.join("---\n"));
 }
