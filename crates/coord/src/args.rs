@@ -93,7 +93,8 @@ pub struct WorkloadArgs {
     /// Replace a value of the spec, by its dotted key
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// Store to run against [default: sqlite:RUNS/NAME/store.db]
+    /// Store to run against; '${NAME}' stands for a variable of the environment, so that a
+    /// password is in no list of processes [default: sqlite:RUNS/NAME/store.db]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// Service level agreement [default: "95% < 100ms, 0.1% unpredictable, 10s"]
@@ -129,6 +130,9 @@ pub struct WorkloadArgs {
     pub quiet: bool,
 }
 
+/// [`FleetArgs::retries`] unless told otherwise.
+pub const DEFAULT_RETRIES: u32 = 2;
+
 /// Which replayers do the work.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FleetArgs {
@@ -151,7 +155,7 @@ pub struct FleetArgs {
     #[arg(long)]
     pub leave_logs: bool,
     /// How many experiments may be repeated because a replayer was lost
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_RETRIES)]
     pub retries: u32,
 }
 
