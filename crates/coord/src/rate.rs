@@ -1,5 +1,6 @@
 //! `coord rate`: searches T for the ratings, confirms each, and says what it found.
 
+mod departure;
 mod rater;
 mod settle;
 mod voids;

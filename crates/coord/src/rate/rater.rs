@@ -11,8 +11,11 @@ use crate::args::Wanted;
 use crate::campaign::Trial;
 use crate::failure::Failure;
 use crate::resolve::Method;
-use crate::search::{Basis, Found, Interval, Limits, Mean, Next, Probe, Results, Spread, exhaustive, soar, socialites};
+use crate::search::{
+    Basis, Found, Interval, Limits, Mean, Next, Point, Probe, Results, Spread, exhaustive, soar, socialites,
+};
 
+use super::departure;
 use super::voids::{self, Void};
 
 /// How many T's a rating may try to confirm before it is left unconfirmed.
@@ -148,6 +151,13 @@ impl<'a> Rater<'a> {
         for rated in [&mut soar, &mut socialites].into_iter().flatten() {
             self.own_up(rated);
         }
+        let final_of = |rated: &Option<Rated>| rated.as_ref().and_then(|rated| rated.rating.confirmed_by);
+        let is_one = final_of(&soar) == final_of(&socialites);
+        // A final experiment that both share is spoken of once.
+        let told = [soar.as_mut(), socialites.as_mut().filter(|_| !is_one)];
+        for rated in told.into_iter().flatten() {
+            rated.rating.notes.extend(self.departure(&rated.rating));
+        }
         Ok(Ratings { soar: soar.map(Rated::done), socialites: socialites.map(Rated::done) })
     }
 
@@ -156,6 +166,16 @@ impl<'a> Rater<'a> {
     fn value_of(&self, rating: &Rating) -> Mean {
         let agreeing = self.results.point(rating.threads).map_or(0, |point| point.agreeing);
         Mean { per_s: rating.value, samples: agreeing.min(self.final_length(rating.threads)).max(1) }
+    }
+
+    /// What to say of the final experiment of a rating, when it lies far from the search.
+    fn departure(&self, rating: &Rating) -> Option<String> {
+        rating.confirmed_by?;
+        let trial = self.finals.get(&rating.threads)?;
+        let point = self.results.point(rating.threads).filter(Point::passed)?;
+        let value = Rating { value: trial.verdict.figures.throughput_per_s, ..rating.clone() };
+        let spread = Spread::of(&self.results, &self.limits);
+        departure::note(trial, self.value_of(&value), point.mean(), &spread)
     }
 
     /// How many experiments of the search are as long as the final one with these threads.
