@@ -273,8 +273,10 @@ impl Campaign {
             }
             let longer = self.standing.extension(before, needed, sessions) + self.warmup_sessions;
             self.voice.say(&format!(
-                "the trace ran out: {} sessions; it is extended to {} (earlier sessions stay as they are) and T={threads} runs again",
+                "the trace ran out: {} sessions{}; it is extended to {} (earlier sessions stay as they are) and T={threads} runs again",
                 thousands(sessions),
+                // An estimate that the trace met says nothing.
+                if needed > replayed { format!(", {} needed", thousands(needed)) } else { String::new() },
                 thousands(longer)
             ));
             self.extend(longer)?;
