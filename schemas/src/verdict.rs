@@ -240,7 +240,8 @@ pub enum Between {
 /// One of the two ratings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rating {
-    /// Actions a second, or threads; 0 when no experiment kept the SLA.
+    /// Actions a second, or threads; 0 when no experiment kept the SLA, or when nothing
+    /// could be measured.
     pub value: f64,
     /// The threads at which it was reached; 0 when none.
     pub threads: u32,
@@ -250,10 +251,15 @@ pub struct Rating {
     pub at_least: bool,
     /// The final experiment that confirmed it, if one did.
     pub confirmed_by: Option<u32>,
+    /// Every experiment of the search was void: nothing is known of the store, and
+    /// `rests_on_void` says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unmeasured: bool,
     /// The numbers of the experiments that it rests on: every one with its T, those
     /// that bound it, and the final ones.
     pub rests_on: Vec<u32>,
-    /// The void experiments that it rests on, one clause, when there are any.
+    /// What void experiments leave open, when there are any: which experiments, why, and
+    /// what they were to verify.
     pub rests_on_void: Option<String>,
     /// What else a reader of the number has to know.
     pub notes: Vec<String>,

@@ -27,7 +27,7 @@ Examples:
   coord trace gen SPEC.toml                   the generator alone
 
 Exit codes: 0 success, 1 the SLA was missed or a violation was found,
-2 wrong usage or input, 3 the tool or a store failed."
+2 wrong usage or input, 3 the tool or a store failed, or a rating measured nothing."
 )]
 pub struct CommandLine {
     /// What to do.
@@ -93,7 +93,8 @@ pub struct WorkloadArgs {
     /// Replace a value of the spec, by its dotted key
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// Store to run against [default: sqlite:RUNS/NAME/store.db]
+    /// Store to run against; '${NAME}' stands for a variable of the environment, so that a
+    /// password is in no list of processes [default: sqlite:RUNS/NAME/store.db]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// Service level agreement [default: "95% < 100ms, 0.1% unpredictable, 10s"]
@@ -129,6 +130,9 @@ pub struct WorkloadArgs {
     pub quiet: bool,
 }
 
+/// [`FleetArgs::retries`] unless told otherwise.
+pub const DEFAULT_RETRIES: u32 = 2;
+
 /// Which replayers do the work.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FleetArgs {
@@ -151,7 +155,7 @@ pub struct FleetArgs {
     #[arg(long)]
     pub leave_logs: bool,
     /// How many experiments may be repeated because a replayer was lost
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_RETRIES)]
     pub retries: u32,
 }
 
@@ -183,7 +187,8 @@ Examples:
   coord rate --resume runs/bg-1                           after Ctrl-C, or a lost machine
 
 SoAR is the highest throughput that keeps the SLA, Socialites the highest number
-of simultaneous threads that does. Exit code 1 when no number of threads keeps it.
+of simultaneous threads that does. Exit code 1 when no number of threads keeps it,
+3 when nothing could be measured because every experiment was void.
 
 With several values of --search-s the search is done with the shortest first, then
 with the next; the two largest have to give the same ratings, or the rating says so.")]
@@ -421,8 +426,8 @@ Mind the disk: 10,000 members with images of 500 KB are 5 GB, and SQLite keeps t
 twice while it is rated. Take fewer: --set data.members=1000. The file of a store
 that the plan gives no path is removed when it is done.
 
-Exit code 3 when a store failed at some point; when stores are rated, 1 when one keeps
-the SLA at no point.")]
+Exit code 3 when a store failed or could not be measured at some point; when stores are
+rated, 1 when one keeps the SLA at no point.")]
 pub struct CompareArgs {
     /// The plan
     #[arg(value_name = "PLAN.toml")]

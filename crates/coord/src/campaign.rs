@@ -18,13 +18,9 @@ use crate::live::Live;
 use crate::monitor::Monitor;
 use crate::render::{self, Rows, Voice, thousands};
 use crate::resolve::{Setting, Source};
-use crate::standing::{self, Attempt, Standing};
+use crate::standing::{self, Attempt, Extensions, Standing};
 use crate::tools;
 use crate::trace_set::TraceSet;
-
-/// How often one experiment may extend the trace: each time its need was
-/// estimated from a longer run, so more says that something else is wrong.
-const MOST_EXTENSIONS: u32 = 4;
 
 /// An experiment that has ended and was analyzed.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +71,12 @@ impl Trial {
             EndReason::TraceExhausted { sessions_needed } => Some(sessions_needed),
             EndReason::Limit | EndReason::Interrupted => None,
         }
+    }
+
+    /// How many sessions of the trace were done in all when it ended.
+    fn replayed_until(&self) -> u64 {
+        let positions = self.report.iter().flat_map(|report| &report.positions);
+        positions.map(|position| position.next_session).sum()
     }
 
     /// The trial as a rating lists it.
@@ -249,30 +251,35 @@ impl Campaign {
     }
 
     /// Runs an experiment and prints its row. When the trace runs out before
-    /// its time, a longer one takes its place and the experiment runs again.
+    /// its time, a longer one takes its place and the experiment runs again, as long as that helps.
     pub fn experiment(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
         self.make_long_enough(limit)?;
-        for _ in 0..MOST_EXTENSIONS {
+        let mut extensions = Extensions::default();
+        loop {
             let before = self.standing.done();
             let remembered = self.remembered(threads, limit, purpose);
             let is_remembered = remembered.is_some();
             let trial = remembered.map_or_else(|| self.with_all_replayers(threads, limit, purpose), Ok)?;
             let Some(needed) = trial.sessions_needed() else { return Ok(trial) };
-            let sessions = self.trace.manifest.sessions();
-            if is_remembered && sessions >= needed + self.warmup_sessions {
+            let (sessions, replayed) = (self.trace.manifest.sessions(), trial.replayed_until());
+            if !extensions.once_more(replayed, needed) {
+                let unique = self.setting.unique_socialites.then_some(self.trace.manifest.spec.data.members);
+                self.voice.say(&extensions.given_up(threads, sessions, unique));
+                return Ok(trial);
+            }
+            if is_remembered && sessions >= needed + self.warmup_sessions && sessions > replayed {
                 // The trace was extended before the run was interrupted.
                 continue;
             }
+            let longer = self.standing.extension(before, needed, sessions) + self.warmup_sessions;
             self.voice.say(&format!(
-                "the trace ran out: {} sessions, {} needed; it is extended (what was replayed stays its beginning) and T={threads} runs again",
+                "the trace ran out: {} sessions{}; it is extended to {} (earlier sessions stay as they are) and T={threads} runs again",
                 thousands(sessions),
-                thousands(needed)
+                // An estimate that the trace met says nothing.
+                if needed > replayed { format!(", {} needed", thousands(needed)) } else { String::new() },
+                thousands(longer)
             ));
-            self.extend(self.standing.extension(before, needed, sessions) + self.warmup_sessions)?;
-        }
-        match self.remembered(threads, limit, purpose) {
-            Some(trial) => Ok(trial),
-            None => self.with_all_replayers(threads, limit, purpose),
+            self.extend(longer)?;
         }
     }
 

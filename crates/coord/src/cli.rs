@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use schemas::verdict::Ruling;
+use schemas::verdict::{RatingDocument, Ruling};
 
 use crate::args::{CertsArgs, Command, CommandLine, CompareArgs, RateArgs, RunArgs, SimulateArgs};
 use crate::failure::Failure;
@@ -60,8 +60,17 @@ fn rate_store(args: &RateArgs, around: &Surroundings) -> Result<ExitCode, Failur
     if args.workload.json {
         print_json(&document)?;
     }
-    let is_rated = [&document.soar, &document.socialites].into_iter().flatten().all(|rating| rating.value > 0.0);
-    Ok(if is_rated { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(ExitCode::from(exit_code_of(&document)))
+}
+
+/// 3 when nothing could be measured, 1 when no number of threads keeps the SLA, else 0.
+fn exit_code_of(document: &RatingDocument) -> u8 {
+    let ratings = || [&document.soar, &document.socialites].into_iter().flatten();
+    match () {
+        () if ratings().any(|rating| rating.unmeasured) => 3,
+        () if ratings().any(|rating| rating.value <= 0.0) => 1,
+        () => 0,
+    }
 }
 
 fn run_once(args: &RunArgs, around: &Surroundings) -> Result<ExitCode, Failure> {

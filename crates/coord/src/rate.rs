@@ -1,7 +1,9 @@
 //! `coord rate`: searches T for the ratings, confirms each, and says what it found.
 
+mod departure;
 mod rater;
 mod settle;
+mod voids;
 
 use schemas::files;
 use schemas::plan::Limit;
@@ -48,7 +50,6 @@ fn rate_within(campaign: &mut Campaign, rating: &resolve::Rating) -> Result<Rati
     };
     files::write_json(&campaign.run().rating(), &document)?;
     voice.say(&format!("\n{}", render::ratings(&document)));
-    let repeat = render::repeat_rate(rating);
-    voice.say(&render::next_commands(campaign.setting(), campaign.trace(), &repeat));
+    voice.say(&render::next_commands(rating, campaign.setting(), campaign.trace()));
     Ok(document)
 }

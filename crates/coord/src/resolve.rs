@@ -40,6 +40,16 @@ impl Surroundings {
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Surroundings { home, now: SystemTime::now(), command, variables: variables.collect() }
     }
+
+    /// How the program is called from the current folder.
+    fn program(&self) -> String {
+        match &self.home {
+            Some(home) if std::env::current_dir().is_ok_and(|current| current != *home) => {
+                home.join("encore").display().to_string()
+            }
+            _ => "./encore".to_string(),
+        }
+    }
 }
 
 /// Where the trace set comes from.
@@ -103,6 +113,8 @@ pub struct Setting {
     pub started_unix_s: u64,
     /// The command line without secrets.
     pub command: Vec<String>,
+    /// How the program is called, for commands that people may type next.
+    pub program: String,
 }
 
 /// A resolved `coord rate`.
@@ -118,6 +130,8 @@ pub struct Rating {
     pub deltas: Deltas,
     /// How T is searched.
     pub method: Method,
+    /// What it was resolved from, for the command that repeats it.
+    pub typed: Box<RateArgs>,
 }
 
 /// How long the experiments of a search run (bg-2013 section G: δ).
@@ -201,7 +215,7 @@ pub fn rating(args: &RateArgs, around: &Surroundings) -> Result<Rating, Failure>
         noise: NOISE,
     };
     let method = if args.exhaustive { Method::Exhaustive } else { Method::Heuristic };
-    Ok(Rating { setting, wanted: args.rating, limits, deltas, method })
+    Ok(Rating { setting, wanted: args.rating, limits, deltas, method, typed: Box::new(args.clone()) })
 }
 
 fn deltas(args: &RateArgs, delta_s: f64) -> Result<Deltas, Failure> {
@@ -297,6 +311,7 @@ fn setting(
         json: args.json,
         started_unix_s,
         command: around.command.iter().map(|argument| schemas::plan::redact(argument)).collect(),
+        program: around.program(),
     })
 }
 

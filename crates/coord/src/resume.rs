@@ -40,15 +40,15 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     };
     let named = now.workload.store.clone().or(then.workload.store);
     let is_named = named.is_some();
-    let store = named.unwrap_or_else(|| format!("sqlite:{}", run.join("store.db").display()));
-    if store.contains("***") {
+    let typed = named.unwrap_or_else(|| format!("sqlite:{}", run.join("store.db").display()));
+    if typed.contains("***") {
         return Err(Failure::usage(format!(
-            "--resume {shown}: a run folder holds no secrets; name the store again with --store ({store})"
+            "--resume {shown}: a run folder holds no secrets; name the store again with --store ({typed})"
         )));
     }
     // Variables in it may have changed too.
     let store =
-        environment::filled_in(&store, &around.variables).map_err(|e| Failure::usage(format!("--store: {e}")))?;
+        environment::filled_in(&typed, &around.variables).map_err(|e| Failure::usage(format!("--store: {e}")))?;
     if is_named && redact(&store) != document.store {
         return Err(Failure::usage(format!(
             "--resume {shown}: its experiments ran on {}, not on {}; rate another store in a run of its own",
@@ -77,7 +77,7 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     let workload = WorkloadArgs {
         trace: Some(document.trace.clone()),
         settings: Vec::new(),
-        store: Some(store),
+        store: Some(typed),
         sla: document.sla,
         warmup: warmup(&folder)?.or(then.workload.warmup),
         monitor: now.workload.monitor.or(then.workload.monitor),

@@ -7,6 +7,7 @@ use schemas::verdict::{Between, Figures, Ruling, Verdict};
 
 use crate::campaign::Trial;
 use crate::failure::Failure;
+use crate::render::thousands;
 
 /// How many more experiments of the length of the one that ran out a continued
 /// trace is made to last: all of a search's come from the same trace.
@@ -75,15 +76,64 @@ impl Standing {
     }
 
     /// How many sessions a trace set of `sessions` is extended to when an
-    /// experiment that began after `before` sessions would have needed `needed`.
+    /// experiment that began after `before` sessions would have needed `needed`. Always more
+    /// than it has: an estimate that it met already was too low.
     pub fn extension(&self, before: u64, needed: u64, sessions: u64) -> u64 {
-        match self.between {
+        let enough = match self.between {
             Between::Load => (needed as f64 * RESERVE).ceil() as u64,
             Between::Continue => {
                 let own = needed.saturating_sub(before) as f64 * CONTINUED_RESERVE;
                 (self.done() + own.ceil() as u64).max(sessions.saturating_mul(2))
             }
+        };
+        if enough > sessions { enough } else { sessions.saturating_mul(2) }
+    }
+}
+
+/// How often the trace is extended against the estimate, which says that it was long enough
+/// when it ran out.
+const MOST_BLIND_EXTENSIONS: u32 = 2;
+
+/// How often one experiment may extend the trace: each time its need was
+/// estimated from a longer run, so more says that something else is wrong.
+const MOST_EXTENSIONS: u32 = 4;
+
+/// The extensions of the trace for one experiment.
+#[derive(Debug, Default)]
+pub struct Extensions {
+    count: u32,
+    blind: u32,
+}
+
+impl Extensions {
+    /// Whether the trace is extended once more, when it ran out after `replayed` sessions and
+    /// `needed` are said to be enough.
+    pub fn once_more(&mut self, replayed: u64, needed: u64) -> bool {
+        let is_blind = needed <= replayed;
+        if self.count == MOST_EXTENSIONS || (is_blind && self.blind == MOST_BLIND_EXTENSIONS) {
+            return false;
         }
+        self.count += 1;
+        self.blind += u32::from(is_blind);
+        true
+    }
+
+    /// Why the trace is not extended any more, and what to do. `socialites` is how many members
+    /// can act at the same time, when each acts in one session at a time.
+    pub fn given_up(&self, threads: u32, sessions: u64, socialites: Option<u64>) -> String {
+        let crowd = socialites.filter(|socialites| u64::from(threads) > *socialites).map(|socialites| {
+            let members = thousands(socialites);
+            format!(
+                ": {members} members, each in one session at a time, keep at most {members} threads busy; \
+                 take fewer threads, or a workload with more members"
+            )
+        });
+        format!(
+            "the trace ran out again with T={threads}: {} extensions, up to {} sessions, did not help, and it is not extended further{}",
+            self.count,
+            thousands(sessions),
+            crowd.unwrap_or_else(|| ": take fewer threads, or a shorter experiment".to_string())
+        )
     }
 }
 
@@ -193,6 +243,34 @@ mod tests {
         // 100 are done, and the one that ran out needed 50 from its beginning on.
         assert_eq!(standing.extension(70, 120, 100), 500);
         assert_eq!(standing.extension(70, 120, 900), 1800);
+    }
+
+    /// 200,000 sessions were "extended" to 5,806, which gave the same trace, again and again.
+    #[test]
+    fn an_extension_is_longer_than_the_trace() {
+        for between in [Between::Load, Between::Continue] {
+            assert_eq!(Standing::new(between).extension(0, 4645, 200_000), 400_000);
+        }
+        assert_eq!(Standing::new(Between::Load).extension(0, 800, 1000), 2000);
+    }
+
+    #[test]
+    fn what_extensions_do_not_help_is_given_up() {
+        let mut sound = Extensions::default();
+        let often = (1u64..).take_while(|n| sound.once_more(1000 * n, 1000 * n + 1)).count();
+        assert_eq!(often, 4);
+        let mut blind = Extensions::default();
+        assert_eq!((0..9).filter(|_| blind.once_more(200_000, 5_806)).count(), 2);
+        assert_eq!(
+            blind.given_up(20_000, 800_000, Some(10_000)),
+            "the trace ran out again with T=20000: 2 extensions, up to 800,000 sessions, did not help, and it is not \
+             extended further: 10,000 members, each in one session at a time, keep at most 10,000 threads busy; take \
+             fewer threads, or a workload with more members"
+        );
+        for socialites in [None, Some(20_000)] {
+            let said = blind.given_up(20_000, 800_000, socialites);
+            assert!(said.ends_with("not extended further: take fewer threads, or a shorter experiment"), "{said}");
+        }
     }
 
     #[test]

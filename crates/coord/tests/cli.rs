@@ -84,7 +84,7 @@ fn a_small_rating_fills_its_run_folder() {
     let search = ["--search-s", "0.05,0.1", "--max-threads", "2", "--rating", "socialites", "--delta-check", "90"];
     let output = coord(folder.path(), &[&args[..], &search, &["--shared-socialites"]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{error}");
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
     let kept: serde_json::Value = schemas::files::read_json(&run.rating()).unwrap();
@@ -114,6 +114,32 @@ fn a_small_rating_fills_its_run_folder() {
         assert_eq!((line.split(',').count(), line.split(',').nth(2)), (11, Some("Socialites")), "{line}");
     }
     assert_eq!(lines(run.bg_results()).len(), final_result.len());
+}
+
+/// No operation ends within the time of an experiment: that says nothing about the SLA.
+#[test]
+fn a_rating_that_measures_nothing_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    let args = ["rate", "t.toml", "--store", "memory:?latency_us=400000", "--sla", "50% < 10s, 0.1s", "--name", "a"];
+    let output = coord(folder.path(), &[&args[..], &["--search-s", "0.05", "--max-threads", "2"]].concat());
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for name in ["SoAR        ", "Socialites  "] {
+        let line =
+            format!("{name}nothing could be measured, because all 2 experiments were void: no operation succeeded");
+        assert!(said.contains(&line), "{said}");
+    }
+    assert!(!said.contains("kept the SLA"), "{said}");
+    let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
+    let kept: serde_json::Value = schemas::files::read_json(&run.rating()).unwrap();
+    for rating in [&kept["soar"], &kept["socialites"]] {
+        assert_eq!((&rating["value"], &rating["unmeasured"]), (&0.0.into(), &true.into()), "{rating}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("runs/a/report.html")).unwrap();
+    assert!(page.contains("nothing could be measured, because all 2 experiments were void"), "{page}");
+    let lines = std::fs::read_to_string(run.bg_final_result()).unwrap();
+    assert!(lines.lines().count() == 2 && lines.lines().all(|line| line.ends_with(",0")), "{lines}");
 }
 
 /// Lines that were asked for are printed in a pipe too, beside the JSON object.
@@ -149,7 +175,7 @@ fn a_continued_rating_goes_through_the_trace_once() {
     let search = ["--between", "continue", "--warmup", "5", "--search-s", "0.1", "--max-threads", "2", "--json"];
     let output = coord(folder.path(), &[&args[..], &search].concat());
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{error}");
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
     let rating: schemas::verdict::RatingDocument = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rating.parameters.between, schemas::verdict::Between::Continue);
     assert_eq!(rating.parameters.warmup_sessions, 5);

@@ -53,10 +53,15 @@ pub fn compare(args: &CompareArgs, around: &Surroundings) -> Result<ComparisonDo
     conduct::conduct(&comparison, &mut perform, &|line| voice.say(line))
 }
 
-/// The exit code of a comparison that has come to its end: 3 when a cell failed,
-/// 1 when stores were rated and one kept the SLA at no point, else 0.
+/// The exit code of a comparison that has come to its end: 3 when a cell failed or nothing
+/// of it could be measured, 1 when stores were rated and one kept the SLA at no point, else 0.
 pub fn exit_code(document: &ComparisonDocument) -> u8 {
-    if document.cells.iter().any(|cell| matches!(cell.outcome, Outcome::Failed(_))) {
+    let is_failed = |outcome: &Outcome| match outcome {
+        Outcome::Failed(_) => true,
+        Outcome::Rated { .. } => ratings(outcome).iter().any(|rating| rating.unmeasured),
+        Outcome::Missing | Outcome::Measured(_) => false,
+    };
+    if document.cells.iter().any(|cell| is_failed(&cell.outcome)) {
         return 3;
     }
     if matches!(document.plan.question(), Question::Measure(_)) {

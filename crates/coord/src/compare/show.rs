@@ -235,8 +235,7 @@ pub fn notes(document: &ComparisonDocument) -> Vec<String> {
             notes.push(format!("{}: {}: {}", cell_name(cell), measured.ruling.name(), measured.reasons.join("; ")));
         }
         for rating in ratings(&cell.outcome) {
-            let void = rating.rests_on_void.iter().map(|void| format!("rests on void {void}"));
-            for note in void.chain(rating.notes.iter().cloned()) {
+            for note in rating.rests_on_void.iter().chain(&rating.notes) {
                 let note = format!("{}: {note}", cell_name(cell));
                 if !notes.contains(&note) {
                     notes.push(note);

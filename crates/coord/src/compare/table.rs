@@ -88,6 +88,8 @@ pub enum Mark {
     Missed,
     /// The SLA was kept with no number of threads.
     Zero,
+    /// Every experiment was void.
+    Unmeasured,
     /// The cell ended with an error.
     Failed,
     /// The cell has not been done yet.
@@ -106,6 +108,7 @@ impl Mark {
             Mark::Void => "void",
             Mark::Missed => "†",
             Mark::Zero => "(0)",
+            Mark::Unmeasured => "(void)",
             Mark::Failed => "failed",
             Mark::Missing => "-",
             Mark::Unequal => "!",
@@ -121,6 +124,7 @@ impl Mark {
             Mark::Void => "rests on an experiment that says nothing about the store",
             Mark::Missed => "the experiment missed the service level agreement",
             Mark::Zero => "the SLA was kept with no number of threads",
+            Mark::Unmeasured => "nothing could be measured: every experiment was void",
             Mark::Failed => "ended with an error",
             Mark::Missing => "not done yet",
             Mark::Unequal => "durability or isolation is not that of every other store here",
@@ -151,6 +155,9 @@ impl Entry {
             let marks = vec![if is_failed { Mark::Failed } else { Mark::Missing }];
             return Entry { metric, value: None, interval: (0.0, 0.0), marks };
         };
+        if rating.unmeasured {
+            return Entry { metric, value: None, interval: (0.0, 0.0), marks: vec![Mark::Unmeasured] };
+        }
         let mut marks = Vec::new();
         if rating.value <= 0.0 {
             marks.push(Mark::Zero);
@@ -194,6 +201,7 @@ impl Entry {
             _ if self.has(Mark::Failed) => "failed".to_string(),
             None if self.has(Mark::Missing) => "-".to_string(),
             None if self.has(Mark::Void) => return "void".to_string(),
+            None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
             None => "no reads".to_string(),
             Some(share) if self.metric.is_share() => percent(share),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
@@ -270,7 +278,8 @@ fn mark_best(row: &mut [Entry]) {
     // Of a rating that is at least so high nobody knows how high it would be.
     let is_below = |entry: &Entry| entry.interval.1 < low && !entry.has(Mark::AtLeast);
     let is_clear = rated().all(|(place, _)| place == best || is_below(&row[place]));
-    if value > 0.0 && rated().count() > 1 && is_clear && !row.iter().any(|entry| entry.has(Mark::Void)) {
+    let is_silent = |entry: &Entry| entry.has(Mark::Void) || entry.has(Mark::Unmeasured);
+    if value > 0.0 && rated().count() > 1 && is_clear && !row.iter().any(is_silent) {
         row[best].marks.push(Mark::Best);
     }
 }
@@ -316,6 +325,7 @@ mod tests {
         check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (1.0, 1.0, 1.0, &[])], Some(1));
         check(&[(0.0, 0.0, 0.0, &[Mark::Zero]), (0.0, 0.0, 0.0, &[Mark::Zero])], None);
         check(&[(5.0, 5.0, 5.0, &[])], None);
+        check(&[(0.0, 0.0, 0.0, &[Mark::Unmeasured]), (1.0, 1.0, 1.0, &[])], None);
         check(&[(100.0, 99.0, 101.0, &[Mark::AtLeast]), (120.0, 111.0, 130.0, &[])], None);
         check(&[(120.0, 111.0, 130.0, &[Mark::AtLeast]), (100.0, 99.0, 101.0, &[])], Some(0));
     }

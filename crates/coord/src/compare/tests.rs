@@ -165,6 +165,7 @@ fn rating(value: f64) -> Rating {
         interval: None,
         at_least: false,
         confirmed_by,
+        unmeasured: false,
         rests_on: Vec::new(),
         rests_on_void: None,
         notes: Vec::new(),
@@ -181,7 +182,7 @@ fn marked(name: &str) -> Result<(Rating, Rating), Failure> {
         "no-image-fast" => both(12_442.0, 16.0),
         "no-image-slow" => both(0.0, 0.0),
         "2-kb-fast" => {
-            let void = Some("experiment 3 (T=8): client CPU full".to_string());
+            let void = Some("upper bound not verified: experiment 3 (T=8) was void: client CPU full".to_string());
             Ok((Rating { confirmed_by: None, rests_on_void: void, ..rating(312.4) }, rating(8.0)))
         }
         _ => Ok((rating(9.04), Rating { at_least: true, ..rating(32.0) })),
@@ -280,6 +281,28 @@ fn a_store_that_keeps_the_sla_nowhere_is_exit_code_1() {
     let value = |name: &str| if name.ends_with("slow") { 0.0 } else { 5.0 };
     let (ended, _) = place.conduct(|_| (), |name| both(value(name), value(name)));
     assert_eq!(exit_code(&ended.unwrap()), 1);
+}
+
+/// A store of which nothing is known neither kept nor missed the SLA.
+#[test]
+fn a_store_that_could_not_be_measured_is_not_rated_0() {
+    let place = Place::new(PLAN);
+    let why = "nothing could be measured, because all 2 experiments were void: client CPU full";
+    let unmeasured = || Rating { unmeasured: true, rests_on_void: Some(why.to_string()), ..rating(0.0) };
+    let (ended, _) = place
+        .conduct(|_| (), |name| if name == "2-kb-slow" { Ok((unmeasured(), unmeasured())) } else { both(5.0, 5.0) });
+    let document = ended.unwrap();
+    assert_eq!(exit_code(&document), 3);
+    let said = place.said.borrow().join("\n");
+    assert!(said.contains(&format!("SoAR        {why}\n")) && !said.contains("no number of threads"), "{said}");
+    let markdown = std::fs::read_to_string(place.folder().table()).unwrap();
+    for line in
+        ["| 2 KB | 5 | (void) |", "- `(void)` nothing could be measured", "- 2 KB, slow: nothing could be measured"]
+    {
+        assert!(markdown.contains(line), "{line:?} is not in {markdown}");
+    }
+    // A store that cannot be compared leaves no best one.
+    assert!(!markdown.contains("highest of its row"), "{markdown}");
 }
 
 #[test]

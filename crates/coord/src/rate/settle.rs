@@ -310,8 +310,9 @@ mod tests {
         let (settled, ran, _) = check(&[0.1], Some(10.0), Wanted::Both, never);
         assert_eq!((settled.search_s, lengths_of(&ran)), (0.8, vec![0.1, 0.2, 0.4, 0.8]));
         let notes = settled.ratings.soar.unwrap().notes;
-        assert_eq!(notes.len(), 4);
-        assert!(notes[3].ends_with("and the search is not repeated with longer ones"), "{notes:?}");
+        assert_eq!(notes.len(), 5);
+        assert!(notes[0].contains("is 90% below the search's 3/s at T=2"), "{notes:?}");
+        assert!(notes[4].ends_with("and the search is not repeated with longer ones"), "{notes:?}");
         let (settled, _, _) = check(&[5.0], Some(10.0), Wanted::Both, never);
         assert_eq!(settled.search_s, 8.0);
     }

@@ -18,7 +18,7 @@ use schemas::verdict::{ActionFigures, Figures, Ruling, Verdict};
 use crate::resolve::Setting;
 use crate::trace_set::TraceSet;
 
-pub use commands::{next_commands, repeat_rate};
+pub use commands::next_commands;
 pub use ratings::ratings;
 pub use rows::{Rows, percent};
 pub use sketch::sketch;

@@ -11,7 +11,7 @@ pub fn ratings(document: &RatingDocument) -> String {
     let mut out = String::new();
     if let Some(rating) = &document.soar {
         let line = match rating.threads {
-            0 => "SoAR        0: no number of threads kept the SLA".to_string(),
+            0 => format!("SoAR        {}", nothing(rating)),
             threads => {
                 let value = thousands(rating.value.round() as u64);
                 format!("SoAR        {} actions/s{} at T={threads}", bound(rating, value), interval(rating))
@@ -21,7 +21,7 @@ pub fn ratings(document: &RatingDocument) -> String {
     }
     if let Some(rating) = &document.socialites {
         let line = match rating.threads {
-            0 => "Socialites  0: no number of threads kept the SLA".to_string(),
+            0 => format!("Socialites  {}", nothing(rating)),
             threads => {
                 let unit = if threads == 1 { "thread" } else { "threads" };
                 format!("Socialites  {} {unit}{}", bound(rating, thousands(threads as u64)), interval(rating))
@@ -62,7 +62,17 @@ fn confirmed(rating: &Rating) -> String {
     }
 }
 
-/// In the line of the number itself: who reads the one has to read the other.
+/// What to say of a rating without threads.
+fn nothing(rating: &Rating) -> String {
+    match (rating.unmeasured, &rating.rests_on_void) {
+        (true, Some(why)) => why.clone(),
+        (true, None) => "nothing could be measured".to_string(),
+        (false, _) => "0: no number of threads kept the SLA".to_string(),
+    }
+}
+
+/// In the line of the number itself: a reader of the number has to see it.
 fn void(rating: &Rating) -> String {
-    rating.rests_on_void.as_ref().map_or(String::new(), |void| format!(" RESTS ON VOID {void}"))
+    let open = rating.rests_on_void.as_ref().filter(|_| !rating.unmeasured);
+    open.map_or(String::new(), |open| format!("; {open}"))
 }

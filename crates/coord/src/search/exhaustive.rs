@@ -18,7 +18,8 @@ pub fn soar(results: &Results, limits: &Limits) -> Next {
         }
         let interval = best.map_or(Interval::default(), |point| view.spread.interval(highest, point.agreeing));
         let threads = best.map_or(0, |point| point.threads);
-        Ok(found(view, threads, last, interval))
+        let at_least = best.is_some_and(|point| view.rises_to_the_limit(&point));
+        Ok(Found { at_least, ..found(view, threads, last, interval) })
     })
 }
 

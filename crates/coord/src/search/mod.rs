@@ -20,7 +20,7 @@ pub mod socialites;
 
 use schemas::verdict::{self, Ruling};
 
-pub use results::{MOST_REPEATS, MOST_SAMPLES, Point, Probe, Results, Spread};
+pub use results::{MOST_REPEATS, MOST_SAMPLES, Mean, Point, Probe, Results, Spread};
 
 /// The limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +74,8 @@ pub struct Found {
     pub threads: u32,
     /// Its throughput, the mean of its samples; 0 when no T passed.
     pub throughput_per_s: f64,
-    /// The search ended at the highest T allowed: a higher one may do better.
+    /// The search ended at the highest T allowed: a higher one may do better. For SoAR
+    /// throughput has to rise up to there by more than its spread.
     pub at_least: bool,
     /// Where the true rating lies.
     pub interval: Interval,
@@ -148,6 +149,17 @@ impl View<'_> {
             self.void_threads.push(threads);
         }
         Ok(point)
+    }
+
+    /// Whether the search ended at the highest T allowed while throughput still rose: that T
+    /// passed and is as good as the best, as far as resolution and spread tell, and the best
+    /// lies above every T of at most half as many threads by more than their spread. Where
+    /// none of these passed, nothing says that throughput has stopped to rise.
+    fn rises_to_the_limit(&self, best: &Point) -> bool {
+        let Some(last) = self.results.point(self.limits.max_threads).filter(Point::passed) else { return false };
+        let is_near = last.threads.saturating_sub(best.threads) <= self.limits.gap(best.threads);
+        let mut lower = self.results.points().filter(|point| point.passed() && point.threads <= best.threads / 2);
+        is_near && !self.spread.is_clear(&last, best) && lower.all(|lower| self.spread.is_clear(&lower, best))
     }
 
     /// Asks for a second opinion on a fail that the answer rests on: nothing

@@ -126,6 +126,20 @@ impl Point {
     pub fn passed(&self) -> bool {
         self.ruling == Ruling::Pass
     }
+
+    /// Its throughput, with what that rests on.
+    pub fn mean(&self) -> Mean {
+        Mean { per_s: self.throughput_per_s, samples: self.agreeing }
+    }
+}
+
+/// A throughput that is the mean of several experiments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// Actions a second.
+    pub per_s: f64,
+    /// The experiments in it, at least one.
+    pub samples: usize,
 }
 
 /// How far two samples of one T lie apart without a reason, as a share of their
@@ -161,8 +175,13 @@ impl Spread {
 
     /// Whether `lower` lies below `higher` by more than their spread explains.
     pub fn is_clear(&self, lower: &Point, higher: &Point) -> bool {
-        let error = (1.0 / lower.agreeing as f64 + 1.0 / higher.agreeing as f64).sqrt();
-        higher.throughput_per_s - lower.throughput_per_s > self.factor() * self.share * error * higher.throughput_per_s
+        self.is_below(lower.mean(), higher.mean())
+    }
+
+    /// The same of two throughputs that need not be of the search.
+    pub fn is_below(&self, lower: Mean, higher: Mean) -> bool {
+        let error = (1.0 / lower.samples as f64 + 1.0 / higher.samples as f64).sqrt();
+        higher.per_s - lower.per_s > self.factor() * self.share * error * higher.per_s
     }
 
     fn factor(&self) -> f64 {

@@ -141,7 +141,7 @@ fn close_in(mut view: View, best: &Point) -> Result<Found, Missing> {
     Ok(Found {
         threads: best.threads,
         throughput_per_s: best.throughput_per_s,
-        at_least: best.threads >= view.limits.max_threads,
+        at_least: view.rises_to_the_limit(best),
         interval: view.spread.interval(best.throughput_per_s, best.agreeing),
         rests_on,
         void_threads: view.void_threads,

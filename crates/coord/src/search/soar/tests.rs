@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::testing::{Curve, LIMITS, drive};
-use super::super::{Basis, Interval, Limits, MOST_REPEATS, Probe, Ruling, doubling};
+use super::super::{Basis, Interval, Limits, MOST_REPEATS, Probe, Ruling, doubling, exhaustive};
 use super::*;
 use crate::simulate::FIGURE_13;
 
@@ -296,6 +296,23 @@ fn noise_does_not_hide_where_the_sla_ends_far_out() {
 fn a_noisy_flat_curve_is_followed_to_the_limit_and_ends() {
     let tally = tally(|| Curve::new(|_| 1000.0), 1000.0, 0.02, &LIMITS);
     assert!(tally.near == 1000 && tally.measured_near >= 990, "{tally:?}");
+}
+
+/// "At least" is said of a curve that rises to the limit, not of one that has stopped to rise
+/// and whose highest result lies there by chance.
+#[test]
+fn at_least_needs_more_than_noise() {
+    let said = |throughput: fn(f64) -> f64, search: fn(&Results, &Limits) -> Next, limits: &Limits| {
+        let of_seed = |seed| drive(search, &Curve::new(throughput).noisy(0.02, seed), limits).0;
+        (0..500).filter(|seed| of_seed(*seed).at_least).count()
+    };
+    for (search, limits) in
+        [(next as fn(&Results, &Limits) -> Next, LIMITS), (exhaustive::soar, Limits { max_threads: 32, ..LIMITS })]
+    {
+        let (flat, rising) = (said(|_| 1000.0, search, &limits), said(f64::sqrt, search, &limits));
+        let plateau = said(|t| 1000.0 * t.min(10.0), search, &limits);
+        assert!(flat <= 10 && plateau <= 10 && rising >= 425, "flat {flat}, plateau {plateau}, rising {rising}");
+    }
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! The void experiments that a rating rests on, in words.
+
+use std::cmp::Ordering;
+
+/// Reasons beyond these are counted, not told.
+const MOST_REASONS: usize = 3;
+
+/// The void experiments with one number of threads.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Void {
+    /// Their T.
+    pub(super) threads: u32,
+    /// Their numbers.
+    pub(super) experiments: Vec<u32>,
+    /// Why each was void.
+    pub(super) reasons: Vec<String>,
+}
+
+impl Void {
+    /// Which experiments were void, and why.
+    fn clause(&self) -> String {
+        let numbers: Vec<String> = self.experiments.iter().map(u32::to_string).collect();
+        let (plural, were) = if numbers.len() == 1 { ("", "was") } else { ("s", "were") };
+        let (numbers, reasons) = (numbers.join(" and "), told(&self.reasons));
+        format!("experiment{plural} {numbers} (T={}) {were} void: {reasons}", self.threads)
+    }
+}
+
+/// What void experiments leave open of a rating with so many threads; none without any.
+pub(super) fn doubts(voids: &[Void], threads: u32) -> Option<String> {
+    let sides = [
+        (Ordering::Greater, "upper bound not verified"),
+        (Ordering::Equal, "not verified by a final experiment"),
+        (Ordering::Less, "lower bound not verified"),
+    ];
+    let told = sides.into_iter().filter_map(|(side, what)| {
+        let clauses: Vec<String> =
+            voids.iter().filter(|void| void.threads.cmp(&threads) == side).map(Void::clause).collect();
+        (!clauses.is_empty()).then(|| format!("{what}: {}", clauses.join("; ")))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// What to say of a rating whose experiments were void without exception.
+pub(super) fn nothing_measured(voids: &[Void]) -> String {
+    let count: usize = voids.iter().map(|void| void.experiments.len()).sum();
+    let all = if count == 1 { "the only experiment was".to_string() } else { format!("all {count} experiments were") };
+    let reasons: Vec<String> = voids.iter().flat_map(|void| void.reasons.iter().cloned()).collect();
+    format!("nothing could be measured, because {all} void: {}", told(&reasons))
+}
+
+/// Each reason once.
+fn told(reasons: &[String]) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for reason in reasons {
+        if !distinct.contains(&reason.as_str()) {
+            distinct.push(reason);
+        }
+    }
+    let more = distinct.len().saturating_sub(MOST_REASONS);
+    distinct.truncate(MOST_REASONS);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    format!("{}{more}", distinct.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn void(threads: u32, experiments: &[u32], reasons: &[&str]) -> Void {
+        let reasons = reasons.iter().map(|reason| reason.to_string()).collect();
+        Void { threads, experiments: experiments.to_vec(), reasons }
+    }
+
+    #[test]
+    fn each_doubt_names_the_side_that_was_not_verified() {
+        let voids = [void(64, &[7], &["CPU full"]), void(8, &[2, 3], &["late", "late"]), void(32, &[9], &["torn"])];
+        assert_eq!(
+            doubts(&voids, 32).as_deref(),
+            Some(
+                "upper bound not verified: experiment 7 (T=64) was void: CPU full; \
+                 not verified by a final experiment: experiment 9 (T=32) was void: torn; \
+                 lower bound not verified: experiments 2 and 3 (T=8) were void: late"
+            )
+        );
+        assert_eq!(doubts(&[], 32), None);
+    }
+
+    #[test]
+    fn a_few_reasons_stand_for_many() {
+        let voids = [void(2, &[1, 2], &["a", "b"]), void(1, &[3, 4], &["c", "d"])];
+        assert_eq!(
+            nothing_measured(&voids),
+            "nothing could be measured, because all 4 experiments were void: a; b; c; and 1 more"
+        );
+        let one = "nothing could be measured, because the only experiment was void: a";
+        assert_eq!(nothing_measured(&[void(1, &[1], &["a"])]), one);
+    }
+}
