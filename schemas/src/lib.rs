@@ -58,4 +58,4 @@ mod warmup;
 pub const TRACE_FORMAT_VERSION: u32 = 3;
 
 /// The version of the operation log and of the JSON documents of a run.
-pub const RUN_FORMAT_VERSION: u32 = 2;
+pub const RUN_FORMAT_VERSION: u32 = 3;

@@ -35,6 +35,7 @@ pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("observed", DataType::List(observed_item()), false),
         Field::new("unpredictable", DataType::Boolean, false),
         Field::new("warmup", DataType::Boolean, false),
+        Field::new("drained", DataType::Boolean, false),
     ]))
 });
 
@@ -63,5 +64,6 @@ pub static UNPREDICTABLE: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("low", DataType::Int64, false),
         Field::new("high", DataType::Int64, false),
         Field::new("warmup", DataType::Boolean, false),
+        Field::new("drained", DataType::Boolean, false),
     ]))
 });

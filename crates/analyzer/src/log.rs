@@ -4,10 +4,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{Int16Type, Int64Type};
-use schemas::oplog::{LogColumns, LogEnd, LogHeader, LogReader};
+use schemas::oplog::{LogColumns, LogEnd, LogHeader, LogReader, Observed};
 use schemas::trace::TableError;
 
 use crate::join::Place;
@@ -74,8 +71,8 @@ impl Survey {
         Ok(survey)
     }
 
-    fn measure(&mut self, columns: &LogColumns<'_>, first_measured: u64) {
-        for ((session, start), end) in columns.session.iter().zip(columns.start_ns).zip(columns.end_ns) {
+    fn measure(&mut self, columns: &LogColumns, first_measured: u64) {
+        for ((session, start), end) in columns.session.iter().zip(&columns.start_ns).zip(&columns.end_ns) {
             if *session as u64 >= first_measured {
                 let (first, last) = self.measured.unwrap_or((*start, *end));
                 self.measured = Some((first.min(*start), last.max(*end)));
@@ -110,9 +107,9 @@ impl Survey {
 
 /// The parts of a batch that rows refer to by their place.
 struct Held {
-    offsets: OffsetBuffer<i32>,
-    values: ScalarBuffer<i64>,
-    errors: ArrayRef,
+    observed: Observed,
+    /// By their rows, in order.
+    errors: Vec<(u32, String)>,
     /// Rows that have not been released.
     left: usize,
 }
@@ -125,30 +122,26 @@ pub(crate) struct HeldBatches {
 }
 
 impl HeldBatches {
-    /// Keeps a batch that [`LogColumns::of`] has accepted; its number.
-    pub(crate) fn hold(&mut self, batch: &RecordBatch) -> u32 {
-        let column = |name| batch.column_by_name(name).unwrap_or_else(|| unreachable!("{name} has been checked"));
-        let observed = column("observed").as_list::<i32>();
-        self.batches.push_back(Held {
-            offsets: observed.offsets().clone(),
-            values: observed.values().as_primitive::<Int64Type>().values().clone(),
-            errors: column("error").clone(),
-            left: batch.num_rows(),
-        });
+    /// The number that the next batch will have.
+    pub(crate) fn next(&self) -> u32 {
+        self.first + self.batches.len() as u32
+    }
+
+    /// Keeps what rows refer to of a batch.
+    pub(crate) fn hold(&mut self, columns: LogColumns) {
+        let left = columns.len();
+        self.batches.push_back(Held { observed: columns.observed, errors: columns.errors, left });
         self.drop_done();
-        self.first + self.batches.len() as u32 - 1
     }
 
     pub(crate) fn observed(&self, place: Place) -> &[i64] {
-        let held = &self.batches[(place.batch - self.first) as usize];
-        let row = place.row as usize;
-        &held.values[held.offsets[row] as usize..held.offsets[row + 1] as usize]
+        self.batches[(place.batch - self.first) as usize].observed.of_row(place.row as usize)
     }
 
     pub(crate) fn error(&self, place: Place) -> Option<&str> {
-        let errors = self.batches[(place.batch - self.first) as usize].errors.as_dictionary::<Int16Type>();
-        let key = errors.key(place.row as usize)?;
-        Some(errors.values().as_string::<i32>().value(key))
+        let errors = &self.batches[(place.batch - self.first) as usize].errors;
+        let at = errors.binary_search_by_key(&place.row, |(row, _)| *row).ok()?;
+        Some(&errors[at].1)
     }
 
     /// Says that a row is done with.

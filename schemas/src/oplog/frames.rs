@@ -7,6 +7,7 @@ use std::path::Path;
 
 use arrow::ipc::Message;
 
+use super::BATCH_ROWS_MAX;
 use crate::trace::TableError;
 
 /// How a log file ends.
@@ -21,14 +22,66 @@ pub enum LogEnd {
     },
 }
 
-/// Bytes of a value in each of the columns before `observed`.
-const WIDTHS: [i64; 11] = [8, 2, 4, 8, 8, 8, 8, 8, 2, 1, 2];
+/// How a column, or a part of one, is laid out.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Values of so many bytes.
+    Fixed(i64),
+    /// Values of any length: offsets, then their bytes.
+    Bytes,
+    /// Runs, whose ends and values are the two parts that follow.
+    Runs,
+}
 
-/// What no batch comes near to: a writer hands over a few megabytes at a time.
-const BATCH_BYTES_MAX: i64 = 1 << 30;
+/// The parts of [`super::LOG`], in its order.
+const PARTS: [Part; 38] = {
+    use Part::{Bytes, Fixed, Runs};
+    let ends = Fixed(4);
+    [
+        Fixed(4),
+        Fixed(2),
+        Fixed(4),
+        Fixed(4),
+        Bytes, // what every row has
+        Runs,
+        ends,
+        Fixed(4), // session_high
+        Runs,
+        ends,
+        Fixed(2), // thread_high
+        Runs,
+        ends,
+        Fixed(4), // start_ns_high
+        Runs,
+        ends,
+        Fixed(4), // duration_ns_high
+        Runs,
+        ends,
+        Fixed(2), // step
+        Runs,
+        ends,
+        Fixed(8), // due_ns
+        Runs,
+        ends,
+        Fixed(8), // waited_ns
+        Runs,
+        ends,
+        Fixed(8), // pool_wait_ns
+        Runs,
+        ends,
+        Fixed(2), // attempts
+        Runs,
+        ends,
+        Bytes, // outcome
+        Runs,
+        ends,
+        Bytes, // error
+    ]
+};
 
-/// Nor the texts of the errors in one.
-const NAMES_BYTES_MAX: i64 = 1 << 26;
+/// What neither the observed values nor the texts of a batch come near to: a writer hands
+/// over a few megabytes at a time.
+const BATCH_BYTES_MAX: i64 = 1 << 26;
 
 /// A compressed part of a batch, which begins with the number of its bytes before
 /// compression (-1 when it is not compressed after all).
@@ -42,61 +95,63 @@ struct Compressed {
 /// Checks that the parts of a batch lie within its body and are as long as its
 /// rows need; gives those whose length only their first bytes tell.
 fn check_layout(message: &Message<'_>) -> Result<Vec<Compressed>, String> {
-    let body_bytes = message.bodyLength();
-    let (batch, is_dictionary) = match (message.header_as_record_batch(), message.header_as_dictionary_batch()) {
-        (Some(batch), _) => (batch, false),
-        (_, Some(dictionary)) => (dictionary.data().ok_or("a dictionary without values")?, true),
-        _ => return Ok(Vec::new()),
-    };
+    if message.header_as_dictionary_batch().is_some() {
+        return Err("a dictionary, which no column has".into());
+    }
+    let Some(batch) = message.header_as_record_batch() else { return Ok(Vec::new()) };
     let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else {
         return Err("a batch without columns".into());
     };
-    let is_compressed = batch.compression().is_some();
-    let mut compressed = Vec::new();
     let rows = batch.length();
-    let mut needs = Vec::new();
-    if is_dictionary {
-        needs.push((0, rows, 4 * (rows + 1)));
-    } else {
-        needs.extend(WIDTHS.iter().enumerate().map(|(i, width)| (i, rows, width.saturating_mul(rows))));
-        needs.push((11, rows, 4 * (rows + 1)));
-        let values = nodes.iter().nth(12).map_or(-1, |node| node.length());
-        needs.push((12, values, values.saturating_mul(8)));
-    }
-    let expected_buffers = if is_dictionary { 3 } else { 2 * needs.len() };
-    if !(0..=i32::MAX as i64).contains(&rows) || nodes.len() != needs.len() || buffers.len() != expected_buffers {
+    let expected_buffers = PARTS.iter().map(|part| match part {
+        Part::Fixed(_) => 2,
+        Part::Bytes => 3,
+        Part::Runs => 0,
+    });
+    if nodes.len() != PARTS.len() || buffers.len() != expected_buffers.sum::<usize>() {
         return Err("a batch whose columns are not the format's".into());
+    }
+    if !(0..=BATCH_ROWS_MAX as i64).contains(&rows) {
+        return Err(format!("a batch of {rows} rows, more than the {BATCH_ROWS_MAX} of the format"));
     }
     for buffer in buffers.iter() {
         let end = buffer.offset().checked_add(buffer.length());
-        if buffer.offset() < 0 || buffer.length() < 0 || end.is_none_or(|end| end > body_bytes) {
+        if buffer.offset() < 0 || buffer.length() < 0 || end.is_none_or(|end| end > message.bodyLength()) {
             return Err("a column that lies outside of its batch".into());
         }
     }
-    for (column, length, bytes) in needs {
-        let (node, valid, data) = (nodes.get(column), buffers.get(2 * column), buffers.get(2 * column + 1));
-        if is_compressed {
-            if !(0..BATCH_BYTES_MAX).contains(&bytes) {
-                return Err(format!("column {column} claims {bytes} bytes"));
-            }
-            for (buffer, bytes) in [(valid, (length + 7) / 8), (data, bytes)] {
-                // Writers may round up to whole cache lines.
-                let bytes_max = bytes + 64;
+    let is_compressed = batch.compression().is_some();
+    let (mut buffers, mut compressed) = (buffers.iter(), Vec::new());
+    for (at, (part, node)) in PARTS.iter().zip(nodes.iter()).enumerate() {
+        let length = node.length();
+        let runs_of = at.checked_sub(1).filter(|before| matches!(PARTS[*before], Part::Runs));
+        let runs_of = runs_of.or_else(|| at.checked_sub(2).filter(|before| matches!(PARTS[*before], Part::Runs)));
+        let is_length = if runs_of.is_some() { (0..=rows).contains(&length) } else { length == rows };
+        if !is_length || !(0..=length).contains(&node.null_count()) {
+            return Err(format!("part {at} has {length} values for {rows} rows"));
+        }
+        let valid = (length + 7) / 8;
+        let needs: &[i64] = match part {
+            Part::Runs => &[],
+            Part::Fixed(width) => &[valid, width * length],
+            Part::Bytes => &[valid, 4 * (length + 1), BATCH_BYTES_MAX],
+        };
+        for (place, bytes) in needs.iter().enumerate() {
+            let Some(buffer) = buffers.next() else { return Err("a batch that lacks a column".into()) };
+            // No bits are needed where nothing is null, and any number of bytes may hold texts.
+            let is_needed = if place == 0 { node.null_count() > 0 } else { place == 1 && length > 0 };
+            if is_compressed {
                 match buffer.length() {
+                    0 if is_needed => return Err(format!("part {at} is shorter than its {length} values")),
                     0 => {}
-                    1..8 => return Err(format!("column {column} is compressed, but does not say how long it was")),
-                    _ => compressed.push(Compressed { offset: buffer.offset(), bytes_max }),
+                    1..8 => return Err(format!("part {at} is compressed, but does not say how long it was")),
+                    // Writers may round up to whole cache lines.
+                    _ => compressed.push(Compressed { offset: buffer.offset(), bytes_max: bytes + 64 }),
                 }
+            } else if is_needed && buffer.length() < *bytes {
+                return Err(format!("part {at} is shorter than its {length} values"));
             }
         }
-        let no_bits = node.null_count() > 0 && valid.length() < if is_compressed { 8 } else { (length + 7) / 8 };
-        let is_short = length > 0 && data.length() < if is_compressed { bytes.min(8) } else { bytes };
-        if node.length() != length || length < 0 || !(0..=length).contains(&node.null_count()) || no_bits || is_short {
-            return Err(format!("column {column} is shorter than its {length} rows"));
-        }
-    }
-    if let Some(names) = buffers.iter().nth(2).filter(|names| is_compressed && is_dictionary && names.length() >= 8) {
-        compressed.push(Compressed { offset: names.offset(), bytes_max: NAMES_BYTES_MAX });
     }
     Ok(compressed)
 }

@@ -2,12 +2,13 @@
 //! skipped, an Arrow IPC stream for each fragment.
 //!
 //! It says no more than (session, step) about the operation: the trace knows
-//! the rest. It is written batch by batch while the experiment runs, so that a
+//! the rest. A row takes 18 bytes and what the operation observed. It is written batch by batch while the experiment runs, so that a
 //! killed replayer loses its last few batches at the most; [`LogReader`] reads
 //! what is there and says what is missing.
 
 mod frames;
 mod read;
+mod values;
 mod write;
 
 use std::sync::{Arc, LazyLock};
@@ -16,10 +17,12 @@ use arrow::array::{ArrayRef, DictionaryArray, StringArray};
 use arrow::datatypes::{DataType, Field, Int8Type, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
-use crate::trace::name_type;
 pub use frames::{LogEnd, has_begun};
-pub use read::{LogColumns, LogReader};
+pub use read::{LogColumns, LogReader, Observed};
 pub use write::{LogBuffer, LogCompression, LogWriter};
+
+/// Rows of a batch, at the most.
+pub const BATCH_ROWS_MAX: usize = 8_192;
 
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,24 +79,37 @@ pub struct LogHeader {
     pub started_unix_ns: i64,
 }
 
-/// The columns of the operation log.
+/// The columns of the operation log. Every row has the first five. What is the same in
+/// most rows is run-end encoded: a value that stays costs nothing.
+///
+/// Numbers of 64 bits are stored in two halves, since the upper one hardly ever changes:
+/// `session` is `session_high * 2^32 + session_low`.
 pub static LOG: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::new(log_fields())));
 
 fn log_fields() -> Vec<Field> {
-    let errors = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8));
+    let runs = |name: &str, values: DataType, nullable: bool| {
+        let ends = Field::new("run_ends", DataType::Int32, false);
+        // Arrow's builder of such arrays says so of all values.
+        let values = Field::new("values", values, true);
+        Field::new(name, DataType::RunEndEncoded(Arc::new(ends), Arc::new(values)), nullable)
+    };
     vec![
-        Field::new("session", DataType::Int64, false),
-        Field::new("step", DataType::Int16, false),
-        Field::new("thread", DataType::Int32, false),
-        Field::new("due_ns", DataType::Int64, true),
-        Field::new("start_ns", DataType::Int64, false),
-        Field::new("end_ns", DataType::Int64, false),
-        Field::new("waited_ns", DataType::Int64, false),
-        Field::new("pool_wait_ns", DataType::Int64, false),
-        Field::new("attempts", DataType::Int16, false),
-        Field::new("outcome", name_type(), false),
-        Field::new("error", errors, true),
-        Field::new("observed", DataType::List(observed_item()), false),
+        Field::new("session_low", DataType::UInt32, false),
+        Field::new("thread_low", DataType::UInt16, false),
+        Field::new("start_ns_low", DataType::UInt32, false),
+        Field::new("duration_ns_low", DataType::UInt32, false),
+        Field::new("observed", DataType::Binary, false),
+        runs("session_high", DataType::Int32, false),
+        runs("thread_high", DataType::UInt16, false),
+        runs("start_ns_high", DataType::Int32, false),
+        runs("duration_ns_high", DataType::Int32, false),
+        runs("step", DataType::Int16, false),
+        runs("due_ns", DataType::Int64, true),
+        runs("waited_ns", DataType::Int64, false),
+        runs("pool_wait_ns", DataType::Int64, false),
+        runs("attempts", DataType::Int16, false),
+        runs("outcome", DataType::Utf8, false),
+        runs("error", DataType::Utf8, true),
     ]
 }
 

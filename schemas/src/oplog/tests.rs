@@ -14,8 +14,8 @@ fn a_log_that_claims_too_much_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (path, _) = write(dir.path(), true, LogCompression::Zstd);
     let bytes = std::fs::read(&path).unwrap();
-    // The column of sessions: ten rows of eight bytes.
-    let claim = 80i64.to_le_bytes();
+    // The column of sessions: ten rows of four bytes.
+    let claim = 40i64.to_le_bytes();
     let at = bytes.windows(8).position(|window| window == claim).expect("a compressed column");
     let mut larger = bytes.clone();
     larger[at..at + 8].copy_from_slice(&(1i64 << 45).to_le_bytes());
@@ -36,6 +36,50 @@ fn header() -> LogHeader {
         aside_sessions_max: 0,
         started_unix_ns: 0,
     }
+}
+
+/// A few kilobytes may hold millions of equal rows once they are compressed.
+#[test]
+fn a_batch_of_too_many_rows_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.arrows");
+    let mut writer = LogWriter::create(&path, &header(), LogCompression::Zstd).unwrap();
+    let mut buffer = LogBuffer::with_capacity(0, 0);
+    (0..=BATCH_ROWS_MAX as u64).for_each(|_| buffer.push(row(0, Outcome::Ok), &[], None));
+    writer.write(&buffer.into_batch()).unwrap();
+    writer.close().unwrap();
+    let error = read(&path).unwrap_err().to_string();
+    assert!(error.contains("a batch of 8193 rows, more than the 8192 of the format"), "{error}");
+}
+
+/// The price of the log: a usual row is 18 bytes and what it observed.
+#[test]
+fn a_usual_row_is_narrow() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.arrows");
+    let mut writer = LogWriter::create(&path, &header(), LogCompression::None).unwrap();
+    let mut buffer = LogBuffer::with_capacity(BATCH_ROWS_MAX, 1);
+    for session in 0..BATCH_ROWS_MAX as u64 {
+        let start_ns = session as i64 * 700_000;
+        let usual = LogRow { session, due_ns: None, start_ns, end_ns: start_ns + 300, ..row(session, Outcome::Ok) };
+        buffer.push(usual, &[20], None);
+    }
+    writer.write(&buffer.into_batch()).unwrap();
+    writer.close().unwrap();
+    let bytes = std::fs::metadata(&path).unwrap().len();
+    let a_row = bytes as f64 / BATCH_ROWS_MAX as f64;
+    assert!(a_row < 20.5, "{a_row} bytes a row");
+}
+
+/// The log of an Encore before this one, as its header has it: refused by its version.
+#[test]
+fn a_log_of_another_version_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.arrows");
+    let older = LogHeader { format_version: 2, ..header() };
+    LogWriter::create(&path, &older, LogCompression::None).unwrap().close().unwrap();
+    let error = read(&path).unwrap_err().to_string();
+    assert!(error.contains("log.arrows: log format version 2, this Encore reads version 3"), "{error}");
 }
 
 fn row(session: u64, outcome: Outcome) -> LogRow {

@@ -7,63 +7,145 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, DictionaryArray, Int16Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    Array, ArrayRef, BinaryArray, Int16Array, Int32Array, Int64Array, RecordBatch, RunArray, StringArray, UInt16Array,
+    UInt32Array,
 };
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Int16Type, Schema};
+use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{Int32Type, Schema};
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 
-use super::{LOG, LogHeader, LogRow, Outcome, log_fields, observed_item, outcome_column};
+use super::{LOG, LogHeader, LogRow, Outcome, log_fields, values};
 use crate::trace::TableError;
 
 /// Rows of the log on their way to a batch. Pushing allocates nothing until
 /// the capacity is exceeded.
 pub struct LogBuffer {
-    session: Vec<i64>,
-    step: Mostly<i16>,
-    thread: Vec<i32>,
-    due_ns: Mostly<Option<i64>>,
-    start_ns: Vec<i64>,
-    end_ns: Vec<i64>,
-    waited_ns: Mostly<i64>,
-    pool_wait_ns: Mostly<i64>,
-    attempts: Mostly<i16>,
-    outcome: Mostly<i8>,
-    errors: Vec<(usize, String)>,
+    session: Vec<u32>,
+    thread: Vec<u16>,
+    start_ns: Vec<u32>,
+    duration_ns: Vec<u32>,
     offsets: Vec<i32>,
-    observed: Vec<i64>,
+    observed: Vec<u8>,
+    /// What the last row has in the columns below.
+    steady: Steady,
+    columns: SteadyColumns,
+    errors: Vec<(usize, String)>,
 }
 
-/// A column in which one value is usual: nothing is kept until the first other
-/// one comes, so that a row writes half of its columns only.
-struct Mostly<T> {
-    usual: T,
-    values: Vec<T>,
+/// What mostly stays the same from one row to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Steady {
+    session_high: i32,
+    thread_high: u16,
+    start_ns_high: i32,
+    duration_ns_high: i32,
+    step: i16,
+    attempts: i16,
+    outcome: Outcome,
+    due_ns: Option<i64>,
+    waited_ns: i64,
+    pool_wait_ns: i64,
 }
 
-impl<T: Copy + PartialEq> Mostly<T> {
-    fn new(usual: T) -> Mostly<T> {
-        Mostly { usual, values: Vec::new() }
-    }
-
-    /// Adds the value of a row that `rows` others are before.
+impl Steady {
     #[inline]
-    fn push(&mut self, rows: usize, value: T) {
-        if value != self.usual || !self.values.is_empty() {
-            self.push_kept(rows, value);
+    fn of(row: &LogRow, duration_ns: i64) -> Steady {
+        Steady {
+            session_high: (row.session >> 32) as i32,
+            thread_high: (row.thread >> 16) as u16,
+            start_ns_high: (row.start_ns >> 32) as i32,
+            duration_ns_high: (duration_ns >> 32) as i32,
+            step: row.step as i16,
+            attempts: row.attempts as i16,
+            outcome: row.outcome,
+            due_ns: row.due_ns,
+            waited_ns: row.waited_ns,
+            pool_wait_ns: row.pool_wait_ns,
         }
     }
 
-    fn push_kept(&mut self, rows: usize, value: T) {
-        self.values.resize(rows, self.usual);
-        self.values.push(value);
+    /// The same without a branch for each number.
+    #[inline]
+    fn equals(&self, other: &Steady) -> bool {
+        let numbers = (self.session_high ^ other.session_high)
+            | (self.thread_high ^ other.thread_high) as i32
+            | (self.start_ns_high ^ other.start_ns_high)
+            | (self.duration_ns_high ^ other.duration_ns_high)
+            | (self.step ^ other.step) as i32
+            | (self.attempts ^ other.attempts) as i32
+            | (self.outcome as i8 ^ other.outcome as i8) as i32;
+        let waits = (self.waited_ns ^ other.waited_ns) | (self.pool_wait_ns ^ other.pool_wait_ns);
+        numbers as i64 | waits == 0 && self.due_ns == other.due_ns
+    }
+}
+
+/// The runs of each of them.
+#[derive(Default)]
+struct SteadyColumns {
+    session_high: Runs<i32>,
+    thread_high: Runs<u16>,
+    start_ns_high: Runs<i32>,
+    duration_ns_high: Runs<i32>,
+    step: Runs<i16>,
+    attempts: Runs<i16>,
+    outcome: Runs<Outcome>,
+    due_ns: Runs<Option<i64>>,
+    waited_ns: Runs<i64>,
+    pool_wait_ns: Runs<i64>,
+}
+
+impl SteadyColumns {
+    /// From row `row` on the values are these.
+    #[cold]
+    fn change(&mut self, row: usize, to: &Steady) {
+        self.session_high.change(row, to.session_high);
+        self.thread_high.change(row, to.thread_high);
+        self.start_ns_high.change(row, to.start_ns_high);
+        self.duration_ns_high.change(row, to.duration_ns_high);
+        self.step.change(row, to.step);
+        self.attempts.change(row, to.attempts);
+        self.outcome.change(row, to.outcome);
+        self.due_ns.change(row, to.due_ns);
+        self.waited_ns.change(row, to.waited_ns);
+        self.pool_wait_ns.change(row, to.pool_wait_ns);
+    }
+}
+
+/// A column as runs of equal values: where each begins, and its value.
+struct Runs<T> {
+    starts: Vec<i32>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Runs<T> {
+        Runs { starts: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T: Copy + PartialEq> Runs<T> {
+    fn change(&mut self, row: usize, to: T) {
+        if self.values.last() != Some(&to) {
+            self.starts.push(row as i32);
+            self.values.push(to);
+        }
     }
 
-    fn into_values(mut self, rows: usize) -> Vec<T> {
-        self.values.resize(rows, self.usual);
-        self.values
+    /// As a column of so many rows.
+    fn into_array<A: Array>(mut self, rows: usize, array: impl FnOnce(Vec<T>) -> A) -> ArrayRef {
+        // A run ends where the next one begins.
+        let mut ends = self.starts.split_off(1.min(self.starts.len()));
+        if !self.values.is_empty() {
+            ends.push(rows as i32);
+        }
+        run_array(ends, &array(self.values))
     }
+}
+
+fn run_array(ends: Vec<i32>, values: &dyn Array) -> ArrayRef {
+    let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(ends), values);
+    Arc::new(runs.unwrap_or_else(|e| unreachable!("runs end in rising order: {e}")))
 }
 
 impl LogBuffer {
@@ -71,20 +153,28 @@ impl LogBuffer {
     pub fn with_capacity(rows: usize, values_per_row: usize) -> LogBuffer {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
+        let nothing = LogRow {
+            session: 0,
+            step: 0,
+            thread: 0,
+            due_ns: None,
+            start_ns: 0,
+            end_ns: 0,
+            waited_ns: 0,
+            pool_wait_ns: 0,
+            attempts: 0,
+            outcome: Outcome::Ok,
+        };
         LogBuffer {
             session: Vec::with_capacity(rows),
-            step: Mostly::new(0),
             thread: Vec::with_capacity(rows),
-            due_ns: Mostly::new(None),
             start_ns: Vec::with_capacity(rows),
-            end_ns: Vec::with_capacity(rows),
-            waited_ns: Mostly::new(0),
-            pool_wait_ns: Mostly::new(0),
-            attempts: Mostly::new(1),
-            outcome: Mostly::new(Outcome::Ok as i8),
-            errors: Vec::new(),
+            duration_ns: Vec::with_capacity(rows),
             offsets,
-            observed: Vec::with_capacity(rows * values_per_row),
+            observed: Vec::with_capacity(2 * rows * values_per_row),
+            steady: Steady::of(&nothing, 0),
+            columns: SteadyColumns::default(),
+            errors: Vec::new(),
         }
     }
 
@@ -95,17 +185,17 @@ impl LogBuffer {
         if let Some(error) = error {
             self.errors.push((rows, error.to_string()));
         }
-        self.session.push(row.session as i64);
-        self.step.push(rows, row.step as i16);
-        self.thread.push(row.thread as i32);
-        self.due_ns.push(rows, row.due_ns);
-        self.start_ns.push(row.start_ns);
-        self.end_ns.push(row.end_ns);
-        self.waited_ns.push(rows, row.waited_ns);
-        self.pool_wait_ns.push(rows, row.pool_wait_ns);
-        self.attempts.push(rows, row.attempts as i16);
-        self.outcome.push(rows, row.outcome as i8);
-        self.observed.extend_from_slice(observed);
+        let duration_ns = row.end_ns - row.start_ns;
+        let steady = Steady::of(&row, duration_ns);
+        if rows == 0 || !steady.equals(&self.steady) {
+            self.columns.change(rows, &steady);
+            self.steady = steady;
+        }
+        self.session.push(row.session as u32);
+        self.thread.push(row.thread as u16);
+        self.start_ns.push(row.start_ns as u32);
+        self.duration_ns.push(duration_ns as u32);
+        values::encode(observed, &mut self.observed);
         self.offsets.push(self.observed.len() as i32);
     }
 
@@ -119,58 +209,55 @@ impl LogBuffer {
         self.session.is_empty()
     }
 
-    /// Values observed by the rows since the last batch.
-    pub fn observed_len(&self) -> usize {
+    /// Bytes of what the rows since the last batch have observed.
+    pub fn observed_bytes(&self) -> usize {
         self.observed.len()
     }
 
     /// The rows as a batch of the schema [`LOG`].
     pub fn into_batch(self) -> RecordBatch {
         let rows = self.session.len();
-        let due: ArrayRef = match self.due_ns.values.is_empty() {
-            true => arrow::array::new_null_array(&DataType::Int64, rows),
-            false => Arc::new(Int64Array::from(self.due_ns.into_values(rows))),
-        };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        let observed = Arc::new(Int64Array::from(self.observed));
+        let observed = BinaryArray::new(offsets, Buffer::from_vec(self.observed), None);
+        let steady = self.columns;
+        let outcomes =
+            |outcomes: Vec<Outcome>| StringArray::from_iter_values(outcomes.into_iter().map(|outcome| outcome.name()));
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(self.session)),
-            Arc::new(Int16Array::from(self.step.into_values(rows))),
-            Arc::new(Int32Array::from(self.thread)),
-            due,
-            Arc::new(Int64Array::from(self.start_ns)),
-            Arc::new(Int64Array::from(self.end_ns)),
-            Arc::new(Int64Array::from(self.waited_ns.into_values(rows))),
-            Arc::new(Int64Array::from(self.pool_wait_ns.into_values(rows))),
-            Arc::new(Int16Array::from(self.attempts.into_values(rows))),
-            outcome_column(self.outcome.into_values(rows)),
+            Arc::new(UInt32Array::from(self.session)),
+            Arc::new(UInt16Array::from(self.thread)),
+            Arc::new(UInt32Array::from(self.start_ns)),
+            Arc::new(UInt32Array::from(self.duration_ns)),
+            Arc::new(observed),
+            steady.session_high.into_array(rows, Int32Array::from),
+            steady.thread_high.into_array(rows, UInt16Array::from),
+            steady.start_ns_high.into_array(rows, Int32Array::from),
+            steady.duration_ns_high.into_array(rows, Int32Array::from),
+            steady.step.into_array(rows, Int16Array::from),
+            steady.due_ns.into_array(rows, Int64Array::from),
+            steady.waited_ns.into_array(rows, Int64Array::from),
+            steady.pool_wait_ns.into_array(rows, Int64Array::from),
+            steady.attempts.into_array(rows, Int16Array::from),
+            steady.outcome.into_array(rows, outcomes),
             error_column(rows, &self.errors),
-            Arc::new(ListArray::new(observed_item(), offsets, observed, None)),
         ];
         RecordBatch::try_new(LOG.clone(), columns).unwrap_or_else(|e| unreachable!("every row fills every column: {e}"))
     }
 }
 
+/// Null but for the rows with an error, which come in their order.
 fn error_column(rows: usize, errors: &[(usize, String)]) -> ArrayRef {
-    if errors.is_empty() {
-        let none = Int16Array::new_null(rows);
-        return Arc::new(DictionaryArray::<Int16Type>::new(none, Arc::new(StringArray::from(Vec::<&str>::new()))));
-    }
-    let mut names: Vec<&str> = Vec::new();
-    let mut codes: HashMap<&str, i16> = HashMap::new();
-    let mut keys: Vec<Option<i16>> = vec![None; rows];
+    let (mut runs, mut next) = (Runs::default(), 0);
     for (row, error) in errors {
-        let code = *codes.entry(error).or_insert_with(|| {
-            // Past the key type's range, further texts share the last entry.
-            if names.len() == i16::MAX as usize {
-                return i16::MAX - 1;
-            }
-            names.push(error);
-            names.len() as i16 - 1
-        });
-        keys[*row] = Some(code);
+        if next < *row {
+            runs.change(next, None);
+        }
+        runs.change(*row, Some(error.as_str()));
+        next = row + 1;
     }
-    Arc::new(DictionaryArray::<Int16Type>::new(Int16Array::from(keys), Arc::new(StringArray::from(names))))
+    if next < rows {
+        runs.change(next, None);
+    }
+    runs.into_array(rows, StringArray::from)
 }
 
 /// How a log's batches are written; a reader finds out by itself.
@@ -192,20 +279,24 @@ pub struct LogWriter {
     stream: StreamWriter<BufWriter<File>>,
 }
 
+/// Parts of a batch begin at multiples of this: most have one number, and Arrow's usual 64
+/// would be half of a small batch.
+const ALIGNMENT_BYTES: usize = 8;
+
 impl LogWriter {
     /// Creates the file, which must not exist.
     pub fn create(path: &Path, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
         let file = File::create_new(path).map_err(|e| TableError::writing(path, e))?;
         let text = serde_json::to_string(header).map_err(|e| TableError::writing(path, e))?;
         let schema = Schema::new_with_metadata(log_fields(), HashMap::from([("encore".to_string(), text)]));
-        // For the small pieces of a message; its body, one large piece, passes by.
         let compression = match compression {
             LogCompression::None => None,
             LogCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
             LogCompression::Zstd => Some(CompressionType::ZSTD),
         };
-        let mut stream = IpcWriteOptions::default()
-            .try_with_compression(compression)
+        // The buffer is for the small pieces of a message; its body, one large piece, passes by.
+        let mut stream = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, arrow::ipc::MetadataVersion::V5)
+            .and_then(|options| options.try_with_compression(compression))
             .and_then(|options| StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options))
             .map_err(|e| TableError::writing(path, e))?;
         stream.flush().map_err(|e| TableError::writing(path, e))?;
