@@ -40,7 +40,8 @@ pub struct Plan {
     pub unique_socialites: bool,
 }
 
-/// When an experiment ends. What is in flight then is finished and logged.
+/// When an experiment ends. What is in flight then is finished and logged; sessions that
+/// wait for a busy socialite are given back when a time ends it, and run else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -53,13 +54,18 @@ pub enum Limit {
 }
 
 /// A fragment's part in an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FragmentPlan {
     /// The fragment.
     pub fragment: u32,
-    /// Its first session in this experiment: all before it are in the store.
+    /// Its first session in this experiment: all before it are in the store, but for those
+    /// that were given back.
     pub first_session: u64,
+    /// Sessions before the first that an earlier experiment has given back, in their order.
+    /// They are run before all others, as a warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_back: Vec<u64>,
     /// How many sessions from there on are the warm-up: replayed and logged like
     /// all others, but no part of the figures, and over before the measured part
     /// begins.
@@ -67,16 +73,40 @@ pub struct FragmentPlan {
     pub warmup_sessions: u64,
 }
 
+impl FragmentPlan {
+    /// The first session of the trace that it needs.
+    pub fn begins_at(&self) -> u64 {
+        self.given_back.first().copied().unwrap_or(self.first_session)
+    }
+
+    /// The first session after the warm-up.
+    pub fn measured_from(&self) -> u64 {
+        self.first_session.saturating_add(self.warmup_sessions)
+    }
+
+    /// Whether anything is run before the measured part.
+    pub fn has_warmup(&self) -> bool {
+        self.warmup_sessions > 0 || !self.given_back.is_empty()
+    }
+
+    /// Whether a session was run before the experiment.
+    pub fn is_before(&self, session: u64) -> bool {
+        session < self.first_session && self.given_back.binary_search(&session).is_err()
+    }
+}
+
 /// The fragments of a trace set, each taken up where `positions` says (at its
 /// beginning where it says nothing), with the first `warmup_sessions` of the
 /// global order from there on as warm-up.
 pub fn fragments(manifest: &Manifest, positions: &[FragmentPosition], warmup_sessions: u64) -> Vec<FragmentPlan> {
-    let at = |fragment| positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
-    let firsts: Vec<u64> = manifest.fragments.iter().map(|f| at(f.fragment)).collect();
+    let position = |fragment| positions.iter().find(|p| p.fragment == fragment);
+    let firsts: Vec<u64> =
+        manifest.fragments.iter().map(|f| position(f.fragment).map_or(0, |p| p.next_session)).collect();
     let ends = ends_after(&manifest.weights(), &firsts, warmup_sessions);
     let plan = |((fragment, first_session), end)| FragmentPlan {
         fragment,
         first_session,
+        given_back: position(fragment).map_or(Vec::new(), |p| p.given_back.clone()),
         warmup_sessions: end - first_session,
     };
     manifest.fragments.iter().map(|f| f.fragment).zip(firsts).zip(ends).map(plan).collect()
@@ -341,7 +371,7 @@ mod tests {
     #[test]
     fn the_warm_up_of_a_continued_trace_starts_where_the_fragments_stand() {
         let manifest = manifest(&[1000, 1000]);
-        let at = |fragment, next_session| FragmentPosition { fragment, next_session };
+        let at = FragmentPosition::at;
         let plans = fragments(&manifest, &[at(0, 110), at(1, 90)], 30);
         let parts: Vec<(u64, u64)> = plans.iter().map(|p| (p.first_session, p.warmup_sessions)).collect();
         assert_eq!(parts, [(110, 5), (90, 25)]);

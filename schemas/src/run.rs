@@ -290,9 +290,17 @@ pub struct ReplayReport {
     pub warmup_operations: u64,
     /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
+    /// What the rates are measured over: the planned time, or all of `elapsed_ns` where no
+    /// time was planned or the experiment ended before it was over.
+    pub counted_ns: u64,
+    /// Operations that succeeded and ended within `counted_ns`.
+    pub ok_counted: u64,
+    /// Operations that started after the planned time: later steps of sessions that were
+    /// under way. They are in none of the counts below and in no figure.
+    pub drained_operations: u64,
     /// Sessions that ended, over all fragments.
     pub sessions: u64,
-    /// Where each fragment stands: the sessions before are all done.
+    /// Where each fragment stands.
     pub positions: Vec<FragmentPosition>,
     /// Operations by outcome.
     pub ok: u64,
@@ -304,9 +312,21 @@ pub struct ReplayReport {
     pub skipped: u64,
     /// CPU time over wall time of the busiest worker thread, 0 to 1.
     pub worker_cpu_share: f64,
-    /// How late a worker's timer fired that should tick every 10 ms: the 99th
-    /// percentile, as a measure of how late it takes up any work.
+    /// How late a worker takes up an event that has happened, by a kernel timer that it
+    /// waits for as it waits for answers: the mean, ...
+    pub dispatch_lag_ns_mean: f64,
+    /// ... the 99th percentile, ...
     pub dispatch_lag_ns_p99: u64,
+    /// ... and the longest.
+    pub dispatch_lag_ns_max: u64,
+    /// Share of the measured part in which the most delayed worker thread was ready to run
+    /// and waited for a processor, as the kernel counts it, 0 to 1; none where it does not.
+    pub run_delay_share: Option<f64>,
+    /// Time that threads had nothing to do because every session that could come next
+    /// belongs to a busy socialite, added up over all threads.
+    pub idle_ns: u64,
+    /// Sessions under way on average over the measured part.
+    pub sessions_in_flight: f64,
     /// Time that workers stood still because the log could not be written fast enough.
     pub log_stall_ns: u64,
     /// Time that workers stood still because the trace could not be read fast enough.
@@ -329,6 +349,13 @@ pub struct ReplayReport {
     pub faults: Vec<String>,
 }
 
+impl ReplayReport {
+    /// Successful operations a second: the one definition that all tools print.
+    pub fn throughput_per_s(&self) -> f64 {
+        if self.counted_ns == 0 { 0.0 } else { self.ok_counted as f64 * 1e9 / self.counted_ns as f64 }
+    }
+}
+
 /// A replay that was over at once: nothing done, nothing wrong.
 impl Default for ReplayReport {
     fn default() -> ReplayReport {
@@ -338,6 +365,9 @@ impl Default for ReplayReport {
             warmup_ns: 0,
             warmup_operations: 0,
             elapsed_ns: 0,
+            counted_ns: 0,
+            ok_counted: 0,
+            drained_operations: 0,
             sessions: 0,
             positions: Vec::new(),
             ok: 0,
@@ -345,7 +375,12 @@ impl Default for ReplayReport {
             unknown: 0,
             skipped: 0,
             worker_cpu_share: 0.0,
+            dispatch_lag_ns_mean: 0.0,
             dispatch_lag_ns_p99: 0,
+            dispatch_lag_ns_max: 0,
+            run_delay_share: None,
+            idle_ns: 0,
+            sessions_in_flight: 0.0,
             log_stall_ns: 0,
             trace_stall_ns: 0,
             store_settings: BTreeMap::new(),
@@ -374,8 +409,14 @@ pub struct ReplayerReport {
     pub errors: u64,
     /// CPU time over wall time of its busiest worker thread, 0 to 1.
     pub worker_cpu_share: f64,
+    /// [`ReplayReport::dispatch_lag_ns_mean`].
+    pub dispatch_lag_ns_mean: f64,
     /// [`ReplayReport::dispatch_lag_ns_p99`].
     pub dispatch_lag_ns_p99: u64,
+    /// [`ReplayReport::run_delay_share`].
+    pub run_delay_share: Option<f64>,
+    /// [`ReplayReport::idle_ns`].
+    pub idle_ns: u64,
     /// Its clock before the experiment, and after it.
     pub clock: [ClockReading; 2],
 }
@@ -390,13 +431,34 @@ pub struct ClockReading {
     pub round_trip_ns: i64,
 }
 
-/// Where a fragment stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a fragment stands: which of its sessions have been run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FragmentPosition {
     /// The fragment.
     pub fragment: u32,
-    /// The first session that has not been run.
+    /// No session from here on has been run.
     pub next_session: u64,
+    /// The sessions before it that have not been run either, in their order: they waited
+    /// for a busy socialite when the time was over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_back: Vec<u64>,
+}
+
+impl FragmentPosition {
+    /// After all sessions before `next_session`.
+    pub fn at(fragment: u32, next_session: u64) -> FragmentPosition {
+        FragmentPosition { fragment, next_session, given_back: Vec::new() }
+    }
+
+    /// How many sessions have been run.
+    pub fn sessions_run(&self) -> u64 {
+        self.next_session - self.given_back.len() as u64
+    }
+
+    /// Whether a session has been run.
+    pub fn has_run(&self, session: u64) -> bool {
+        session < self.next_session && self.given_back.binary_search(&session).is_err()
+    }
 }
 
 /// Why an experiment ended.

@@ -40,7 +40,12 @@ fn replay(criterion: &mut Criterion) {
                     threads,
                     workers: 1,
                     limit: Limit::WholeTrace,
-                    fragments: vec![FragmentPlan { fragment: 0, first_session: 0, warmup_sessions: 0 }],
+                    fragments: vec![FragmentPlan {
+                        fragment: 0,
+                        first_session: 0,
+                        given_back: Vec::new(),
+                        warmup_sessions: 0,
+                    }],
                     unique_socialites: true,
                 };
                 let run = tempfile::tempdir_in(folder.path()).expect("a folder");

@@ -295,9 +295,7 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     store.check(&experiment)?;
     recording.begin()?;
     let control = Control::default();
-    let stop = control.stop.clone();
-    // Where a handler exists already (another tool hosts this one), it keeps its own.
-    let _ = ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed));
+    end_on_ctrl_c(&control);
     let bar = progress_bar("{msg}");
     let result = store.run(&experiment, &control, &mut |snapshot| bar.set_message(line(&snapshot)));
     bar.finish_and_clear();
@@ -316,21 +314,27 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         value["digest"] = state.into();
         print(&value)?;
     } else {
-        let seconds = report.elapsed_ns as f64 / 1e9;
+        let seconds = report.counted_ns as f64 / 1e9;
         if experiment.has_warmup() {
             let seconds = report.warmup_ns as f64 / 1e9;
             print(&format_args!("warm-up: {} operations in {seconds:.2} s", report.warmup_operations))?;
         }
         print(&format_args!(
-            "experiment {}: {} sessions in {seconds:.2} s; operations: {} ok ({:.0}/s), {} failed, {} unknown, {} skipped",
+            "experiment {}: {} sessions in {seconds:.2} s; operations: {} ok ({:.1}/s), {} failed, {} unknown, {} skipped",
             recording.plan().experiment,
             report.sessions,
             report.ok,
-            report.ok as f64 / seconds.max(1e-9),
+            report.throughput_per_s(),
             report.failed,
             report.unknown,
             report.skipped
         ))?;
+        if report.drained_operations > 0 {
+            print(&format_args!(
+                "{} operations started after that, to end the sessions under way; no figure counts them",
+                report.drained_operations
+            ))?;
+        }
         print(&format_args!("logged in {}", recording.experiment_folder().display()))?;
         if let Some(state) = state {
             print(&format_args!("digest {state}"))?;
@@ -349,6 +353,23 @@ fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         ))
         .into()),
     }
+}
+
+/// The first Ctrl-C ends the experiment and waits for what is in flight, the second gives
+/// that up, the third ends the process at once.
+fn end_on_ctrl_c(control: &Control) {
+    let (stop, abandon) = (control.stop.clone(), control.abandon.clone());
+    let interrupted = move || {
+        if !stop.swap(true, Ordering::Relaxed) {
+            eprintln!("\ninterrupted: waiting for the operations in flight; press Ctrl-C again to give them up");
+        } else if !abandon.swap(true, Ordering::Relaxed) {
+            eprintln!("\ninterrupted again: operations in flight end with an unknown fate; the log is being closed");
+        } else {
+            std::process::exit(130);
+        }
+    };
+    // Where a handler exists already (another tool hosts this one), it keeps its own.
+    let _ = ctrlc::set_handler(interrupted);
 }
 
 /// Prints a line.

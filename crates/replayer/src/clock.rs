@@ -1,10 +1,12 @@
-//! Time: nanoseconds since an experiment's start, precise waits, CPU time.
+//! Time: nanoseconds since an experiment's start, precise waits, CPU time, and what the
+//! kernel knows of a thread that waits for a processor.
 
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::worker::alarms::Alarms;
 
 /// Counts nanoseconds from an experiment's start, on the monotonic clock.
 ///
@@ -13,6 +15,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     zero_ns: i64,
+}
+
+thread_local! {
+    /// Those of the worker that this thread is.
+    static ALARMS: RefCell<Option<Rc<Alarms>>> = const { RefCell::new(None) };
+}
+
+/// Lets the waits of this thread end by these alarms, or (none) by the runtime's timer.
+pub fn set_alarms(alarms: Option<Rc<Alarms>>) {
+    ALARMS.set(alarms);
 }
 
 impl Clock {
@@ -27,13 +39,20 @@ impl Clock {
         read(libc::CLOCK_MONOTONIC) - self.zero_ns
     }
 
-    /// Wakes a task at `at_ns`, or as soon as it has passed.
-    pub fn wake_at(&self, at_ns: i64, waker: Waker) {
-        TIMER.wake_at(self.zero_ns.saturating_add(at_ns), waker);
+    /// A time of this clock on the monotonic clock.
+    pub fn monotonic_ns(&self, at_ns: i64) -> i64 {
+        self.zero_ns.saturating_add(at_ns)
     }
 
-    /// Waits until `at_ns`, without keeping a processor busy.
+    /// Waits until `at_ns`, without keeping a processor busy: to some microseconds on a
+    /// worker's thread, to the runtime's milliseconds elsewhere.
     pub async fn sleep_until(&self, at_ns: i64) {
+        if ALARMS.with_borrow(Option::is_none) {
+            while self.now_ns() < at_ns {
+                tokio::time::sleep(Duration::from_nanos((at_ns - self.now_ns()).max(0) as u64)).await;
+            }
+            return;
+        }
         let mut asked = false;
         std::future::poll_fn(|context| {
             if self.now_ns() >= at_ns {
@@ -47,87 +66,27 @@ impl Clock {
         })
         .await;
     }
-}
 
-/// Wakes tasks at a time, from a thread of its own: the runtime's timer ticks in
-/// milliseconds, which is too coarse for think times and due times.
-static TIMER: LazyLock<&'static Timer> = LazyLock::new(Timer::start);
-
-#[derive(Default)]
-struct Timer {
-    alarms: Mutex<BinaryHeap<Alarm>>,
-    earlier: Condvar,
-}
-
-struct Alarm {
-    at_ns: i64,
-    waker: Waker,
-}
-
-impl Timer {
-    fn start() -> &'static Timer {
-        let timer: &'static Timer = Box::leak(Box::default());
-        std::thread::spawn(|| timer.ring());
-        timer
-    }
-
-    fn wake_at(&self, at_ns: i64, waker: Waker) {
-        let mut alarms = self.alarms.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_earliest = alarms.peek().is_none_or(|first| at_ns < first.at_ns);
-        alarms.push(Alarm { at_ns, waker });
-        if is_earliest {
-            self.earlier.notify_one();
-        }
-    }
-
-    fn ring(&self) {
-        // The kernel may round a wait up by 50 us to save power; ask it not to.
-        #[cfg(target_os = "linux")]
-        // SAFETY: sets a number of the calling thread.
-        unsafe {
-            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-        }
-        let mut alarms = self.alarms.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let now_ns = read(libc::CLOCK_MONOTONIC);
-            while let Some(due) = alarms.peek_mut().filter(|first| first.at_ns <= now_ns) {
-                PeekMut::pop(due).waker.wake();
+    /// Wakes a task of this worker at `at_ns`, or soon after if that has passed.
+    pub fn wake_at(&self, at_ns: i64, waker: Waker) {
+        ALARMS.with_borrow(|alarms| {
+            // Only workers have tasks that rest, and every worker sets its alarms first.
+            if let Some(alarms) = alarms {
+                alarms.wake_at(self.monotonic_ns(at_ns), waker);
             }
-            alarms = match alarms.peek().map(|first| first.at_ns - now_ns) {
-                None => self.earlier.wait(alarms).unwrap_or_else(PoisonError::into_inner),
-                Some(left_ns) => {
-                    let left = Duration::from_nanos(left_ns as u64);
-                    self.earlier.wait_timeout(alarms, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
+        });
     }
 }
-
-// The heap has its greatest on top; that is to be the earliest alarm.
-impl Ord for Alarm {
-    fn cmp(&self, other: &Alarm) -> std::cmp::Ordering {
-        other.at_ns.cmp(&self.at_ns)
-    }
-}
-
-impl PartialOrd for Alarm {
-    fn partial_cmp(&self, other: &Alarm) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Alarm {
-    fn eq(&self, other: &Alarm) -> bool {
-        self.at_ns == other.at_ns
-    }
-}
-
-impl Eq for Alarm {}
 
 /// Nanoseconds since 1970.
 pub fn unix_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
+}
+
+/// Nanoseconds of the monotonic clock.
+#[inline]
+pub fn monotonic_ns() -> i64 {
+    read(libc::CLOCK_MONOTONIC)
 }
 
 /// CPU time of the calling thread, in nanoseconds.
@@ -138,6 +97,14 @@ pub fn thread_cpu_ns() -> i64 {
 /// CPU time of this process, in nanoseconds.
 pub fn process_cpu_ns() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// How long the calling thread has been ready to run and waited for a processor, in
+/// nanoseconds; none where the kernel does not count it.
+pub fn thread_run_delay_ns() -> Option<i64> {
+    // Time on a processor, time of waiting for one, number of time slices.
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    counts.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[inline]
@@ -153,8 +120,7 @@ fn read(clock: libc::clockid_t) -> i64 {
 mod tests {
     use super::*;
 
-    /// Whatever the order in which they were asked for, nobody is woken early
-    /// and everybody is woken.
+    /// Without a worker's alarms: every sleeper wakes, and none before its time.
     #[tokio::test]
     async fn sleepers_wake_at_their_time_and_never_before() {
         let clock = Clock::starting_in(0);

@@ -9,7 +9,7 @@ use schemas::files::FileError;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::TraceSetError;
 use schemas::oplog::{LogCompression, LogRow, Outcome};
-use schemas::plan::{Limit, Plan};
+use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::share::{ends_after, sessions_by_fragment};
 use schemas::trace::TableError;
 
@@ -70,19 +70,24 @@ pub struct Snapshot {
     pub elapsed_ns: i64,
     /// Operations by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; 4],
+    /// Operations that succeeded and ended within the planned time.
+    pub ok_in_time: u64,
+    /// Operations that started after the planned time, which are in none of the figures.
+    pub drained: u64,
     /// Response times of successful operations.
     pub response_times: ResponseTimes,
-    /// The latest that a worker's 10 ms tick came. (The distribution is in the report; a
+    /// The latest that a worker's tick came. (The distribution is in the report; a
     /// copy of it with every snapshot is what a replay against nothing would feel.)
     pub lag_ns_max: i64,
 }
 
 impl Snapshot {
     #[inline]
-    pub(crate) fn count(&mut self, row: &LogRow) {
+    pub(crate) fn count(&mut self, row: &LogRow, deadline_ns: i64) {
         self.outcomes[row.outcome as usize] += 1;
         self.elapsed_ns = self.elapsed_ns.max(row.end_ns);
         if row.outcome == Outcome::Ok {
+            self.ok_in_time += u64::from(row.end_ns <= deadline_ns);
             let from_ns = row.due_ns.unwrap_or(row.start_ns);
             self.response_times.record(row.end_ns - from_ns);
         }
@@ -100,6 +105,8 @@ impl Snapshot {
         for (mine, others) in self.outcomes.iter_mut().zip(other.outcomes) {
             *mine += others;
         }
+        self.ok_in_time += other.ok_in_time;
+        self.drained += other.drained;
         self.response_times.merge(&other.response_times);
         self.lag_ns_max = self.lag_ns_max.max(other.lag_ns_max);
     }
@@ -112,8 +119,11 @@ pub type StartSignal = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
 /// Ends an experiment early, delays its start, and says what to tell the store of it.
 #[derive(Clone, Default)]
 pub struct Control {
-    /// Set it to end: what is in flight is finished and logged.
+    /// Set it to end: what is in flight is finished and logged, what waits is given back.
     pub stop: Arc<AtomicBool>,
+    /// Set it, after `stop`, to give up what is in flight: such operations end with an
+    /// unknown fate.
+    pub abandon: Arc<AtomicBool>,
     /// Called when every connection stands, and again when the warm-up is over; without
     /// it both parts start at once.
     pub start: Option<StartSignal>,
@@ -199,8 +209,7 @@ impl Experiment {
             }
         }
         let weights: Vec<f64> = counts.iter().map(|c| c.weight).collect();
-        let measured_from: Vec<u64> =
-            plan.fragments.iter().map(|f| f.first_session.saturating_add(f.warmup_sessions)).collect();
+        let measured_from: Vec<u64> = plan.fragments.iter().map(FragmentPlan::measured_from).collect();
         let ends: Vec<u64> = match plan.limit {
             Limit::WholeTrace => counts.iter().map(|c| c.sessions).collect(),
             Limit::Sessions(sessions) => ends_after(&weights, &measured_from, sessions),
@@ -209,6 +218,7 @@ impl Experiment {
         let stretches: Vec<Stretch> = (0..counts.len())
             .map(|i| Stretch {
                 weight: weights[i],
+                given_back: plan.fragments[i].given_back.clone(),
                 first_session: plan.fragments[i].first_session,
                 measured_from: measured_from[i],
                 end_session: ends[i].max(measured_from[i]),
@@ -260,7 +270,7 @@ impl Experiment {
 
     /// Whether a warm-up comes before the measured part.
     pub fn has_warmup(&self) -> bool {
-        self.plan.fragments.iter().any(|f| f.warmup_sessions > 0)
+        self.plan.fragments.iter().any(FragmentPlan::has_warmup)
     }
 
     /// The trace set.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
+use schemas::plan::FragmentPlan;
 use schemas::trace::{OperationsReader, TableError, TraceRow};
 
 use crate::dispatch::Chunk;
@@ -36,14 +37,15 @@ pub struct Feed {
 type Next = Result<Option<Chunk>, TableError>;
 
 impl Feed {
-    /// Starts to read the given files from a session on, beside so many other fragments.
-    pub fn start(files: Vec<PathBuf>, first_session: u64, fragments: usize) -> Feed {
+    /// Starts to read what a plan needs of the given files, beside so many other fragments.
+    /// The data set has so many members.
+    pub fn start(files: Vec<PathBuf>, plan: &FragmentPlan, members: u64, fragments: usize) -> Feed {
         let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
         let rows = (CHUNK_ROWS * LARGE_CHUNKS / fragments.max(1)).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS);
-        let reader = OperationsReader::new(files, rows).starting_at(first_session);
-        let order = Order { session: first_session, step: 0 };
-        let of = folder.clone();
-        Feed::reading(folder, move |sender| read_ahead(reader, order, &of, sender))
+        let reader = OperationsReader::new(files, rows).starting_at(plan.begins_at());
+        let order = Order { session: plan.begins_at(), step: 0, members };
+        let (of, plan) = (folder.clone(), plan.clone());
+        Feed::reading(folder, move |sender| read_ahead(reader, order, &plan, &of, sender))
     }
 
     fn reading(folder: PathBuf, read: impl FnOnce(&SyncSender<Next>) + Send + 'static) -> Feed {
@@ -98,7 +100,13 @@ impl Feed {
 
 /// Sends whole sessions only: the last one of a chunk is held back until its
 /// end has been seen.
-fn read_ahead(mut reader: OperationsReader, mut order: Order, folder: &Path, sender: &SyncSender<Next>) {
+fn read_ahead(
+    mut reader: OperationsReader,
+    mut order: Order,
+    plan: &FragmentPlan,
+    folder: &Path,
+    sender: &SyncSender<Next>,
+) {
     let mut chunk: Chunk = Vec::new();
     loop {
         let held = chunk.len();
@@ -120,6 +128,9 @@ fn read_ahead(mut reader: OperationsReader, mut order: Order, folder: &Path, sen
                     let _ = sender.send(Err(TableError::new(folder, message)));
                     return;
                 }
+                if chunk.get(held).is_some_and(|row| row.session < plan.first_session) {
+                    chunk.retain(|row| !plan.is_before(row.session));
+                }
                 let Some(last) = chunk.last().map(|row| row.session) else { continue };
                 let whole = chunk.partition_point(|row| row.session < last);
                 if whole > 0 {
@@ -138,6 +149,8 @@ fn read_ahead(mut reader: OperationsReader, mut order: Order, folder: &Path, sen
 struct Order {
     session: u64,
     step: u16,
+    /// Socialites have lower numbers.
+    members: u64,
 }
 
 impl Order {
@@ -155,6 +168,12 @@ impl Order {
                 row.session, row.step
             ));
         }
+        if row.operation.socialite >= self.members {
+            return Err(format!(
+                "session {} step {} is of member {}, and the data set has {}; the trace set is damaged",
+                row.session, row.step, row.operation.socialite, self.members
+            ));
+        }
         (self.session, self.step) = (row.session, row.step + 1);
         Ok(())
     }
@@ -166,7 +185,7 @@ mod tests {
     use schemas::social::{Action, Operation};
 
     fn check(rows: &[(u64, u16, Option<u64>)], expect: Option<&str>) {
-        let mut order = Order { session: 5, step: 0 };
+        let mut order = Order { session: 5, step: 0, members: 1 };
         let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
         let result = rows.iter().try_for_each(|(session, step, after)| {
             order.check(&TraceRow {

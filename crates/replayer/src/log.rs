@@ -11,11 +11,11 @@ use schemas::oplog::{LogBuffer, LogCompression, LogHeader, LogWriter};
 use schemas::trace::TableError;
 
 /// Rows that a batch holds at the most.
-pub const BATCH_ROWS: usize = 8_192;
+pub const BATCH_ROWS: usize = schemas::oplog::BATCH_ROWS_MAX;
 
-/// Observed values that a batch holds at the most but for its last row: long
+/// Bytes of observed values that a batch holds at the most but for its last row: long
 /// lists must not make a batch huge.
-pub const BATCH_VALUES: usize = 16 * BATCH_ROWS;
+pub const BATCH_BYTES: usize = 64 * BATCH_ROWS;
 
 /// Batches that may wait for the disk before the workers have to.
 const BATCHES_AHEAD: usize = 2;

@@ -79,7 +79,10 @@ fn the_measured_part_begins_for_all_workers_at_once() {
     assert_eq!(report.elapsed_ns as i64, last_ns - began_ns);
     let last = snapshots.last().expect("snapshots");
     assert_eq!((last.part, last.outcomes[0]), (Part::Measured, 200));
-    assert_eq!(store.digest(&source).expect("a digest"), tracegen::digest(&source.folder, Some(350)).expect("one"));
+    assert_eq!(
+        store.digest(&source).expect("a digest"),
+        tracegen::digest(&source.folder, tracegen::Ran::First(350)).expect("one")
+    );
 }
 
 /// The stop comes with the first progress, long before the warm-up is over.
@@ -143,7 +146,7 @@ fn an_experiment_continues_where_the_last_one_stopped() {
         let again = plan(&source, 2, Limit::Sessions(80), &first.positions, 20);
         let second = run(store.as_ref(), again.clone(), folder.path().join(format!("{name}-2"))).expect("a replay");
         assert_eq!((second.warmup_operations, second.sessions), (20, 80), "{url}");
-        let expected = tracegen::digest(&source.folder, Some(250)).expect("a digest");
+        let expected = tracegen::digest(&source.folder, tracegen::Ran::First(250)).expect("a digest");
         assert_eq!(store.digest(&source).expect("a digest"), expected, "{url}");
         // The store has moved on: the same plan has no place to start from.
         let experiment = Experiment::prepare(again, folder.path().join("not")).expect("a plan");
@@ -249,7 +252,7 @@ fn the_command_line_warms_up_and_continues() {
     assert_eq!((code, first["warmup_operations"].as_u64(), first["ok"].as_u64()), (0, Some(40), Some(50)), "{error}");
     let (code, second, error) = run(&url, &["--continue", "--warmup", "7ops", "--sessions", "30", "--digest"]);
     assert_eq!((code, second["warmup_operations"].as_u64(), second["ok"].as_u64()), (0, Some(7), Some(30)), "{error}");
-    let expected = tracegen::digest(&source.folder, Some(127)).expect("a digest").to_string();
+    let expected = tracegen::digest(&source.folder, tracegen::Ran::First(127)).expect("a digest").to_string();
     assert_eq!(second["digest"].as_str(), Some(expected.as_str()));
     // Without the flag it would start at the beginning, where the store is not.
     let (code, _, error) = run(&url, &["--sessions", "30"]);

@@ -175,7 +175,7 @@ fn experiments_continue_through_the_service() {
         });
     }
     let store = replayer::stores::open(&sqlite).expect("a store");
-    let expected = tracegen::digest(&source.folder, None).expect("a digest");
+    let expected = tracegen::digest(&source.folder, tracegen::Ran::All).expect("a digest");
     assert_eq!(store.digest(&source).expect("a digest"), expected);
 }
 
@@ -221,7 +221,7 @@ fn an_experiment_that_never_starts_changes_nothing() {
         let request = RunRequest { experiment: 1, part: Part::Alone.into(), warm_up: false };
         let mut running = client.run(request).await.expect("it runs").into_inner();
         while running.message().await.expect("progress").expect("it waits").phase() != Phase::Ready {}
-        client.stop(StopRequest {}).await.expect("it hears");
+        client.stop(StopRequest::default()).await.expect("it hears");
         while running.message().await.expect("progress").is_some() {}
         // It is not loaded again.
         let folder = ExperimentFolder::new(folder.path().join("2"));
@@ -287,7 +287,7 @@ fn a_store_in_another_state_has_a_code_of_its_own() {
         let error = client.load(LoadRequest { part: Part::Alone.into() }).await.expect_err("nothing is prepared");
         assert_eq!(error.code(), Code::Aborted, "{error}");
         // The plan starts where no experiment has left the store.
-        let at = [schemas::run::FragmentPosition { fragment: 0, next_session: 7 }];
+        let at = [schemas::run::FragmentPosition::at(0, 7)];
         let stray = planned(&source, 1, "memory:", plan(&source, 1, Limit::Sessions(10), &at, 0));
         let error = experiment(&mut client, &stray, folder.path()).await.expect_err("it is not loaded");
         assert_eq!(error.code(), Code::FailedPrecondition, "{error}");

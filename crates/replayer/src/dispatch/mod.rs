@@ -4,17 +4,21 @@
 //! A session whose socialite is busy waits aside, and goes first when she is
 //! free. A session never waits for one that comes after it in the trace, and a
 //! thread that frees a socialite takes the session that waited for her, so no
-//! two threads can wait for each other.
+//! two threads can wait for each other. When the time is over, what waits aside is
+//! given back: it is not run, and the positions say so.
 
+mod aside;
 mod done;
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
+use std::hash::Hasher;
 use std::rc::Rc;
 
+use schemas::run::FragmentPosition;
 use schemas::share::next_among;
 use schemas::trace::TraceRow;
 
+use aside::{Aside, Busy};
 use done::DoneSessions;
 
 /// A few thousand operations of one fragment that hold whole sessions.
@@ -55,8 +59,8 @@ pub enum Next {
     NeedsChunk(usize),
     /// Too many sessions wait aside: ask again when a session has finished.
     Blocked,
-    /// All that was to be handed out has been. Sessions that still wait aside
-    /// go to the threads that now act for their socialites.
+    /// All that was to be handed out has been, or the time is over. In the first case
+    /// sessions that still wait aside go to the threads that now act for their socialites.
     Finished,
 }
 
@@ -91,12 +95,14 @@ impl Hasher for IdHasher {
     }
 }
 
-type ById<V> = HashMap<u64, V, BuildHasherDefault<IdHasher>>;
-
 struct Fragment {
     weight: f64,
     /// The next session to take from the trace.
     next_session: u64,
+    /// Sessions that an earlier experiment gave back, which come first.
+    catch_up: VecDeque<u64>,
+    /// The first session that no earlier experiment has taken from the trace.
+    first_session: u64,
     /// The first session that is not to be handed out in this part of the experiment.
     part_end: u64,
     /// The first session that is not to be handed out at all.
@@ -108,30 +114,76 @@ struct Fragment {
     done: DoneSessions,
 }
 
+impl Fragment {
+    fn new(stretch: &Stretch) -> Fragment {
+        let begins_at = stretch.given_back.first().copied().unwrap_or(stretch.first_session);
+        let mut done = DoneSessions::from(begins_at);
+        for session in begins_at..stretch.first_session {
+            if stretch.given_back.binary_search(&session).is_err() {
+                done.finish(session, true);
+            }
+        }
+        Fragment {
+            weight: stretch.weight,
+            next_session: begins_at,
+            catch_up: stretch.given_back.iter().copied().collect(),
+            first_session: stretch.first_session,
+            part_end: stretch.end_session,
+            end_session: stretch.end_session,
+            chunk: Rc::new(Vec::new()),
+            at: 0,
+            exhausted: false,
+            done,
+        }
+    }
+
+    /// Takes the next session of the chunk, which has one.
+    #[inline]
+    fn take(&mut self, index: usize) -> Session {
+        let first = self.at;
+        let number = self.chunk[first].session;
+        let mut end = first + 1;
+        while end < self.chunk.len() && self.chunk[end].session == number {
+            end += 1;
+        }
+        self.at = end;
+        self.next_session = number + 1;
+        if number < self.first_session {
+            self.catch_up.retain(|session| *session > number);
+            self.next_session = self.catch_up.front().copied().unwrap_or(self.first_session);
+        }
+        Session { fragment: index, chunk: self.chunk.clone(), first, end }
+    }
+}
+
 /// Hands out the sessions of some fragments.
 pub struct Dispatcher {
     fragments: Vec<Fragment>,
-    /// One entry for each socialite that a thread acts for, with the sessions
-    /// that wait for her: hardly ever any, so an entry is one word.
-    #[expect(clippy::box_collection, reason = "one word for the many entries that nobody waits for")]
-    busy: ById<Option<Box<VecDeque<Session>>>>,
-    ready: VecDeque<Session>,
-    aside: usize,
+    /// None where two threads may act for one socialite.
+    busy: Option<Busy>,
+    aside: Aside,
     aside_max: usize,
-    unique_socialites: bool,
+    /// What waited aside and need not wait any more.
+    ready: VecDeque<Session>,
     closed: bool,
 }
 
-/// How many sessions may wait aside before threads wait too.
+/// How many sessions may wait aside before threads wait too: as many as a store that keeps some
+/// operations waiting for long needs, and few enough for the store's marker, which names those
+/// that are given back. (A workload that keeps fewer threads busy than there are may hide behind them
+/// for a while; the ruling sees it by the sessions under way.)
 pub fn aside_max(threads: usize) -> usize {
-    1024 + 16 * threads
+    (1024 + 4 * threads).min(4096)
 }
 
-/// A fragment's part in an experiment: `[first_session, end_session)`.
-#[derive(Debug, Clone, Copy)]
+/// A fragment's part in an experiment: `[first_session, end_session)`, after what an
+/// earlier experiment gave back.
+#[derive(Debug, Clone)]
 pub struct Stretch {
     /// The fragment's share of all draws.
     pub weight: f64,
+    /// Sessions before the first that come first all the same.
+    pub given_back: Vec<u64>,
     /// The first session.
     pub first_session: u64,
     /// The first session after the warm-up.
@@ -141,30 +193,17 @@ pub struct Stretch {
 }
 
 impl Dispatcher {
-    /// A dispatcher for `threads` threads, which hands out warm-up and measured
-    /// part without a break.
-    pub fn new(stretches: &[Stretch], threads: usize, unique_socialites: bool) -> Dispatcher {
-        let fragments = stretches
-            .iter()
-            .map(|s| Fragment {
-                weight: s.weight,
-                next_session: s.first_session,
-                part_end: s.end_session,
-                end_session: s.end_session,
-                chunk: Rc::new(Vec::new()),
-                at: 0,
-                exhausted: false,
-                done: DoneSessions::from(s.first_session),
-            })
-            .collect();
+    /// A dispatcher for `threads` threads, which hands out warm-up and measured part
+    /// without a break. With `unique_among` so many members, no two threads ever act for
+    /// one of them at the same time.
+    pub fn new(stretches: &[Stretch], threads: usize, unique_among: Option<u64>) -> Dispatcher {
         Dispatcher {
-            fragments,
-            busy: HashMap::with_capacity_and_hasher(threads, Default::default()),
-            ready: VecDeque::with_capacity(threads),
-            aside: 0,
-            aside_max: aside_max(threads),
+            fragments: stretches.iter().map(Fragment::new).collect(),
             // A thread alone acts for one socialite at a time anyway.
-            unique_socialites: unique_socialites && threads > 1,
+            busy: unique_among.filter(|_| threads > 1).map(Busy::new),
+            aside: Aside::default(),
+            aside_max: aside_max(threads),
+            ready: VecDeque::with_capacity(threads),
             closed: false,
         }
     }
@@ -194,8 +233,7 @@ impl Dispatcher {
         }
     }
 
-    /// Takes nothing more from the trace. What waits aside is still handed out,
-    /// so that the sessions that ran are a prefix of each fragment.
+    /// Hands out nothing more. What waits aside is given back.
     pub fn close(&mut self) {
         self.closed = true;
     }
@@ -206,7 +244,7 @@ impl Dispatcher {
     pub fn is_over(&self) -> bool {
         self.closed
             || (self.ready.is_empty()
-                && self.aside == 0
+                && self.aside.len() == 0
                 && self.next_fragment().is_none_or(|index| {
                     let fragment = &self.fragments[index];
                     fragment.exhausted && fragment.at == fragment.chunk.len()
@@ -223,22 +261,32 @@ impl Dispatcher {
         self.fragments.iter().any(|f| f.exhausted && f.next_session < f.part_end)
     }
 
-    /// Each fragment's next session that has not been handed out.
-    pub fn positions(&self) -> impl Iterator<Item = u64> + '_ {
-        self.fragments.iter().map(|f| f.next_session)
+    /// Where each fragment stands once every session that was handed out has ended;
+    /// `fragments` are their numbers.
+    pub fn positions(&self, fragments: &[u32]) -> Vec<FragmentPosition> {
+        let position = |(index, number): (usize, &u32)| {
+            let fragment = &self.fragments[index];
+            let ready = self.ready.iter().filter(|session| session.fragment == index).map(Session::number);
+            let aside = self.aside.numbers(index).chain(ready);
+            let mut given_back: Vec<u64> = aside.chain(fragment.catch_up.iter().copied()).collect();
+            given_back.sort_unstable();
+            let next_session = fragment.next_session.max(fragment.first_session);
+            FragmentPosition { fragment: *number, next_session, given_back }
+        };
+        fragments.iter().enumerate().map(|(index, number)| position((index, number))).collect()
     }
 
     /// The next session for a thread.
     #[inline]
     pub fn hand_out(&mut self) -> Next {
+        if self.closed {
+            return Next::Finished;
+        }
         if let Some(session) = self.ready.pop_front() {
             return Next::Session(session);
         }
         loop {
-            if self.closed {
-                return Next::Finished;
-            }
-            if self.aside >= self.aside_max {
+            if self.aside.len() >= self.aside_max {
                 return Next::Blocked;
             }
             let Some(index) = self.next_fragment() else { return Next::Finished };
@@ -251,27 +299,14 @@ impl Dispatcher {
                 }
                 return Next::NeedsChunk(index);
             }
-            let first = fragment.at;
-            let number = fragment.chunk[first].session;
-            let mut end = first + 1;
-            while end < fragment.chunk.len() && fragment.chunk[end].session == number {
-                end += 1;
-            }
-            fragment.at = end;
-            fragment.next_session = number + 1;
-            let session = Session { fragment: index, chunk: fragment.chunk.clone(), first, end };
-            if !self.unique_socialites {
+            let session = fragment.take(index);
+            let Some(busy) = &mut self.busy else { return Next::Session(session) };
+            if !busy.take(session.socialite()) {
+                self.aside.wait_for_socialite(session);
+            } else if self.aside.len() == 0 {
                 return Next::Session(session);
-            }
-            match self.busy.entry(session.socialite()) {
-                std::collections::hash_map::Entry::Occupied(mut waiting) => {
-                    waiting.get_mut().get_or_insert_default().push_back(session);
-                    self.aside += 1;
-                }
-                std::collections::hash_map::Entry::Vacant(free) => {
-                    free.insert(None);
-                    return Next::Session(session);
-                }
+            } else if let Some(session) = self.aside.unless_it_depends(session) {
+                return Next::Session(session);
             }
         }
     }
@@ -291,18 +326,26 @@ impl Dispatcher {
     #[inline]
     pub fn finish(&mut self, session: &Session, ok: bool) {
         self.fragments[session.fragment].done.finish(session.number(), ok);
-        if !self.unique_socialites {
+        let Some(busy) = &mut self.busy else { return };
+        if self.aside.len() == 0 {
+            busy.free(session.socialite());
             return;
         }
-        let socialite = session.socialite();
-        let Some(waiting) = self.busy.get_mut(&socialite) else { return };
-        match waiting.as_mut().and_then(|sessions| sessions.pop_front()) {
-            Some(next) => {
-                self.aside -= 1;
-                self.ready.push_back(next);
-            }
-            None => {
-                self.busy.remove(&socialite);
+        match self.aside.next_of(session.socialite()) {
+            Some(next) => self.release(next),
+            None => busy.free(session.socialite()),
+        }
+    }
+
+    /// A session's socialite is free for it: it becomes ready, and so do those that wait
+    /// for it, unless they depend on others that still wait.
+    #[cold]
+    fn release(&mut self, session: Session) {
+        let mut free = VecDeque::from([session]);
+        while let Some(session) = free.pop_front() {
+            if let Some(session) = self.aside.unless_it_depends(session) {
+                free.extend(self.aside.after(&session));
+                self.ready.push_back(session);
             }
         }
     }

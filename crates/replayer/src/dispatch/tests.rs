@@ -4,22 +4,30 @@ use super::*;
 use proptest::prelude::*;
 use schemas::social::{Action, Operation};
 
+/// More than any test has.
+const MEMBERS: u64 = 100;
+
 fn chunk(socialites: &[u64]) -> Chunk {
-    let row = |(session, socialite): (usize, &u64)| TraceRow {
+    dependent(&socialites.iter().map(|socialite| (*socialite, None)).collect::<Vec<_>>())
+}
+
+/// Sessions by their socialites and the sessions that they depend on.
+fn dependent(sessions: &[(u64, Option<u64>)]) -> Chunk {
+    let row = |(session, (socialite, after)): (usize, &(u64, Option<u64>))| TraceRow {
         session: session as u64,
         step: 0,
         kind: 0,
         noops: 0,
         think_us: 0,
         due_us: None,
-        after: None,
+        after: *after,
         operation: Operation { action: Action::ListFriends, socialite: *socialite, target: 0, comment: None },
     };
-    socialites.iter().enumerate().map(row).collect()
+    sessions.iter().enumerate().map(row).collect()
 }
 
 fn whole(weight: f64, sessions: usize) -> Stretch {
-    Stretch { weight, first_session: 0, measured_from: 0, end_session: sessions as u64 }
+    Stretch { weight, given_back: Vec::new(), first_session: 0, measured_from: 0, end_session: sessions as u64 }
 }
 
 fn take(dispatcher: &mut Dispatcher) -> Option<Session> {
@@ -31,7 +39,7 @@ fn take(dispatcher: &mut Dispatcher) -> Option<Session> {
 
 #[test]
 fn a_busy_socialites_session_waits_and_then_goes_first() {
-    let mut dispatcher = Dispatcher::new(&[whole(1.0, 4)], 2, true);
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, 4)], 2, Some(MEMBERS));
     dispatcher.supply(0, Some(chunk(&[7, 7, 8, 9])));
     let first = take(&mut dispatcher).unwrap();
     let second = take(&mut dispatcher).unwrap();
@@ -42,25 +50,85 @@ fn a_busy_socialites_session_waits_and_then_goes_first() {
     assert!(matches!(dispatcher.hand_out(), Next::Finished));
 }
 
+/// Nothing starts after the end, and what did not run is known.
 #[test]
-fn closing_hands_out_what_waits_aside_and_no_more() {
-    let mut dispatcher = Dispatcher::new(&[whole(1.0, 4)], 2, true);
-    dispatcher.supply(0, Some(chunk(&[7, 7, 8, 9])));
+fn closing_gives_back_what_waits_aside() {
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, 6)], 3, Some(MEMBERS));
+    dispatcher.supply(0, Some(chunk(&[7, 7, 8, 8, 9, 10])));
     let first = take(&mut dispatcher).unwrap();
     let second = take(&mut dispatcher).unwrap();
+    let third = take(&mut dispatcher).unwrap();
+    assert_eq!((first.number(), second.number(), third.number()), (0, 2, 4));
+    dispatcher.finish(&second, true);
     dispatcher.close();
     assert!(take(&mut dispatcher).is_none());
-    dispatcher.finish(&second, true);
-    assert!(take(&mut dispatcher).is_none());
+    dispatcher.finish(&third, true);
     dispatcher.finish(&first, true);
-    assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
-    assert_eq!(dispatcher.positions().collect::<Vec<_>>(), [3]);
+    assert!(take(&mut dispatcher).is_none());
+    let expect = FragmentPosition { fragment: 5, next_session: 5, given_back: vec![1, 3] };
+    assert_eq!(dispatcher.positions(&[5]), std::slice::from_ref(&expect));
+    assert_eq!(expect.sessions_run(), 3);
+    assert_eq!([0, 1, 4, 5].map(|session| expect.has_run(session)), [true, false, true, false]);
+}
+
+/// A session that depends on one that waits aside would hold a thread, and could not run to
+/// its end when the other is given back.
+#[test]
+fn a_session_waits_aside_for_one_that_waits_aside() {
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, 5)], 4, Some(MEMBERS));
+    // 1 waits for member 7; 2 depends on 1; 3 is of the same member as 2.
+    dispatcher.supply(0, Some(dependent(&[(7, None), (7, None), (8, Some(1)), (8, None), (9, Some(0))])));
+    let first = take(&mut dispatcher).unwrap();
+    // In flight is good enough: 0 runs to its end.
+    let last = take(&mut dispatcher).unwrap();
+    assert_eq!((first.number(), last.number()), (0, 4));
+    assert!(matches!(dispatcher.hand_out(), Next::Finished));
+    dispatcher.finish(&first, true);
+    let second = take(&mut dispatcher).unwrap();
+    let third = take(&mut dispatcher).unwrap();
+    assert_eq!((second.number(), third.number()), (1, 2));
+    assert!(take(&mut dispatcher).is_none());
+    dispatcher.finish(&third, true);
+    assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
+}
+
+/// What one experiment gives back the next one runs first, before its measured part.
+#[test]
+fn what_was_given_back_comes_first() {
+    let stretch = Stretch { weight: 1.0, given_back: vec![1, 3], first_session: 5, measured_from: 5, end_session: 7 };
+    let stretches = [stretch];
+    let mut dispatcher = Dispatcher::new(&stretches, 2, Some(MEMBERS)).warming_up(&stretches);
+    assert_eq!(
+        dispatcher.positions(&[0]),
+        [FragmentPosition { fragment: 0, next_session: 5, given_back: vec![1, 3] }],
+        "before anything ran"
+    );
+    assert_eq!(
+        [0, 1, 2, 3, 4, 5].map(|session| dispatcher.dependency(0, session) == Dependency::Done),
+        [true, false, true, false, true, false]
+    );
+    let rows = chunk(&[0, 1, 2, 3, 4, 5, 6]);
+    let needed = rows.into_iter().filter(|row| [1, 3, 5, 6].contains(&row.session)).collect();
+    dispatcher.supply(0, Some(needed));
+    let run = |dispatcher: &mut Dispatcher| {
+        let mut numbers = Vec::new();
+        while let Some(session) = take(dispatcher) {
+            dispatcher.finish(&session, true);
+            numbers.push(session.number());
+        }
+        numbers
+    };
+    assert_eq!(run(&mut dispatcher), [1, 3]);
+    assert_eq!(dispatcher.positions(&[0]), [FragmentPosition::at(0, 5)]);
+    dispatcher.begin_measured();
+    assert_eq!(run(&mut dispatcher), [5, 6]);
+    assert_eq!(dispatcher.positions(&[0]), [FragmentPosition::at(0, 7)]);
 }
 
 /// A thread must not wait for work that is not there, nor leave work undone.
 #[test]
 fn it_is_over_when_nothing_is_left_or_it_was_closed() {
-    let mut dispatcher = Dispatcher::new(&[whole(1.0, 3)], 2, true);
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, 3)], 2, Some(MEMBERS));
     dispatcher.supply(0, Some(chunk(&[7, 7, 8])));
     let first = take(&mut dispatcher).unwrap();
     assert!(!dispatcher.is_over());
@@ -73,11 +141,11 @@ fn it_is_over_when_nothing_is_left_or_it_was_closed() {
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
     assert!(dispatcher.is_over());
 
-    let mut closed = Dispatcher::new(&[whole(1.0, 3)], 2, true);
+    let mut closed = Dispatcher::new(&[whole(1.0, 3)], 2, Some(MEMBERS));
     closed.close();
     assert!(closed.is_over());
 
-    let mut exhausted = Dispatcher::new(&[whole(1.0, 3)], 2, true);
+    let mut exhausted = Dispatcher::new(&[whole(1.0, 3)], 2, Some(MEMBERS));
     exhausted.supply(0, None);
     assert!(exhausted.is_over() && exhausted.ran_out());
 }
@@ -86,11 +154,12 @@ fn it_is_over_when_nothing_is_left_or_it_was_closed() {
 fn the_warm_up_is_handed_out_alone_and_what_it_did_is_remembered() {
     let stretches = [(0, 2), (0, 1)].map(|(first_session, measured_from)| Stretch {
         weight: 0.5,
+        given_back: Vec::new(),
         first_session,
         measured_from,
         end_session: 4,
     });
-    let mut dispatcher = Dispatcher::new(&stretches, 1, true).warming_up(&stretches);
+    let mut dispatcher = Dispatcher::new(&stretches, 1, Some(MEMBERS)).warming_up(&stretches);
     for fragment in 0..2 {
         dispatcher.supply(fragment, Some(chunk(&[7, 8, 9, 10])));
     }
@@ -112,12 +181,73 @@ fn the_warm_up_is_handed_out_alone_and_what_it_did_is_remembered() {
 
 #[test]
 fn a_stuck_socialite_blocks_before_memory_grows() {
-    let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 2, true);
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 2, Some(MEMBERS));
     dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
     let stuck = take(&mut dispatcher).unwrap();
     assert!(matches!(dispatcher.hand_out(), Next::Blocked));
     dispatcher.finish(&stuck, true);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
+}
+
+/// A trace of BG's most skewed members, 768,000 sessions long, and the members.
+fn popular_members(unique_window: u64) -> (Vec<TraceRow>, u64) {
+    let text = format!(
+        "name = 'popular'\nsessions = 780_000\n[data]\nmembers = 10_000\n[access]\n\
+         unique_window = {unique_window}\n[mix]\nview_profile = 1\n"
+    );
+    let spec = schemas::spec::Spec::parse(&text, "popular.toml").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("popular.trace");
+    let manifest = tracegen::generate(&spec, &trace, &Default::default()).unwrap();
+    let mut reader = schemas::trace::OperationsReader::new(manifest.operation_files(&trace, 0), 65_536);
+    let mut rows = Vec::new();
+    while reader.append_chunk(&mut rows).unwrap() {}
+    (rows, spec.data.members)
+}
+
+/// How many sessions a second 256 threads finish within so many seconds, of a store that takes
+/// 20 ms for each, or on average: in a time of its own, so that it is exact.
+fn simulated_per_s((rows, members): &(Vec<TraceRow>, u64), seconds: u64, is_exponential: bool) -> f64 {
+    const THREADS: usize = 256;
+    const LATENCY_NS: u64 = 20_000_000;
+    let mut dispatcher = Dispatcher::new(&[whole(1.0, rows.len())], THREADS, Some(*members));
+    dispatcher.supply(0, Some(rows.clone()));
+    let mut ends = std::collections::BinaryHeap::new();
+    let mut in_flight: std::collections::HashMap<u64, Session> = Default::default();
+    let (mut now, mut finished, mut chance) = (0u64, 0u64, 1u64);
+    loop {
+        while in_flight.len() < THREADS {
+            let Some(session) = take(&mut dispatcher) else { break };
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let unit = ((chance >> 11) + 1) as f64 / (1u64 << 53) as f64;
+            let factor = if is_exponential { -unit.ln() } else { 1.0 };
+            ends.push(std::cmp::Reverse((now + (LATENCY_NS as f64 * factor) as u64, session.number())));
+            in_flight.insert(session.number(), session);
+        }
+        let Some(std::cmp::Reverse((end, number))) = ends.pop() else { break };
+        if end > seconds * 1_000_000_000 {
+            break;
+        }
+        now = end;
+        dispatcher.finish(&in_flight.remove(&number).unwrap(), true);
+        finished += 1;
+    }
+    finished as f64 / seconds as f64
+}
+
+/// Popular members throttled the replay, the more the longer it took: 12,800 sessions a second
+/// are the truth, and a rating said 7,337. The generator keeps their sessions apart now.
+#[test]
+fn popular_members_do_not_throttle_the_replay_however_long_it_is() {
+    let trace = popular_members(512);
+    for is_exponential in [false, true] {
+        let (short, long) = (simulated_per_s(&trace, 6, is_exponential), simulated_per_s(&trace, 60, is_exponential));
+        assert!((12_600.0..=13_000.0).contains(&short), "{short} sessions/s in 6 s");
+        assert!((12_600.0..=13_000.0).contains(&long), "{long} sessions/s in 60 s");
+    }
+    // Without the window at most 41 threads are active in the long run.
+    let unlimited = simulated_per_s(&popular_members(0), 60, false);
+    assert!(unlimited < 4_000.0, "{unlimited} sessions/s");
 }
 
 proptest! {
@@ -129,7 +259,7 @@ proptest! {
         threads in 1usize..9,
         picks in prop::collection::vec(0usize..64, 400),
     ) {
-        let mut dispatcher = Dispatcher::new(&[whole(1.0, socialites.len())], threads, true);
+        let mut dispatcher = Dispatcher::new(&[whole(1.0, socialites.len())], threads, Some(MEMBERS));
         dispatcher.supply(0, Some(chunk(&socialites)));
         let (mut running, mut finished): (Vec<Session>, Vec<u64>) = (vec![], vec![]);
         let mut picks = picks.into_iter().cycle();

@@ -158,6 +158,7 @@ fn run_workers<S: Store>(
                 pass: passes.as_mut().and_then(Vec::pop),
                 snapshot: snapshots[index].clone(),
                 stop: control.stop.clone(),
+                abandon: control.abandon.clone(),
             };
             first_thread += threads[index];
             let ready = ready_sender.clone();
@@ -259,6 +260,7 @@ struct Worker<'a> {
     pass: Option<Pass>,
     snapshot: Arc<Mutex<Snapshot>>,
     stop: Arc<AtomicBool>,
+    abandon: Arc<AtomicBool>,
 }
 
 impl Worker<'_> {
@@ -274,7 +276,7 @@ impl Worker<'_> {
         let feeds = self.share.iter().map(|index| {
             let fragment = &plan.fragments[*index];
             let files = source.manifest.operation_files(&source.folder, fragment.fragment);
-            Feed::start(files, fragment.first_session, plan.fragments.len())
+            Feed::start(files, fragment, source.data().members, plan.fragments.len())
         });
         let mut feeds: Vec<Feed> = feeds.collect();
         let runtime =
@@ -283,8 +285,9 @@ impl Worker<'_> {
             let threads = self.first_thread..self.first_thread + self.threads;
             connect(store, source, threads, plan.threads).await
         })?;
-        let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index]).collect();
-        let mut dispatcher = Dispatcher::new(&stretches, self.threads as usize, plan.unique_socialites);
+        let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index].clone()).collect();
+        let unique_among = plan.unique_socialites.then_some(source.data().members);
+        let mut dispatcher = Dispatcher::new(&stretches, self.threads as usize, unique_among);
         if self.pass.is_some() {
             dispatcher = dispatcher.warming_up(&stretches);
         }
@@ -300,6 +303,7 @@ impl Worker<'_> {
         };
         let worker_plan = WorkerPlan {
             dispatcher,
+            fragments: self.share.iter().map(|index| plan.fragments[*index].fragment).collect(),
             feeds,
             logs: self.share.to_vec(),
             sender,
@@ -308,6 +312,7 @@ impl Worker<'_> {
             pass: self.pass,
             duration_ns,
             stop: self.stop,
+            abandon: self.abandon,
             snapshot: self.snapshot,
         };
         let local = tokio::task::LocalSet::new();
@@ -369,7 +374,7 @@ fn log_files(
                 experiment: plan.experiment,
                 fragment: f.fragment,
                 workload_id: experiment.source.manifest.workload_id.clone(),
-                first_session: f.first_session,
+                first_session: f.begins_at(),
                 threads: threads_of(index),
                 unwritten_rows_max: UNWRITTEN_ROWS_MAX,
                 aside_sessions_max: if plan.unique_socialites {

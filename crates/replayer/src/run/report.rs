@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use schemas::latency::ResponseTimes;
-use schemas::plan::Limit;
+use schemas::plan::{FragmentPlan, Limit};
 use schemas::run::{EndReason, FragmentPosition, ReplayReport};
 use schemas::share::sessions_enough;
 
 use crate::experiment::{Control, Experiment, Snapshot};
-use crate::worker::WorkerReport;
+use crate::worker::{Lag, WorkerReport};
 
 /// The report, which knows nothing of the store yet.
 pub fn summarize(
@@ -20,14 +19,18 @@ pub fn summarize(
 ) -> ReplayReport {
     let plan = &experiment.plan;
     let mut all = Snapshot::default();
-    let mut lag = ResponseTimes::default();
-    let mut positions: BTreeMap<u32, u64> = plan.fragments.iter().map(|f| (f.fragment, f.first_session)).collect();
-    for (share, worker) in shares.iter().zip(&workers) {
+    let mut lag = Lag::default();
+    let at_first = |f: &FragmentPlan| FragmentPosition {
+        fragment: f.fragment,
+        next_session: f.first_session,
+        given_back: f.given_back.clone(),
+    };
+    let mut positions: BTreeMap<u32, FragmentPosition> =
+        plan.fragments.iter().map(|f| (f.fragment, at_first(f))).collect();
+    for worker in &workers {
         all.merge(&worker.snapshot);
         lag.merge(&worker.lag);
-        for (index, position) in share.iter().zip(&worker.positions) {
-            positions.insert(plan.fragments[*index].fragment, *position);
-        }
+        positions.extend(worker.positions.iter().map(|position| (position.fragment, position.clone())));
     }
     let end = if workers.iter().any(|w| w.ran_out) {
         EndReason::TraceExhausted { sessions_needed: sessions_needed(experiment, shares, &workers) }
@@ -36,24 +39,36 @@ pub fn summarize(
     } else {
         EndReason::Limit
     };
+    let elapsed_ns = all.elapsed_ns.max(0) as u64;
+    let counted_ns = match plan.limit {
+        Limit::DurationS(seconds) if end == EndReason::Limit => (seconds * 1e9) as u64,
+        Limit::DurationS(seconds) => elapsed_ns.min((seconds * 1e9) as u64),
+        Limit::Sessions(_) | Limit::WholeTrace => elapsed_ns,
+    };
+    let session_ns: u64 = workers.iter().map(|w| w.session_ns).sum();
     let [ok, failed, unknown, skipped] = all.outcomes;
     ReplayReport {
         format_version: schemas::RUN_FORMAT_VERSION,
         end,
         warmup_ns: workers.iter().map(|w| w.warmup.ended_ns).max().unwrap_or(0).max(0) as u64,
         warmup_operations: workers.iter().map(|w| w.warmup.operations).sum(),
-        elapsed_ns: all.elapsed_ns.max(0) as u64,
+        elapsed_ns,
+        counted_ns,
+        ok_counted: all.ok_in_time,
+        drained_operations: all.drained,
         sessions: workers.iter().map(|w| w.sessions).sum(),
-        positions: positions
-            .into_iter()
-            .map(|(fragment, next_session)| FragmentPosition { fragment, next_session })
-            .collect(),
+        positions: positions.into_values().collect(),
         ok,
         failed,
         unknown,
         skipped,
         worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
-        dispatch_lag_ns_p99: lag.percentile_ns(99.0),
+        dispatch_lag_ns_mean: lag.mean_ns(),
+        dispatch_lag_ns_p99: lag.times.percentile_ns(99.0),
+        dispatch_lag_ns_max: lag.max_ns as u64,
+        run_delay_share: workers.iter().filter_map(|w| w.run_delay_share).reduce(f64::max),
+        idle_ns: workers.iter().map(|w| w.idle_ns).sum(),
+        sessions_in_flight: session_ns as f64 / counted_ns.max(1) as f64,
         log_stall_ns: workers.iter().map(|w| w.log_stall_ns).max().unwrap_or(0),
         trace_stall_ns: workers.iter().map(|w| w.trace_stall_ns).max().unwrap_or(0),
         store_settings: BTreeMap::new(),
@@ -77,7 +92,8 @@ fn sessions_needed(experiment: &Experiment, shares: &[Vec<usize>], workers: &[Wo
             let (sessions, elapsed_ns) = match worker.sessions {
                 0 => {
                     let firsts: u64 = share.iter().map(|index| stretches[*index].first_session).sum();
-                    (worker.positions.iter().sum::<u64>() - firsts, worker.warmup.ended_ns)
+                    let run: u64 = worker.positions.iter().map(FragmentPosition::sessions_run).sum();
+                    (run.saturating_sub(firsts), worker.warmup.ended_ns)
                 }
                 measured => (measured, worker.snapshot.elapsed_ns),
             };
@@ -85,8 +101,13 @@ fn sessions_needed(experiment: &Experiment, shares: &[Vec<usize>], workers: &[Wo
             for (index, position) in share.iter().zip(&worker.positions) {
                 let further = match sessions {
                     // Nothing is known of its pace: as much again as has been run so far.
-                    0 => *position,
-                    _ => (in_time * weights[*index] / weight).ceil() as u64,
+                    0 => position.next_session,
+                    _ => {
+                        let needed = (in_time * weights[*index] / weight).ceil() as u64;
+                        // What ran out cannot have been enough.
+                        let had = position.next_session.saturating_sub(stretches[*index].measured_from);
+                        needed.max(had + had / 5 + 1)
+                    }
                 };
                 wanted[*index] = stretches[*index].measured_from + further;
             }

@@ -9,7 +9,7 @@ use crate::stores::{HeldState, RUNNING, Store, StoreError, check_workload};
 /// The positions of all fragments after some of them have moved on.
 pub fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
     let others = before.iter().filter(|old| moved.iter().all(|new| new.fragment != old.fragment));
-    let mut all: Vec<FragmentPosition> = others.chain(moved).copied().collect();
+    let mut all: Vec<FragmentPosition> = others.chain(moved).cloned().collect();
     all.sort_by_key(|position| position.fragment);
     all
 }
@@ -34,18 +34,25 @@ pub async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result
         return Ok(());
     }
     let positions = positions(store, source).await?;
-    let position = |fragment| positions.iter().find(|p| p.fragment == fragment).map_or(0, |p| p.next_session);
+    let position = |fragment| {
+        let found = positions.iter().find(|p| p.fragment == fragment);
+        found.cloned().unwrap_or_else(|| FragmentPosition::at(fragment, 0))
+    };
     for fragment in &plan.fragments {
         let (at, wanted) = (position(fragment.fragment), fragment.first_session);
-        if at != wanted {
+        if at.next_session != wanted || at.given_back != fragment.given_back {
+            let given_back = match (at.given_back.len(), fragment.given_back.len()) {
+                (has, plans) if has != plans => format!(" ({has} sessions given back, the experiment expects {plans})"),
+                _ => String::new(),
+            };
             let message = format!(
-                "has fragment {} at session {at}, the experiment starts at {wanted}; {AGAIN}",
-                fragment.fragment
+                "has fragment {} at session {}, the experiment starts at {wanted}{given_back}; {AGAIN}",
+                fragment.fragment, at.next_session
             );
             return Err(StoreError::state(url, message));
         }
     }
-    if source.fragments().all(|f| position(f) == 0) {
+    if source.fragments().all(|f| position(f).next_session == 0) {
         // Whatever is wrong with its rows, they are not what the experiment needs.
         store.check_loaded(source).await.map_err(StoreError::into_state)?;
     }

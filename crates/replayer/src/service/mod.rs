@@ -121,6 +121,8 @@ struct Service {
     shelf: Shelf,
     state: Arc<Mutex<State>>,
     stop: Arc<AtomicBool>,
+    /// Whether what is in flight is to be given up too.
+    abandon: Arc<AtomicBool>,
     /// The thread that loads or runs, or did so last.
     work: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
@@ -150,6 +152,7 @@ impl Service {
             settings: Arc::new(settings),
             state: Arc::default(),
             stop: Arc::default(),
+            abandon: Arc::default(),
             work: Arc::default(),
         }
     }
@@ -414,6 +417,7 @@ impl Replayer for Service {
         state.prepared = Some(Arc::new(experiment));
         (state.job, state.report) = (None, None);
         self.stop.store(false, Ordering::Relaxed);
+        self.abandon.store(false, Ordering::Relaxed);
         Ok(Response::new(PrepareReply { logs_are_shared, store_is_own }))
     }
 
@@ -498,8 +502,9 @@ impl Replayer for Service {
     }
 
     async fn stop(&self, request: Request<StopRequest>) -> Result<Response<StopReply>, Status> {
-        self.admitted(request)?;
+        let StopRequest { abandon } = self.admitted(request)?;
         self.stop.store(true, Ordering::Relaxed);
+        self.abandon.fetch_or(abandon, Ordering::Relaxed);
         Ok(Response::new(StopReply {}))
     }
 
@@ -579,7 +584,8 @@ impl Service {
             }
             (state.prepared, state.job) = (None, Some(job.clone()));
         }
-        let control = Control { stop: self.stop.clone(), start: Some(runner.signal()), others_warm_up, duty };
+        let (stop, abandon) = (self.stop.clone(), self.abandon.clone());
+        let control = Control { stop, abandon, start: Some(runner.signal()), others_warm_up, duty };
         let state = self.state.clone();
         self.work_on(move || {
             let result = guarded(|| store.run(&experiment, &control, &mut |snapshot| runner.progress(&snapshot)));

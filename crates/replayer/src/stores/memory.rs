@@ -8,6 +8,7 @@
 //! | `error=P` | an operation fails and does nothing |
 //! | `unknown=P` | a write reports an unknown fate; every other one of them happened |
 //! | `latency_us=N` | each operation takes this long, half before and half after it takes effect |
+//! | `servers=N` | so many operations are worked on at a time, the others queue: the highest throughput is known, N a `latency_us` |
 //! | `stall_ms=N` | once, a second after the first operation, the store stands still this long |
 //! | `seed=N` | of these draws |
 //!
@@ -15,10 +16,11 @@
 //! and says so in its counters (`lies_told`), so that a test knows how many
 //! there are to find.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use schemas::dataset::Table;
 use schemas::digest::StateDigest;
@@ -37,6 +39,8 @@ struct Lies {
     error: f64,
     unknown: f64,
     latency_ns: i64,
+    /// How many operations are worked on at a time; 0 for all.
+    servers: u32,
     stall_ns: i64,
     seed: u64,
 }
@@ -136,6 +140,8 @@ pub struct Memory {
 struct Shared {
     inner: Mutex<Inner>,
     lies_told: AtomicU64,
+    /// When each server is free; those that have never worked are not in it.
+    free_at: Mutex<BinaryHeap<Reverse<i64>>>,
     opened: Clock,
     /// When the stall ends; 0 before it has begun.
     stalled_until_ns: AtomicI64,
@@ -153,19 +159,21 @@ impl Shared {
 impl Memory {
     /// Reads the lies from the URL.
     pub fn open(url: StoreUrl) -> Result<Memory, StoreError> {
-        url.allow(&["stale", "lost", "error", "unknown", "latency_us", "stall_ms", "seed"])?;
+        url.allow(&["stale", "lost", "error", "unknown", "latency_us", "servers", "stall_ms", "seed"])?;
         let lies = Lies {
             stale: url.probability("stale")?,
             lost: url.probability("lost")?,
             error: url.probability("error")?,
             unknown: url.probability("unknown")?,
             latency_ns: url.number::<u32>("latency_us", 0)? as i64 * 1_000,
+            servers: url.number("servers", 0)?,
             stall_ns: url.number::<u32>("stall_ms", 0)? as i64 * 1_000_000,
             seed: url.number("seed", 1)?,
         };
         let shared = Shared {
             inner: Mutex::default(),
             lies_told: AtomicU64::new(0),
+            free_at: Mutex::default(),
             opened: Clock::starting_in(0),
             stalled_until_ns: AtomicI64::new(0),
             first_operation_ns: AtomicI64::new(0),
@@ -254,7 +262,7 @@ impl Store for Memory {
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         Ok(BTreeMap::from([
             ("durability".into(), format!("{}: memory of the replayer's process", promise::NONE)),
-            ("isolation".into(), format!("{}: but for the lies that the URL asks for", promise::LINEARIZABLE)),
+            ("isolation".into(), format!("{}, except injected faults", promise::LINEARIZABLE)),
         ]))
     }
 
@@ -336,11 +344,21 @@ impl MemoryConnection {
         shared.opened.sleep_until(shared.stalled_until_ns.load(Ordering::Relaxed)).await;
     }
 
-    async fn half_latency(&self) {
-        if self.lies.latency_ns > 0 {
-            let clock = &self.shared.opened;
-            clock.sleep_until(clock.now_ns() + self.lies.latency_ns / 2).await;
+    /// When the operation that comes now takes effect, and when it ends: `latency_us` after
+    /// one of the servers was free for it. From one start, so that two waits that end some
+    /// microseconds late make the operation late once.
+    fn times(&self) -> (i64, i64) {
+        let (now, latency_ns) = (self.shared.opened.now_ns(), self.lies.latency_ns);
+        let mut start = now;
+        if self.lies.servers > 0 {
+            let mut free_at = self.shared.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            if free_at.len() == self.lies.servers as usize {
+                // There is at least one.
+                start = free_at.pop().map_or(now, |Reverse(free_ns)| free_ns.max(now));
+            }
+            free_at.push(Reverse(start + latency_ns));
         }
+        (start + latency_ns / 2, start + latency_ns)
     }
 
     /// The instant at which the operation takes effect.
@@ -391,9 +409,13 @@ impl Connection for MemoryConnection {
         if self.lies.stall_ns > 0 {
             self.stall().await;
         }
-        self.half_latency().await;
+        if self.lies.latency_ns == 0 {
+            return self.take_effect(operation, answer);
+        }
+        let (effect_ns, end_ns) = self.times();
+        self.shared.opened.sleep_until(effect_ns).await;
         let result = self.take_effect(operation, answer);
-        self.half_latency().await;
+        self.shared.opened.sleep_until(end_ns).await;
         result
     }
 }

@@ -1,6 +1,9 @@
 //! One thread: takes sessions, performs their operations, waits in between.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use schemas::oplog::{LogRow, Outcome};
 use schemas::trace::TraceRow;
@@ -51,6 +54,7 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
         // The rest of a wait that began in the warm-up.
         now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
     }
+    shared.register(thread.place).await;
     let mut yielded_ns = now_ns;
     while let Some((session, taken_ns)) = shared.next_session(now_ns).await {
         now_ns = taken_ns;
@@ -60,7 +64,7 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
             now_ns = free_ns;
             writes_ok &= outcome == Outcome::Ok || row.operation.action.is_read();
         }
-        shared.finish(&session, writes_ok);
+        shared.finish(&session, writes_ok, taken_ns, now_ns);
         let inter_arrival_us = session.rows()[0].think_us;
         if inter_arrival_us > 0 {
             thread.free_at_ns = now_ns + inter_arrival_us as i64 * 1_000;
@@ -76,6 +80,10 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
     }
     thread
 }
+
+/// Why an operation that was in flight when the experiment was interrupted for a second
+/// time has no answer.
+const GIVEN_UP: &str = "given up: the experiment was interrupted before the store answered";
 
 /// One operation: wait as the trace says, call the store, log. Gives its outcome
 /// and when the thread is free again. `writes_ok` tells of the earlier steps of its
@@ -121,13 +129,25 @@ async fn perform<C: Connection>(
     let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
         answer.attempts = 0;
         (Outcome::Skipped, Some("a write that it depends on did not succeed".to_string()), start_ns)
+    } else if shared.is_abandoned() {
+        answer.attempts = 0;
+        (Outcome::Skipped, Some(GIVEN_UP.to_string()), start_ns)
     } else {
-        let result = thread.connection.execute(&row.operation, answer).await;
+        // Pinned here: what is moved into another function is copied for every operation.
+        let mut operation = pin!(thread.connection.execute(&row.operation, answer));
+        let result = poll_fn(|context| match operation.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
         let end_ns = clock.now_ns();
         match result {
-            Ok(()) => (Outcome::Ok, None, end_ns),
-            Err(OperationError::Failed(error)) => (Outcome::Failed, Some(error), end_ns),
-            Err(OperationError::Unknown(error)) => (Outcome::Unknown, Some(error), end_ns),
+            Some(Ok(())) => (Outcome::Ok, None, end_ns),
+            Some(Err(OperationError::Failed(error))) => (Outcome::Failed, Some(error), end_ns),
+            Some(Err(OperationError::Unknown(error))) => (Outcome::Unknown, Some(error), end_ns),
+            None if row.operation.action.is_write() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
+            None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
         }
     };
     if outcome != Outcome::Ok {

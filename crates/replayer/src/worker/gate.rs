@@ -118,7 +118,7 @@ mod tests {
         let (keeper, passes) = gate(3);
         let workers = std::iter::zip(passes, go_on).map(|(pass, go_on)| {
             std::thread::spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
                 let opening = runtime.block_on(pass.through(go_on, &clock));
                 if let Opening::At(at_ns) = opening {
                     assert!(clock.now_ns() >= at_ns);

@@ -1,31 +1,34 @@
 //! One operating-system thread that runs its share of the T threads as tasks.
 
+pub mod alarms;
 mod emulate;
 pub mod gate;
 mod shared;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use schemas::latency::ResponseTimes;
+use schemas::run::FragmentPosition;
 use schemas::trace::TableError;
 
-use crate::clock::{Clock, thread_cpu_ns};
+use crate::clock::{Clock, set_alarms, thread_cpu_ns, thread_run_delay_ns};
 use crate::dispatch::Dispatcher;
 use crate::experiment::Snapshot;
 use crate::feed::Feed;
 use crate::log::LogSender;
 use crate::stores::Connection;
+use alarms::Alarms;
 use emulate::{Thread, emulate};
 use gate::{Opening, Pass};
+pub use shared::Lag;
 use shared::Shared;
 
-/// How often a worker looks at the clock for its own sake.
-const TICK: Duration = Duration::from_millis(10);
+/// How often a worker looks how late it is.
+const TICK_NS: i64 = 5_000_000;
 
 /// How often it publishes progress and hands over what it has logged.
 const PUBLISH_NS: i64 = 500_000_000;
@@ -35,6 +38,8 @@ pub struct WorkerPlan {
     /// Hands out the sessions of the worker's fragments; the warm-up alone where
     /// there is one.
     pub dispatcher: Dispatcher,
+    /// The numbers of these fragments.
+    pub fragments: Vec<u32>,
     /// The operations of each of them.
     pub feeds: Vec<Feed>,
     /// The number of each one's log.
@@ -51,6 +56,8 @@ pub struct WorkerPlan {
     pub duration_ns: Option<i64>,
     /// Set from outside to end early.
     pub stop: Arc<AtomicBool>,
+    /// Set from outside to give up what is in flight, too.
+    pub abandon: Arc<AtomicBool>,
     /// Where progress is published.
     pub snapshot: Arc<Mutex<Snapshot>>,
 }
@@ -61,8 +68,8 @@ pub struct WorkerPlan {
 pub struct WorkerReport {
     /// Counts and response times.
     pub snapshot: Snapshot,
-    /// Each fragment's next session that has not been run.
-    pub positions: Vec<u64>,
+    /// Where each fragment stands.
+    pub positions: Vec<FragmentPosition>,
     /// Sessions that ended.
     pub sessions: u64,
     /// A fragment ran out of trace, in the warm-up or later.
@@ -72,8 +79,14 @@ pub struct WorkerReport {
     pub writes_not_ok: u64,
     /// CPU time over wall time.
     pub cpu_share: f64,
-    /// How late the 10 ms tick came.
-    pub lag: ResponseTimes,
+    /// Time of waiting for a processor over wall time, where the kernel counts it.
+    pub run_delay_share: Option<f64>,
+    /// How late it took up what had happened.
+    pub lag: Lag,
+    /// Time that threads had no session to take, because of busy socialites.
+    pub idle_ns: u64,
+    /// Time that sessions were under way, within the planned time.
+    pub session_ns: u64,
     /// Time lost waiting for the log.
     pub log_stall_ns: u64,
     /// Time lost waiting for the trace.
@@ -91,6 +104,24 @@ pub struct WarmupReport {
     pub ended_ns: i64,
 }
 
+/// What a worker's thread has had of a processor.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    cpu_ns: i64,
+    run_delay_ns: Option<i64>,
+}
+
+impl Used {
+    fn now() -> Used {
+        Used { cpu_ns: thread_cpu_ns(), run_delay_ns: thread_run_delay_ns() }
+    }
+
+    fn since(self, before: Used) -> Used {
+        let run_delay_ns = self.run_delay_ns.zip(before.run_delay_ns).map(|(now, before)| now - before);
+        Used { cpu_ns: self.cpu_ns - before.cpu_ns, run_delay_ns }
+    }
+}
+
 /// Runs one task for each connection until the experiment ends.
 ///
 /// `first_thread` is the number of the first of them. Must run inside a
@@ -102,15 +133,17 @@ pub async fn run<C: Connection>(
 ) -> Result<WorkerReport, TableError> {
     let mut threads: Vec<Thread<C>> = Thread::of(connections, first_thread);
     let (shared, pass) = Shared::new(plan, threads.len());
+    let alarms = Rc::new(Alarms::new().map_err(|e| TableError::new(Path::new("timerfd"), e))?);
+    set_alarms(Some(alarms.clone()));
+    let ticker = tokio::task::spawn_local(tick(shared.clone(), alarms));
     shared.clock.sleep_until(0).await;
-    let ticker = tokio::task::spawn_local(tick(shared.clone()));
-    let mut cpu_before_ns = thread_cpu_ns();
+    let mut used_before = Used::now();
     let mut opening = Opening::At(0);
     let mut warmup = WarmupReport::default();
     if let Some(pass) = pass {
         threads = replay(&shared, threads).await;
         opening = pass.through(shared.can_go_on(), &shared.clock).await;
-        cpu_before_ns = thread_cpu_ns();
+        used_before = Used::now();
         warmup = shared.end_warmup(opening);
     }
     if opening != Opening::Never {
@@ -118,9 +151,9 @@ pub async fn run<C: Connection>(
     }
     shared.ended.set(true);
     joined(ticker).await;
-    let cpu_ns = thread_cpu_ns() - cpu_before_ns;
+    set_alarms(None);
     // What is left to write holds nobody up any more.
-    let report = shared.report(cpu_ns, warmup);
+    let report = shared.report(Used::now().since(used_before), warmup);
     shared.hand_over();
     match shared.error.take() {
         Some(error) => Err(error),
@@ -148,17 +181,22 @@ async fn joined<X>(task: tokio::task::JoinHandle<X>) -> X {
     }
 }
 
-/// Measures how late the worker takes up work, publishes from time to time, and
-/// tells sleeping threads when the experiment is to end early.
-async fn tick(shared: Rc<Shared>) {
+/// Drives the worker's alarms, measures how late it takes up what has happened, publishes
+/// from time to time, and tells sleeping threads when the experiment is to end early.
+async fn tick(shared: Rc<Shared>, alarms: Rc<Alarms>) {
     let mut published_ns = shared.clock.now_ns();
+    let mut due_ns = published_ns.max(0) + TICK_NS;
     while !shared.ended.get() {
-        let asked_ns = shared.clock.now_ns();
-        tokio::time::sleep(TICK).await;
+        if let Err(error) = alarms.drive(shared.clock.monotonic_ns(due_ns)).await {
+            shared.fail(TableError::new(Path::new("timerfd"), error));
+            return;
+        }
         let now_ns = shared.clock.now_ns();
-        // The timer itself may be up to one of its milliseconds late.
-        let late_ns = now_ns - asked_ns - TICK.as_nanos() as i64 - 1_000_000;
-        shared.record_lag(late_ns.max(0));
+        // Each tick that was missed would have found the worker as late as it was then.
+        while due_ns <= now_ns {
+            shared.record_lag(now_ns - due_ns);
+            due_ns += TICK_NS;
+        }
         if now_ns - published_ns >= PUBLISH_NS {
             published_ns = now_ns;
             shared.hand_over();

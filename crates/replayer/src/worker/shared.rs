@@ -13,12 +13,12 @@ use schemas::oplog::{LogBuffer, LogRow};
 use schemas::trace::TableError;
 
 use super::gate::{Opening, Pass};
-use super::{WarmupReport, WorkerPlan, WorkerReport};
+use super::{Used, WarmupReport, WorkerPlan, WorkerReport};
 use crate::clock::Clock;
 use crate::dispatch::{Dependency, Dispatcher, Next, Session};
 use crate::experiment::{Part, Snapshot};
 use crate::feed::Feed;
-use crate::log::{BATCH_ROWS, BATCH_VALUES, LogSender};
+use crate::log::{BATCH_BYTES, BATCH_ROWS, LogSender};
 
 /// What ends a thread's wait before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,41 @@ pub enum Until {
     Stopped,
 }
 
+/// How late a worker takes up what has happened.
+#[derive(Debug, Clone, Default)]
+pub struct Lag {
+    /// By the 99th percentile, to compare with response times.
+    pub times: ResponseTimes,
+    /// The exact sum, since a histogram of few values has a coarse mean.
+    pub sum_ns: i64,
+    /// How many.
+    pub count: u64,
+    /// The longest.
+    pub max_ns: i64,
+}
+
+impl Lag {
+    fn record(&mut self, late_ns: i64) {
+        self.times.record(late_ns);
+        self.sum_ns += late_ns;
+        self.count += 1;
+        self.max_ns = self.max_ns.max(late_ns);
+    }
+
+    /// Adds that of another worker.
+    pub fn merge(&mut self, other: &Lag) {
+        self.times.merge(&other.times);
+        self.sum_ns += other.sum_ns;
+        self.count += other.count;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// The mean, in nanoseconds; 0 of none.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns as f64 / self.count.max(1) as f64
+    }
+}
+
 /// What the tasks of a worker share.
 pub struct Shared {
     /// The experiment's time.
@@ -37,12 +72,13 @@ pub struct Shared {
     /// Writes that did not succeed.
     pub writes_not_ok: Cell<u64>,
     /// How late the ticker was.
-    pub lag: RefCell<ResponseTimes>,
+    pub lag: RefCell<Lag>,
     /// What went wrong with the trace.
     pub error: RefCell<Option<TableError>>,
     /// Set in the end, for the ticker.
     pub ended: Cell<bool>,
     dispatcher: RefCell<Dispatcher>,
+    fragments: Vec<u32>,
     feeds: Vec<Feed>,
     logs: Vec<usize>,
     buffers: RefCell<Vec<LogBuffer>>,
@@ -54,6 +90,9 @@ pub struct Shared {
     /// When the present part of the experiment began.
     part_began_ns: Cell<i64>,
     stop: Arc<AtomicBool>,
+    abandon: Arc<AtomicBool>,
+    /// The tasks of all threads, woken when they are to give up what is in flight.
+    tasks: RefCell<Vec<Option<Waker>>>,
     published: Arc<Mutex<Snapshot>>,
     snapshot: RefCell<Snapshot>,
     /// Who waits until some session has finished.
@@ -63,6 +102,8 @@ pub struct Shared {
     /// How many of them there are.
     resting_count: Cell<usize>,
     sessions: Cell<u64>,
+    session_ns: Cell<i64>,
+    idle_ns: Cell<i64>,
     log_stall_ns: Cell<u64>,
     trace_stall_ns: Cell<u64>,
 }
@@ -81,6 +122,7 @@ impl Shared {
         let shared = Shared {
             buffers: RefCell::new(plan.logs.iter().map(|_| new_buffer()).collect()),
             dispatcher: RefCell::new(plan.dispatcher),
+            fragments: plan.fragments,
             feeds: plan.feeds,
             logs: plan.logs,
             sender: plan.sender,
@@ -90,6 +132,8 @@ impl Shared {
             deadline_ns: Cell::new(deadline_ns),
             part_began_ns: Cell::new(0),
             stop: plan.stop,
+            abandon: plan.abandon,
+            tasks: RefCell::new(vec![None; threads]),
             published: plan.snapshot,
             snapshot: RefCell::new(Snapshot { part, ..Snapshot::default() }),
             waiting: RefCell::default(),
@@ -98,6 +142,8 @@ impl Shared {
             error: RefCell::default(),
             ended: Cell::new(false),
             sessions: Cell::new(0),
+            session_ns: Cell::new(0),
+            idle_ns: Cell::new(0),
             writes_not_ok: Cell::new(0),
             log_stall_ns: Cell::new(0),
             trace_stall_ns: Cell::new(0),
@@ -127,7 +173,9 @@ impl Shared {
                 }
                 Next::Blocked => {
                     self.wait_once().await;
-                    now_ns = self.clock.now_ns();
+                    let woken_ns = self.clock.now_ns();
+                    self.idle_ns.set(self.idle_ns.get() + self.in_time(now_ns, woken_ns));
+                    now_ns = woken_ns;
                 }
             }
         }
@@ -144,14 +192,46 @@ impl Shared {
                 self.dispatcher.borrow_mut().supply(fragment, chunk);
             }
             Err(error) => {
-                *self.error.borrow_mut() = Some(error);
-                // Nothing that the other workers do would count any more.
-                self.stop.store(true, Ordering::Relaxed);
-                let mut dispatcher = self.dispatcher.borrow_mut();
-                dispatcher.supply(fragment, None);
-                dispatcher.close();
+                self.fail(error);
+                self.dispatcher.borrow_mut().supply(fragment, None);
             }
         }
+    }
+
+    /// Ends the experiment with an error.
+    pub fn fail(&self, error: TableError) {
+        *self.error.borrow_mut() = Some(error);
+        // Nothing that the other workers do would count any more.
+        self.stop.store(true, Ordering::Relaxed);
+        self.dispatcher.borrow_mut().close();
+    }
+
+    /// How much of a stretch of time lies before the end of this part.
+    #[inline]
+    fn in_time(&self, from_ns: i64, to_ns: i64) -> i64 {
+        (to_ns.min(self.deadline_ns.get()) - from_ns).max(0)
+    }
+
+    /// Whether an operation starts too late to count: its session was under way when the
+    /// planned time was over.
+    #[inline]
+    pub fn is_drained(&self, start_ns: i64) -> bool {
+        start_ns >= self.deadline_ns.get()
+    }
+
+    /// Whether what is in flight is to be given up.
+    #[inline]
+    pub fn is_abandoned(&self) -> bool {
+        self.abandon.load(Ordering::Relaxed)
+    }
+
+    /// Makes the task that polls known, so that it can be woken to give up.
+    pub async fn register(&self, place: usize) {
+        poll_fn(|context| {
+            self.tasks.borrow_mut()[place] = Some(context.waker().clone());
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// Waits until `at_ns`, or until what ends the wait before. Gives the time
@@ -195,6 +275,17 @@ impl Shared {
         if self.stop.load(Ordering::Relaxed) {
             self.dispatcher.borrow_mut().close();
             self.wake_resting();
+            self.wake_waiting();
+        }
+        if self.is_abandoned() {
+            self.tasks.borrow().iter().flatten().for_each(Waker::wake_by_ref);
+        }
+    }
+
+    fn wake_waiting(&self) {
+        let mut waiting = self.waiting.borrow_mut();
+        if !waiting.is_empty() {
+            waiting.drain(..).for_each(Waker::wake);
         }
     }
 
@@ -228,30 +319,34 @@ impl Shared {
         }
     }
 
-    /// A session has ended.
+    /// A session that was taken up at `taken_ns` has ended.
     #[inline]
-    pub fn finish(&self, session: &Session, writes_ok: bool) {
+    pub fn finish(&self, session: &Session, writes_ok: bool, taken_ns: i64, now_ns: i64) {
         self.dispatcher.borrow_mut().finish(session, writes_ok);
         self.sessions.set(self.sessions.get() + 1);
-        // Hardly anybody ever waits, so whoever does looks again by herself.
-        let mut waiting = self.waiting.borrow_mut();
-        if !waiting.is_empty() {
-            waiting.drain(..).for_each(Waker::wake);
-        }
+        self.session_ns.set(self.session_ns.get() + self.in_time(taken_ns, now_ns));
+        // Threads hardly ever wait for a session, so each of them looks again by itself.
+        self.wake_waiting();
     }
 
     /// Logs and counts an operation. True when that took longer than it mostly
     /// does, since a full buffer was handed to the writer.
     #[inline]
     pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) -> bool {
-        self.snapshot.borrow_mut().count(&row);
+        let mut snapshot = self.snapshot.borrow_mut();
+        if self.is_drained(row.start_ns) {
+            snapshot.drained += 1;
+        } else {
+            snapshot.count(&row, self.deadline_ns.get());
+        }
+        drop(snapshot);
         if !self.is_logged {
             return false;
         }
         let mut buffers = self.buffers.borrow_mut();
         let buffer = &mut buffers[fragment];
         buffer.push(row, observed, error);
-        let is_full = buffer.len() >= BATCH_ROWS || buffer.observed_len() >= BATCH_VALUES;
+        let is_full = buffer.len() >= BATCH_ROWS || buffer.observed_bytes() >= BATCH_BYTES;
         if is_full {
             self.send(fragment, buffer);
         }
@@ -280,7 +375,7 @@ impl Shared {
         published.elapsed_ns = self.clock.now_ns() - self.part_began_ns.get();
     }
 
-    /// Takes down how late the ticker was.
+    /// Records how late the ticker was.
     pub fn record_lag(&self, late_ns: i64) {
         self.lag.borrow_mut().record(late_ns);
         let mut snapshot = self.snapshot.borrow_mut();
@@ -307,28 +402,33 @@ impl Shared {
         self.deadline_ns.set(self.duration_ns.map_or(i64::MAX, |duration_ns| began_ns + duration_ns));
         let before = self.snapshot.replace(Snapshot::default());
         self.sessions.set(0);
+        self.session_ns.set(0);
+        self.idle_ns.set(0);
         self.log_stall_ns.set(0);
         self.trace_stall_ns.set(0);
-        *self.lag.borrow_mut() = ResponseTimes::default();
+        *self.lag.borrow_mut() = Lag::default();
         self.hand_over();
         WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
     }
 
-    /// The report of the measured part, in which the worker used so much CPU time.
-    pub fn report(&self, cpu_ns: i64, warmup: WarmupReport) -> WorkerReport {
+    /// The report of the measured part, in which the worker used so much.
+    pub fn report(&self, used: Used, warmup: WarmupReport) -> WorkerReport {
         let mut snapshot = self.snapshot.borrow().clone();
         // So far it is the time of the last operation's end.
         snapshot.elapsed_ns = (snapshot.elapsed_ns - self.part_began_ns.get()).max(0);
-        let wall_ns = (self.clock.now_ns() - self.part_began_ns.get()).max(1);
+        let wall_ns = (self.clock.now_ns() - self.part_began_ns.get()).max(1) as f64;
         let dispatcher = self.dispatcher.borrow();
         WorkerReport {
             snapshot,
-            positions: dispatcher.positions().collect(),
+            positions: dispatcher.positions(&self.fragments),
             sessions: self.sessions.get(),
             ran_out: dispatcher.ran_out(),
             writes_not_ok: self.writes_not_ok.get(),
-            cpu_share: cpu_ns as f64 / wall_ns as f64,
+            cpu_share: used.cpu_ns as f64 / wall_ns,
+            run_delay_share: used.run_delay_ns.map(|delay_ns| delay_ns as f64 / wall_ns),
             lag: self.lag.borrow().clone(),
+            idle_ns: self.idle_ns.get() as u64,
+            session_ns: self.session_ns.get() as u64,
             log_stall_ns: self.log_stall_ns.get(),
             trace_stall_ns: self.trace_stall_ns.get(),
             warmup,

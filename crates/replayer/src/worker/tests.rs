@@ -35,6 +35,7 @@ struct Setup {
     warmup_sessions: u64,
     duration_ns: Option<i64>,
     stop: Arc<AtomicBool>,
+    abandon: Arc<AtomicBool>,
 }
 
 impl Setup {
@@ -46,6 +47,7 @@ impl Setup {
             warmup_sessions: 0,
             duration_ns: None,
             stop: Arc::default(),
+            abandon: Arc::default(),
         }
     }
 
@@ -71,13 +73,14 @@ impl Setup {
             OperationLogs::create((0..count).map(|f| (path(f), header(f))).collect(), Default::default()).unwrap();
         let stretch = |rows: &Vec<TraceRow>| Stretch {
             weight: 1.0,
+            given_back: Vec::new(),
             first_session: 0,
             measured_from: self.warmup_sessions,
             end_session: rows.last().unwrap().session + 1,
         };
         let clock = Clock::starting_in(0);
         let stretches: Vec<Stretch> = self.fragments.iter().map(stretch).collect();
-        let mut dispatcher = Dispatcher::new(&stretches, self.threads, self.unique_socialites);
+        let mut dispatcher = Dispatcher::new(&stretches, self.threads, self.unique_socialites.then_some(1_000));
         let pass = (self.warmup_sessions > 0).then(|| {
             let (keeper, mut passes) = gate::gate(1);
             std::thread::spawn(move || {
@@ -91,6 +94,7 @@ impl Setup {
         }
         let plan = WorkerPlan {
             dispatcher,
+            fragments: (0..count as u32).collect(),
             feeds: self.fragments.iter().map(|rows| Feed::of(rows, 2)).collect(),
             logs: (0..count).collect(),
             sender: logs.sender(),
@@ -99,6 +103,7 @@ impl Setup {
             pass,
             duration_ns: self.duration_ns,
             stop: self.stop,
+            abandon: self.abandon,
             snapshot: Arc::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -209,7 +214,7 @@ fn the_deadline_ends_a_wait_for_the_next_session() {
     let (report, _) = setup.replay(at_once(2));
     // Two, unless so much time passed before the second thread had its first turn.
     assert!(report.sessions <= 2);
-    assert_eq!(report.positions, [report.sessions]);
+    assert_eq!(report.positions, [FragmentPosition::at(0, report.sessions)]);
 }
 
 /// A stop ends every wait, and what is in flight is finished.
@@ -285,7 +290,8 @@ fn the_measured_part_follows_the_whole_warm_up() {
     assert_eq!(report.snapshot.response_times.count(), 13);
     let last_ns = measured.iter().map(|row| row.end_ns).max().unwrap();
     assert_eq!(report.snapshot.elapsed_ns, last_ns - began_ns);
-    assert_eq!((report.positions, report.writes_not_ok), (vec![12, 12], 2));
+    let ends = [FragmentPosition::at(0, 12), FragmentPosition::at(1, 12)];
+    assert_eq!((&report.positions[..], report.writes_not_ok), (&ends[..], 2));
     assert_eq!(logs[0].iter().find(|row| row.session == 8).unwrap().outcome, Outcome::Skipped);
 }
 
@@ -345,4 +351,84 @@ fn two_threads_act_for_one_socialite_only_when_they_may() {
     let (report, logs) = Setup { unique_socialites: false, ..Setup::of(rows(), 4) }.replay(connections);
     assert!(met.get() && overlaps(&logs[0]));
     assert_eq!(report.sessions, 20);
+}
+
+/// A store whose operations end when the test says so, or never.
+struct Held(Rc<Cell<bool>>);
+
+impl Connection for Held {
+    async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+        if operation.target != 0 {
+            return Ok(());
+        }
+        while !self.0.get() {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+}
+
+/// Session 0 is in flight when the time is over, and session 1 waits for its socialite:
+/// nothing of it starts, it is given back, and threads without a session are idle.
+#[test]
+fn nothing_starts_after_the_deadline() {
+    let rows: Vec<TraceRow> = (0..2_000).map(|session| row(session, 0, 7, 0)).collect();
+    let is_over = Rc::new(Cell::new(false));
+    let setup = Setup { duration_ns: Some(30_000_000), ..Setup::of(rows, 2) };
+    struct Late(Held, Clock);
+    impl Connection for Late {
+        async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+            // Until well after the deadline.
+            self.1.sleep_until(60_000_000).await;
+            self.0.0.set(true);
+            self.0.execute(operation, answer).await
+        }
+    }
+    let clock = Clock::starting_in(0);
+    let (report, logs) = setup.replay((0..2).map(|_| Late(Held(is_over.clone()), clock)).collect());
+    assert_eq!((logs[0].len(), report.sessions), (1, 1));
+    let aside = crate::dispatch::aside_max(2) as u64;
+    let given_back: Vec<u64> = (1..=aside).collect();
+    assert_eq!(report.positions, [FragmentPosition { fragment: 0, next_session: aside + 1, given_back }]);
+    // The second thread had nothing to do for all of the planned time, the first one a session.
+    assert!(report.idle_ns > 0 && report.idle_ns <= 30_000_000, "{}", report.idle_ns);
+    assert!(report.session_ns > 0 && report.session_ns <= 30_000_000, "{}", report.session_ns);
+    assert_eq!((report.snapshot.drained, report.snapshot.ok_in_time), (0, 0));
+    assert_eq!(report.snapshot.outcomes, [1, 0, 0, 0], "what was in flight is measured");
+}
+
+/// The later steps of a session that was under way end it, and belong to no figure.
+#[test]
+fn steps_after_the_deadline_are_drained() {
+    let rows = (0..3).flat_map(|session| [row(session, 0, session, 0), row(session, 1, session, 40_000)]);
+    let setup = Setup { duration_ns: Some(20_000_000), ..Setup::of(rows.collect(), 1) };
+    let (report, logs) = setup.replay(at_once(1));
+    assert_eq!((logs[0].len(), report.sessions), (2, 1));
+    assert_eq!((report.snapshot.drained, report.snapshot.outcomes), (1, [1, 0, 0, 0]));
+    assert_eq!(report.positions, [FragmentPosition::at(0, 1)]);
+}
+
+/// A second interrupt does not wait for a store that never answers, and every operation
+/// that was handed out has a row.
+#[test]
+fn what_is_in_flight_can_be_given_up() {
+    let rows = vec![write(row(0, 0, 0, 0), None), row(0, 1, 0, 0), row(1, 0, 1, HOUR_US)];
+    let setup = Setup::of(rows, 2);
+    let (stop, abandon) = (setup.stop.clone(), setup.abandon.clone());
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        stop.store(true, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(20));
+        abandon.store(true, Ordering::Relaxed);
+    });
+    struct Never;
+    impl Connection for Never {
+        async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+            if operation.target == 0 { std::future::pending().await } else { Ok(()) }
+        }
+    }
+    let (report, logs) = setup.replay(vec![Never, Never]);
+    let of_first: Vec<Outcome> = logs[0].iter().filter(|row| row.session == 0).map(|row| row.outcome).collect();
+    assert_eq!(of_first, [Outcome::Unknown, Outcome::Skipped]);
+    assert_eq!(report.writes_not_ok, 1);
 }

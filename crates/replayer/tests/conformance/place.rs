@@ -65,7 +65,9 @@ impl Place {
 
     /// The digest after the first sessions, or all.
     pub fn digest(&self, sessions: Option<u64>) -> String {
-        tracegen::digest(&self.source.folder, sessions).expect("a digest").to_string()
+        tracegen::digest(&self.source.folder, sessions.map_or(tracegen::Ran::All, tracegen::Ran::First))
+            .expect("a digest")
+            .to_string()
     }
 
     /// The operations of fragment 0 in order.
@@ -88,8 +90,12 @@ impl Place {
 
     /// A replay of the whole trace, whose log goes into a folder of this name.
     pub fn experiment(&self, store: &str, threads: u32, name: &str) -> Experiment {
-        let fragments =
-            self.source.fragments().map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 });
+        let fragments = self.source.fragments().map(|fragment| FragmentPlan {
+            fragment,
+            first_session: 0,
+            given_back: Vec::new(),
+            warmup_sessions: 0,
+        });
         let plan = Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment: 1,

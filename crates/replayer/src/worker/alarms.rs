@@ -1,0 +1,164 @@
+//! A worker's one alarm clock: a kernel timer that its runtime waits for as it waits for
+//! sockets, and the tasks that it wakes.
+//!
+//! The runtime's own timer ticks in milliseconds, which is too coarse for think times, and
+//! a thread that wakes the tasks of others costs each of them a lock and a system call.
+//! Here tasks whose times lie near each other are woken by one expiry.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::task::Waker;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::monotonic_ns;
+
+/// The tasks of one worker that wait for a time, on the monotonic clock.
+#[derive(Debug)]
+pub struct Alarms {
+    timer: AsyncFd<OwnedFd>,
+    waiting: RefCell<BinaryHeap<Alarm>>,
+    /// When the timer expires next.
+    armed_at_ns: Cell<i64>,
+}
+
+#[derive(Debug)]
+struct Alarm {
+    at_ns: i64,
+    waker: Waker,
+}
+
+impl Alarms {
+    /// Must be called inside the worker's runtime.
+    pub fn new() -> io::Result<Alarms> {
+        // SAFETY: the call takes no pointer; nothing else owns the descriptor that it gives.
+        let timer = unsafe {
+            match libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) {
+                -1 => return Err(io::Error::last_os_error()),
+                timer => OwnedFd::from_raw_fd(timer),
+            }
+        };
+        // SAFETY: an owned descriptor stays the same and open for as long as it lives.
+        let timer = unsafe { AsyncFd::register_with_interest(timer, Interest::READABLE) }?;
+        Ok(Alarms { timer, waiting: RefCell::default(), armed_at_ns: Cell::new(i64::MAX) })
+    }
+
+    /// Wakes a task at `at_ns`, or soon after if that has passed.
+    pub fn wake_at(&self, at_ns: i64, waker: Waker) {
+        self.waiting.borrow_mut().push(Alarm { at_ns, waker });
+        self.arm(at_ns);
+    }
+
+    /// Waits until `until_ns` and wakes, meanwhile, every task whose time has come. One
+    /// task of the worker calls this again and again.
+    pub async fn drive(&self, until_ns: i64) -> io::Result<()> {
+        loop {
+            let now_ns = monotonic_ns();
+            self.ring(now_ns);
+            if now_ns >= until_ns {
+                return Ok(());
+            }
+            let next_ns = self.waiting.borrow().peek().map_or(until_ns, |first| first.at_ns.min(until_ns));
+            self.arm(next_ns);
+            let mut ready = self.timer.readable().await?;
+            self.armed_at_ns.set(i64::MAX);
+            // The number of expiries does not matter, and the clock says what is due.
+            let mut expiries = [0u8; 8];
+            let read = ready.try_io(|timer| {
+                // SAFETY: the call writes at most eight bytes to a place that has them.
+                match unsafe { libc::read(timer.as_raw_fd(), expiries.as_mut_ptr().cast(), expiries.len()) } {
+                    -1 => Err(io::Error::last_os_error()),
+                    _ => Ok(()),
+                }
+            });
+            match read {
+                Ok(read) => read?,
+                // It was set to a later time after it had expired.
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    fn ring(&self, now_ns: i64) {
+        let mut waiting = self.waiting.borrow_mut();
+        while let Some(due) = waiting.peek_mut().filter(|first| first.at_ns <= now_ns) {
+            PeekMut::pop(due).waker.wake();
+        }
+    }
+
+    /// Lets the timer expire at `at_ns`, if it would not before.
+    fn arm(&self, at_ns: i64) {
+        if at_ns >= self.armed_at_ns.get() {
+            return;
+        }
+        self.armed_at_ns.set(at_ns);
+        // A time of 0 would disarm the timer; whatever has passed expires at once.
+        let at_ns = at_ns.max(1);
+        let at = libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
+        let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let times = libc::itimerspec { it_interval: never, it_value: at };
+        // SAFETY: the call reads one itimerspec. It fails for wrong descriptors and times alone.
+        unsafe { libc::timerfd_settime(self.timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &times, std::ptr::null_mut()) };
+    }
+}
+
+// The heap has its greatest on top; that is to be the earliest alarm.
+impl Ord for Alarm {
+    fn cmp(&self, other: &Alarm) -> std::cmp::Ordering {
+        other.at_ns.cmp(&self.at_ns)
+    }
+}
+
+impl PartialOrd for Alarm {
+    fn partial_cmp(&self, other: &Alarm) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Alarm {
+    fn eq(&self, other: &Alarm) -> bool {
+        self.at_ns == other.at_ns
+    }
+}
+
+impl Eq for Alarm {}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::clock::{Clock, set_alarms};
+
+    /// Whatever the order in which they were asked for, every sleeper wakes, and none
+    /// before its time.
+    #[test]
+    fn sleepers_wake_at_their_time_and_never_before() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let alarms = Rc::new(Alarms::new().unwrap());
+            set_alarms(Some(alarms.clone()));
+            let clock = Clock::starting_in(0);
+            let sleeps = [30_000_000, 500_000, 20_000_000, 500_000, 0, -1].map(|at_ns| async move {
+                clock.sleep_until(at_ns).await;
+                assert!(clock.now_ns() >= at_ns);
+            });
+            let all = futures::future::join_all(sleeps);
+            let drive = async {
+                loop {
+                    alarms.drive(monotonic_ns() + 10_000_000).await.unwrap();
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = all => {}
+                () = drive => unreachable!("it never ends"),
+            }
+            set_alarms(None);
+        });
+    }
+}
