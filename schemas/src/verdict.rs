@@ -69,19 +69,22 @@ impl Ruling {
     }
 }
 
-/// The figures of an experiment's measured part, over all its fragments. What
-/// belongs to the warm-up is counted in `warmup_operations` and nowhere else.
+/// The figures of an experiment's measured part, over all its fragments: of the operations
+/// that started in it. What was in flight when the planned time was over counts for
+/// everything but the rates, since leaving it out would hide the slowest answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
     /// What the rates are measured over: the planned time, or all of `elapsed_ns`
-    /// where none was planned or the experiment ended before it was over. What is in flight when the time
-    /// is over runs out with fewer and fewer threads, and counts for everything
-    /// but the rates.
+    /// where none was planned or the experiment ended before it was over.
     pub counted_ns: u64,
     /// Operations of the warm-up.
     pub warmup_operations: u64,
+    /// Operations that started after the planned time, to end sessions that were under way;
+    /// no other figure counts them.
+    #[serde(default)]
+    pub drained_operations: u64,
     /// Sessions with at least one row in the log.
     pub sessions: u64,
     /// BG's no-operations: sessions that were drawn and of which nothing could be done.

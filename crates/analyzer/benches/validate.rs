@@ -31,7 +31,7 @@ fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
     let mut validator = Validator::new(State::new(initial));
     // An operation a microsecond.
     let elapsed_ns = 1000 * (OPERATIONS + 10);
-    let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns };
+    let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns, planned_ns: None };
     let mut summary = Summary::new(100_000_000, measured);
     let mut drain = |validator: &mut Validator, now| {
         while let Some(row) = validator.leave(now) {
@@ -49,6 +49,7 @@ fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
             kind: 0,
             noops: 0,
             warmup: false,
+            drained: false,
             place: Place::default(),
         };
         validator.enter(row).unwrap();

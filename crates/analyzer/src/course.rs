@@ -24,6 +24,13 @@ pub(crate) fn throughput(figures: &Figures) -> String {
     if figures.warmup_operations > 0 {
         let _ = writeln!(out, "warm-up          {} operations before, not in these figures", figures.warmup_operations);
     }
+    if figures.drained_operations > 0 {
+        let _ = writeln!(
+            out,
+            "after the end    {} operations ended the sessions under way, not in these figures",
+            figures.drained_operations
+        );
+    }
     out
 }
 

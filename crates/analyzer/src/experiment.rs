@@ -19,7 +19,7 @@ use crate::error::AnalyzeError;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
-use crate::ruling::{of_replayer, rule};
+use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
 use crate::summarize;
 use crate::timeline::Measured;
@@ -74,7 +74,7 @@ pub fn analyze_with(
         .filter(|fragment| is_here(fragment.fragment))
         .map(|fragment| FragmentInput {
             experiment,
-            plan: *fragment,
+            plan: fragment.clone(),
             log: folder.log(fragment.fragment),
             trace: &plan.trace,
             manifest: &manifest,
@@ -82,6 +82,7 @@ pub fn analyze_with(
             has_report: report
                 .as_ref()
                 .is_some_and(|report| tells_of(report, fragment.fragment, &folder.log(fragment.fragment))),
+            given_back: given_back(report.as_ref(), fragment.fragment),
             sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
             progress,
         })
@@ -114,7 +115,11 @@ pub fn analyze_with(
     let parts = parts.iter().zip(&of_each);
     let replayers: Vec<ReplayerFigures> =
         parts.map(|(part, figures)| of_replayer(part.name.clone(), part.threads, figures, &sla)).collect();
-    let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla);
+    let trace = TraceLimits {
+        threads: plan.threads,
+        active_threads_max: plan.unique_socialites.then_some(manifest.statistics.socialites.active_threads_max),
+    };
+    let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla, trace);
     let threads = plan.threads;
     let format_version = RUN_FORMAT_VERSION;
     let verdict = Verdict { format_version, experiment, threads, sla, ruling, reasons, figures, replayers };
@@ -225,6 +230,12 @@ pub(crate) fn tells_of(report: &ReplayReport, fragment: u32, log: &Path) -> bool
     report.faults.is_empty() || (is_told() && log.exists())
 }
 
+/// The sessions of a fragment that were given back, where the report tells.
+pub(crate) fn given_back(report: Option<&ReplayReport>, fragment: u32) -> Option<&[u64]> {
+    let position = report?.positions.iter().find(|position| position.fragment == fragment)?;
+    Some(&position.given_back)
+}
+
 /// The place of the replayer that has a fragment. Those of one that was lost count with
 /// the first one's: such an experiment is void in any case.
 fn replayer_of(fragments: &[&[u32]], fragment: Option<u32>) -> usize {
@@ -262,13 +273,17 @@ pub(crate) fn analyze_fragments(
 fn measured<'a>(limit: Limit, report: Option<&ReplayReport>, surveys: impl Iterator<Item = &'a Survey>) -> Measured {
     let is_over = report.is_some_and(|report| report.end == EndReason::Limit);
     let of = |from_ns, elapsed_ns: u64| {
-        let counted_ns = match limit {
-            // Threads may have rested until the time was over.
-            Limit::DurationS(seconds) if is_over => (seconds * 1e9) as u64,
-            Limit::DurationS(seconds) => elapsed_ns.min((seconds * 1e9) as u64),
-            Limit::Sessions(_) | Limit::WholeTrace => elapsed_ns,
+        let planned_ns = match limit {
+            Limit::DurationS(seconds) => Some((seconds * 1e9) as u64),
+            Limit::Sessions(_) | Limit::WholeTrace => None,
         };
-        Measured { from_ns, elapsed_ns, counted_ns }
+        let counted_ns = match planned_ns {
+            // Threads may have rested until the time was over.
+            Some(planned_ns) if is_over => planned_ns,
+            Some(planned_ns) => elapsed_ns.min(planned_ns),
+            None => elapsed_ns,
+        };
+        Measured { from_ns, elapsed_ns, counted_ns, planned_ns }
     };
     if let Some(report) = report {
         return of(report.warmup_ns as i64, report.elapsed_ns);

@@ -57,6 +57,7 @@ pub struct Summary {
     beta_ns: u64,
     measured: Measured,
     warmup_operations: u64,
+    drained_operations: u64,
     actions: Vec<ActionSummary>,
     sessions: u64,
     noops: u64,
@@ -76,6 +77,7 @@ impl Summary {
             beta_ns,
             measured,
             warmup_operations: 0,
+            drained_operations: 0,
             actions: vec![ActionSummary::default(); Action::ALL.len()],
             sessions: 0,
             noops: 0,
@@ -91,6 +93,10 @@ impl Summary {
     pub fn add(&mut self, row: &Row, findings: &Findings) {
         if row.warmup {
             self.warmup_operations += 1;
+            return;
+        }
+        if row.drained {
+            self.drained_operations += 1;
             return;
         }
         let unpredictable = !findings.violations.is_empty();
@@ -113,6 +119,11 @@ impl Summary {
         findings.items.iter().for_each(|item| self.freshness.add(item));
     }
 
+    /// The measured part.
+    pub(crate) fn measured(&self) -> Measured {
+        self.measured
+    }
+
     /// What decides whether it merges with another: β, and the measured part.
     pub fn basis(&self) -> (u64, Measured) {
         (self.beta_ns, self.measured)
@@ -127,6 +138,7 @@ impl Summary {
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
         self.warmup_operations += other.warmup_operations;
+        self.drained_operations += other.drained_operations;
         for (mine, theirs) in self.actions.iter_mut().zip(&other.actions) {
             mine.merge(theirs);
         }
@@ -161,6 +173,7 @@ impl Summary {
             elapsed_ns,
             counted_ns,
             warmup_operations: self.warmup_operations,
+            drained_operations: self.drained_operations,
             sessions: self.sessions,
             noops: self.noops,
             throughput_per_s: per_second(self.ok_counted),

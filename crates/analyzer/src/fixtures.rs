@@ -20,7 +20,7 @@ pub(crate) fn row(session: u64, start_ns: i64, end_ns: i64, operation: Operation
         attempts: 1,
         outcome: Outcome::Ok,
     };
-    Row { log, operation, after: None, kind: 0, noops: 0, warmup: false, place: Place::default() }
+    Row { log, operation, after: None, kind: 0, noops: 0, warmup: false, drained: false, place: Place::default() }
 }
 
 /// A read that was answered.

@@ -31,6 +31,8 @@ pub(crate) struct FragmentInput<'a> {
     pub(crate) beta_ns: u64,
     /// Whether the replayer has reported the experiment's end.
     pub(crate) has_report: bool,
+    /// The sessions that it has given back then.
+    pub(crate) given_back: Option<&'a [u64]>,
     /// Where the sealed tables go: operations and unpredictable reads; None for figures only.
     pub(crate) sealed: Option<(PathBuf, PathBuf)>,
     /// Told how many rows are done, now and then.
@@ -47,7 +49,7 @@ impl FragmentInput<'_> {
         let sessions = self.manifest.fragments.iter().find(|f| f.fragment == self.plan.fragment);
         let sessions = sessions.map_or(0, |counts| counts.sessions);
         // The replayer's report, where there is one, says when the measured part was.
-        let first_measured = (!self.has_report).then(|| self.first_measured());
+        let first_measured = (!self.has_report).then(|| self.plan.measured_from());
         let survey = Survey::read(&self.log, sessions, first_measured)?;
         self.check_header(&survey)?;
         Ok(Some(survey))
@@ -74,19 +76,15 @@ impl FragmentInput<'_> {
         }
         let stream = Stream {
             log: &self.log,
-            first_measured: self.first_measured(),
-            ring: TraceRing::new(self.reader(), self.plan.first_session),
+            first_measured: self.plan.measured_from(),
+            given_back: self.given_back,
+            ring: TraceRing::new(self.reader(), &self.plan),
             held: HeldBatches::default(),
             validator: Validator::new(state),
             summary,
             sealer,
         };
         stream.run(survey, self.progress)
-    }
-
-    /// The first session after the warm-up.
-    fn first_measured(&self) -> u64 {
-        self.plan.first_session.saturating_add(self.plan.warmup_sessions)
     }
 
     fn sealer(&self) -> Result<Option<Sealer>, AnalyzeError> {
@@ -112,8 +110,8 @@ impl FragmentInput<'_> {
         if header.fragment != self.plan.fragment {
             return differs("fragment", &header.fragment, &self.plan.fragment);
         }
-        if header.first_session != self.plan.first_session {
-            return differs("first session", &header.first_session, &self.plan.first_session);
+        if header.first_session != self.plan.begins_at() {
+            return differs("first session", &header.first_session, &self.plan.begins_at());
         }
         if header.workload_id != self.manifest.workload_id {
             return differs("workload", &header.workload_id, &self.manifest.workload_id);
@@ -121,12 +119,13 @@ impl FragmentInput<'_> {
         Ok(())
     }
 
-    /// The state of the data set and of all sessions before the plan's first.
+    /// The state of the data set and of all sessions that ran before the experiment.
     fn state_before(&self) -> Result<State, AnalyzeError> {
         let top_k = self.manifest.spec.data.top_k;
         let mut state = State::new(Initial::read(self.trace, self.plan.fragment, top_k)?);
         self.each_trace_row(0, self.plan.first_session, |row| {
-            if row.operation.action.is_write() { state.apply(&row.operation) } else { Ok(()) }
+            let has_run = self.plan.is_before(row.session);
+            if has_run && row.operation.action.is_write() { state.apply(&row.operation) } else { Ok(()) }
         })?;
         Ok(state)
     }
@@ -134,11 +133,12 @@ impl FragmentInput<'_> {
     /// A killed replayer leaves operations that ran and are not in its log. Their
     /// writes may have happened at any time, or never. Says what is missing.
     fn admit_unlogged(&self, survey: &Survey, trailing_bytes: u64, state: &mut State) -> Result<String, AnalyzeError> {
-        let (first, end) = (self.plan.first_session, survey.begun_before());
+        let (first, end) = (self.plan.begins_at(), survey.begun_before());
         let at = Interval { start: i64::MIN, end: FOREVER };
         let mut writes = 0;
         self.each_trace_row(first, end, |row| {
-            if survey.has(row.session, row.step) || !row.operation.action.is_write() {
+            let is_logged = self.plan.is_before(row.session) || survey.has(row.session, row.step);
+            if is_logged || !row.operation.action.is_write() {
                 return Ok(());
             }
             writes += 1;
@@ -186,6 +186,8 @@ impl FragmentInput<'_> {
 struct Stream<'a> {
     log: &'a Path,
     first_measured: u64,
+    /// The sessions that were given back in the end, where the replayer has said so.
+    given_back: Option<&'a [u64]>,
     ring: TraceRing,
     held: HeldBatches,
     validator: Validator,
@@ -204,8 +206,9 @@ impl Stream<'_> {
         for (batch, later_start) in LogReader::open(self.log)?.zip(&survey.later_start) {
             let batch = batch?;
             let columns = LogColumns::of(&batch, self.log)?;
-            let number = self.held.hold(&batch);
-            for row in 0..columns.len() {
+            let number = self.held.next();
+            let rows = columns.len();
+            for row in 0..rows {
                 let place = Place { batch: number, row: row as u32 };
                 let joined = self
                     .join(&columns, place)
@@ -213,14 +216,15 @@ impl Stream<'_> {
                 reorder.push(joined);
                 row_number += 1;
             }
+            self.held.hold(columns);
             for row in reorder.release(*later_start) {
                 self.enter(row)?;
             }
-            progress(columns.len() as u64);
+            progress(rows as u64);
         }
         self.leave(None)?;
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
-            self.check_gaps(last)?;
+            self.check_gaps(last, survey.header.aside_sessions_max)?;
         }
         let Some(mut sealer) = self.sealer else { return Ok((self.summary, None)) };
         sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
@@ -228,7 +232,7 @@ impl Stream<'_> {
         Ok((self.summary, Some(sealed)))
     }
 
-    fn join(&mut self, columns: &LogColumns<'_>, place: Place) -> Result<Row, String> {
+    fn join(&mut self, columns: &LogColumns, place: Place) -> Result<Row, String> {
         let log = columns.row(place.row as usize);
         if log.end_ns < log.start_ns {
             let (session, start, end) = (log.session, log.start_ns, log.end_ns);
@@ -242,6 +246,7 @@ impl Stream<'_> {
             kind: trace.kind,
             noops: trace.noops,
             warmup: log.session < self.first_measured,
+            drained: self.summary.measured().is_over_at(log.start_ns),
             place,
         })
     }
@@ -268,13 +273,24 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// A closed log has every operation up to its last session.
-    fn check_gaps(&mut self, last: u64) -> Result<(), TableError> {
-        let mut first_gap = None;
-        self.ring.unmatched(last, |row| {
-            first_gap.get_or_insert((row.session, row.step));
-        })?;
-        match first_gap {
+    /// A closed log has every operation up to its last session, but for whole sessions
+    /// that were given back: those that the replayer has named, else as many as could wait.
+    fn check_gaps(&mut self, last: u64, aside_sessions_max: u64) -> Result<(), TableError> {
+        let mut missing: Vec<(u64, u16)> = Vec::new();
+        self.ring.unmatched(last, |row| missing.push((row.session, row.step)))?;
+        let sessions = missing.chunk_by(|(a, _), (b, _)| a == b);
+        let gap = match self.given_back {
+            Some(given_back) => sessions
+                .filter(|steps| steps[0].1 > 0 || given_back.binary_search(&steps[0].0).is_err())
+                .map(|steps| steps[0])
+                .next(),
+            None => {
+                let (mut torn, whole): (Vec<_>, Vec<_>) = sessions.partition(|steps| steps[0].1 > 0);
+                torn.extend(whole.get(aside_sessions_max as usize));
+                torn.first().map(|steps| steps[0])
+            }
+        };
+        match gap {
             Some((session, step)) => {
                 let message = format!(
                     "session {session} step {step} is missing, though session {last} is there and the log is closed; the log is damaged"

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use schemas::oplog::LogRow;
+use schemas::plan::FragmentPlan;
 use schemas::social::Operation;
 use schemas::trace::{OperationsReader, TableError, TraceRow};
 
@@ -31,6 +32,8 @@ pub struct Row {
     pub noops: u32,
     /// Whether the session belongs to the warm-up.
     pub warmup: bool,
+    /// Whether it started after the planned time, to end a session that was under way.
+    pub drained: bool,
     /// Where the rest of the log row is.
     pub place: Place,
 }
@@ -54,22 +57,22 @@ pub(crate) enum JoinError {
 /// about as long as the sessions that are in flight and the rows of a batch.
 pub(crate) struct TraceRing {
     reader: OperationsReader,
-    first_session: u64,
+    plan: FragmentPlan,
     ring: VecDeque<(TraceRow, bool)>,
     chunk: Vec<TraceRow>,
     ended: bool,
 }
 
 impl TraceRing {
-    pub(crate) fn new(reader: OperationsReader, first_session: u64) -> TraceRing {
-        let reader = reader.starting_at(first_session);
-        TraceRing { reader, first_session, ring: VecDeque::new(), chunk: Vec::new(), ended: false }
+    pub(crate) fn new(reader: OperationsReader, plan: &FragmentPlan) -> TraceRing {
+        let reader = reader.starting_at(plan.begins_at());
+        TraceRing { reader, plan: plan.clone(), ring: VecDeque::new(), chunk: Vec::new(), ended: false }
     }
 
     /// The trace row of a session's step, once.
     pub(crate) fn take(&mut self, session: u64, step: u16) -> Result<TraceRow, JoinError> {
-        if session < self.first_session {
-            return Err(JoinError::Early { session, first: self.first_session });
+        if self.plan.is_before(session) {
+            return Err(JoinError::Early { session, first: self.plan.first_session });
         }
         self.read_to(session, step)?;
         let at = self.position(session, step).ok_or_else(|| {
@@ -104,7 +107,8 @@ impl TraceRing {
     fn read_to(&mut self, session: u64, step: u16) -> Result<(), TableError> {
         while !self.ended && self.ring.back().is_none_or(|(last, _)| (last.session, last.step) <= (session, step)) {
             self.ended = !self.reader.next_chunk(&mut self.chunk)?;
-            self.ring.extend(self.chunk.drain(..).map(|row| (row, false)));
+            let wanted = self.chunk.drain(..).filter(|row| !self.plan.is_before(row.session));
+            self.ring.extend(wanted.map(|row| (row, false)));
         }
         Ok(())
     }

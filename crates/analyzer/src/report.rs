@@ -191,7 +191,7 @@ pub(crate) fn validation(verdict: &Verdict, in_warmup: i64, offenders: &[Offende
         verdict.experiment, verdict.threads, figures.reads, figures.unpredictable_reads, figures.unpredictable_percent
     );
     if in_warmup > 0 {
-        let _ = writeln!(out, "warm-up: {in_warmup} more reads unpredictable; they do not count");
+        let _ = writeln!(out, "outside the measured part: {in_warmup} more reads unpredictable; they do not count");
     }
     for missing in &figures.missing {
         let _ = writeln!(out, "missing: {missing}");

@@ -10,8 +10,27 @@ use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 const MOST_ERRORS_PERCENT: f64 = 1.0;
 /// A worker thread with this share of a core is at its own limit.
 const FULL_CPU_SHARE: f64 = 0.95;
+/// The most of the time of all threads, in percent, in which they may have no session to run.
+const MOST_IDLE_PERCENT: f64 = 5.0;
+/// The most of the mean response time, in percent, by which answers may be taken up late on
+/// average: in a closed loop throughput is too low by as much. Against stores of known
+/// throughput (benches/truth.md) what was above lay up to 15% off, what was below at most 4%.
+const MOST_LAG_PERCENT: f64 = 2.5;
+/// What waking up a processor that sleeps may take: every client pays it for each answer
+/// that it waits for.
+const WAKE_UP_NS: f64 = 200_000.0;
 /// The most of the experiment, in percent, that workers may stand still for the replayer's own files.
 const MOST_STALL_PERCENT: f64 = 1.0;
+
+/// What the trace of an experiment asks for, whatever the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceLimits {
+    /// T.
+    pub threads: u32,
+    /// So many threads the trace keeps busy for long, since a member acts in one session at
+    /// a time; none where she may act in several.
+    pub active_threads_max: Option<u64>,
+}
 
 /// What a replayer saw, of whose fragments these are the figures.
 pub fn of_replayer(name: String, threads: u32, figures: &Figures, sla: &Sla) -> ReplayerFigures {
@@ -39,8 +58,9 @@ pub fn rule(
     each: &[ReplayerFigures],
     report: Option<&ReplayReport>,
     sla: &Sla,
+    trace: TraceLimits,
 ) -> (Ruling, Vec<String>) {
-    let void = void_reasons(figures, report, sla);
+    let void = void_reasons(figures, report, sla, trace);
     if !void.is_empty() {
         return (Ruling::Void, void);
     }
@@ -68,11 +88,11 @@ pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String
     Verdict { format_version, experiment, threads, sla, ruling, reasons, figures, replayers: Vec::new() }
 }
 
-fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> Vec<String> {
+fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, trace: TraceLimits) -> Vec<String> {
     let mut reasons = Vec::new();
     match report {
         None => reasons.push("the replayer died before its end: there is no replay.json".to_string()),
-        Some(report) => reasons.extend(replayer_reasons(figures, report, sla)),
+        Some(report) => reasons.extend(replayer_reasons(figures, report, sla, trace)),
     }
     reasons.extend(figures.missing.iter().cloned());
     let overall = &figures.overall;
@@ -80,6 +100,12 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> 
     // What a lost replayer counted is lost with it.
     if let Some(report) = report.filter(|report| report.faults.is_empty()) {
         let reported = report.ok + report.failed + report.unknown + report.skipped;
+        let (drained, reported_drained) = (figures.drained_operations, report.drained_operations);
+        if reported_drained != drained {
+            reasons.push(format!(
+                "the log has {drained} rows from after the end, the replayer counted {reported_drained} operations"
+            ));
+        }
         let (warmup, reported_warmup) = (figures.warmup_operations, report.warmup_operations);
         if reported != operations {
             reasons.push(format!("the log has {operations} rows, the replayer counted {reported} operations"));
@@ -109,7 +135,7 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla) -> 
     reasons
 }
 
-fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Vec<String> {
+fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: TraceLimits) -> Vec<String> {
     let mut reasons = report.faults.clone();
     match report.end {
         EndReason::Limit => {}
@@ -122,6 +148,7 @@ fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Vec<
         }
         EndReason::Interrupted => reasons.push("it was interrupted".to_string()),
     }
+    reasons.extend(throttle(report, trace));
     if report.worker_cpu_share >= FULL_CPU_SHARE {
         let share = number(report.worker_cpu_share * 100.0);
         reasons.push(format!("client CPU full: the replayer's busiest worker used {share}% of a core"));
@@ -134,12 +161,52 @@ fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Vec<
             reasons.push(format!("the replayer stood still for {time} because {what} fast enough"));
         }
     }
-    let late = report.dispatch_lag_ns_p99 > sla.beta_ns / 4;
-    if late && figures.within_beta_percent < sla.alpha_percent {
-        let (lag, beta) = (short_time(report.dispatch_lag_ns_p99), short_time(sla.beta_ns));
-        reasons.push(format!("the replayer itself was late: dispatch lag p99 {lag}, more than a quarter of {beta}"));
-    }
+    reasons.extend(lateness(figures, report, sla));
     reasons
+}
+
+/// Whether the workload kept fewer threads busy than there were.
+fn throttle(report: &ReplayReport, trace: TraceLimits) -> Option<String> {
+    let thread_ns = report.counted_ns as f64 * trace.threads as f64;
+    let idle_percent = if thread_ns > 0.0 { report.idle_ns as f64 * 100.0 / thread_ns } else { 0.0 };
+    let most = trace.active_threads_max?;
+    let at_most = format!("at most {most} threads can be active for long (access.unique_window)");
+    if idle_percent > MOST_IDLE_PERCENT {
+        let share = number(idle_percent);
+        return Some(format!(
+            "the workload, not the store, limits T: threads had no session to run {share}% of the time, \
+             since the members of all that came next were busy; {at_most}"
+        ));
+    }
+    // A short experiment may end before what waits aside is as much as may wait there.
+    let in_flight = report.sessions_in_flight;
+    let lasting = most as f64 * (1.0 + MOST_IDLE_PERCENT / 100.0);
+    (in_flight > lasting).then(|| {
+        let in_flight = number(in_flight);
+        format!("the workload, not the store, limits T: {in_flight} sessions were under way on average, and {at_most}")
+    })
+}
+
+/// Whether the replayer took up answers so late that its figures are not the store's.
+fn lateness(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Option<String> {
+    let waited = report.run_delay_share.map_or(String::new(), |share| {
+        format!("; a worker waited for a processor {}% of the time", number(share * 100.0))
+    });
+    let (mean_ns, response_ns) = (report.dispatch_lag_ns_mean, figures.overall.mean_ns);
+    let percent = if response_ns > 0.0 { mean_ns * 100.0 / response_ns } else { 0.0 };
+    if mean_ns > WAKE_UP_NS && percent > MOST_LAG_PERCENT {
+        let (lag, response) = (short_time(mean_ns as u64), short_time(response_ns as u64));
+        return Some(format!(
+            "load generator too slow: it took up answers {lag} late on average, {}% of the mean response time of \
+             {response} (at most {MOST_LAG_PERCENT}%){waited}",
+            number(percent)
+        ));
+    }
+    let late = report.dispatch_lag_ns_p99 > sla.beta_ns / 4;
+    (late && figures.within_beta_percent < sla.alpha_percent).then(|| {
+        let (lag, beta) = (short_time(report.dispatch_lag_ns_p99), short_time(sla.beta_ns));
+        format!("load generator too slow: dispatch lag p99 {lag}, more than a quarter of {beta}{waited}")
+    })
 }
 
 fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
@@ -174,6 +241,8 @@ mod tests {
 
     use super::*;
 
+    const LIMITS: TraceLimits = TraceLimits { threads: 64, active_threads_max: Some(41) };
+
     /// 1,000 operations, all ok and in time, no read unpredictable.
     fn good() -> (Figures, ReplayReport) {
         let of_a_second = Figures { elapsed_ns: 1_000_000_000, counted_ns: 1_000_000_000, ..Figures::default() };
@@ -189,7 +258,7 @@ mod tests {
         let overall = &figures.overall;
         (report.ok, report.failed) = (overall.ok, overall.failed);
         (report.unknown, report.skipped) = (overall.unknown, overall.skipped);
-        let (found, reasons) = rule(&figures, &[], Some(&report), &Sla::default());
+        let (found, reasons) = rule(&figures, &[], Some(&report), &Sla::default(), LIMITS);
         assert_eq!((found, reasons), (ruling, expect.iter().map(|s| s.to_string()).collect()));
     }
 
@@ -198,12 +267,12 @@ mod tests {
     fn an_incomplete_log_is_void() {
         let (mut figures, mut report) = good();
         report.ok = 1200;
-        let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default());
+        let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default(), LIMITS);
         assert_eq!(ruling, Ruling::Void);
         assert_eq!(reasons, ["the log has 1000 rows, the replayer counted 1200 operations"]);
         report.ok = 1000;
         figures.missing.push("fragment 0: torn".into());
-        let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default());
+        let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default(), LIMITS);
         assert_eq!((ruling, reasons), (Ruling::Void, vec!["fragment 0: torn".to_string()]));
     }
 
@@ -278,8 +347,44 @@ mod tests {
         check(
             |f, r| (r.dispatch_lag_ns_p99, f.within_beta_percent) = (26_000_000, 90.0),
             Ruling::Void,
-            &["the replayer itself was late: dispatch lag p99 26ms, more than a quarter of 100ms"],
+            &["load generator too slow: dispatch lag p99 26ms, more than a quarter of 100ms"],
         );
+    }
+
+    /// A buffer of sessions must not hide that the workload has too few members for T.
+    #[test]
+    fn a_workload_that_limits_the_threads_is_void() {
+        let limit = "at most 41 threads can be active for long (access.unique_window)";
+        let idle = format!(
+            "the workload, not the store, limits T: threads had no session to run 5.1% of the time, since the \
+             members of all that came next were busy; {limit}"
+        );
+        check(|_, r| (r.counted_ns, r.idle_ns) = (1_000_000_000, 3_200_000_000), Ruling::Pass, &[]);
+        check(|_, r| (r.counted_ns, r.idle_ns) = (1_000_000_000, 3_264_000_000), Ruling::Void, &[&idle]);
+        let hidden =
+            format!("the workload, not the store, limits T: 43.1 sessions were under way on average, and {limit}");
+        check(|_, r| r.sessions_in_flight = 43.0, Ruling::Pass, &[]);
+        check(|_, r| r.sessions_in_flight = 43.1, Ruling::Void, &[&hidden]);
+        let (figures, mut report) = good();
+        (report.ok, report.sessions_in_flight) = (1000, 64.0);
+        let shared = TraceLimits { active_threads_max: None, ..LIMITS };
+        assert_eq!(rule(&figures, &[], Some(&report), &Sla::default(), shared).0, Ruling::Pass);
+    }
+
+    /// A replayer that waits for a processor never uses all of one, and what it measures is
+    /// its own wait, in a pass as in a fail.
+    #[test]
+    fn a_starved_replayer_is_void() {
+        let slow = "load generator too slow: it took up answers 1ms late on average, 50% of the mean response time of \
+                    2ms (at most 2.5%); a worker waited for a processor 61.2% of the time";
+        let late = |f: &mut Figures, r: &mut ReplayReport, lag_ns: f64| {
+            f.overall.mean_ns = 2e6;
+            (r.dispatch_lag_ns_mean, r.run_delay_share) = (lag_ns, Some(0.6123));
+        };
+        check(|f, r| late(f, r, 1e6), Ruling::Void, &[slow]);
+        check(|f, r| (f.overall.mean_ns, r.dispatch_lag_ns_mean) = (1e7, 2.4e5), Ruling::Pass, &[]);
+        // What waking up takes is no wait for a processor.
+        check(|f, r| (f.overall.mean_ns, r.dispatch_lag_ns_mean) = (1e5, 6e4), Ruling::Pass, &[]);
     }
 
     #[test]
@@ -305,19 +410,19 @@ mod tests {
         let slow = Figures { within_beta_percent: 94.0, ..figures.clone() };
         let of = |name: &str, figures: &Figures| of_replayer(name.into(), 4, figures, &Sla::default());
         let each = [of("load1:7070", &figures), of("load2:7070", &slow)];
-        let (ruling, reasons) = rule(&figures, &each, Some(&report), &Sla::default());
+        let (ruling, reasons) = rule(&figures, &each, Some(&report), &Sla::default(), LIMITS);
         assert_eq!(
             (ruling, reasons.as_slice()),
             (Ruling::Fail, &["replayer load2:7070: 94% within 100ms, needs 95%".to_string()][..])
         );
         let idle = of("load3:7070", &Figures::default());
         assert_eq!(idle.missed, Vec::<String>::new(), "who had nothing to do has missed nothing");
-        assert_eq!(rule(&figures, &each[..1], Some(&report), &Sla::default()).0, Ruling::Pass);
+        assert_eq!(rule(&figures, &each[..1], Some(&report), &Sla::default(), LIMITS).0, Ruling::Pass);
     }
 
     #[test]
     fn a_dead_replayer_makes_it_void() {
-        let (ruling, reasons) = rule(&good().0, &[], None, &Sla::default());
+        let (ruling, reasons) = rule(&good().0, &[], None, &Sla::default(), LIMITS);
         assert_eq!(ruling, Ruling::Void);
         assert_eq!(reasons, ["the replayer died before its end: there is no replay.json"]);
     }

@@ -159,6 +159,7 @@ struct OperationColumns {
     observed: Vec<i64>,
     unpredictable: Vec<bool>,
     warmup: Vec<bool>,
+    drained: Vec<bool>,
 }
 
 /// A column of numbers that may be null, with a plain loop to fill it.
@@ -220,6 +221,7 @@ impl OperationColumns {
             observed: Vec::with_capacity(observed + observed / 8),
             unpredictable: Vec::with_capacity(BATCH_ROWS),
             warmup: Vec::with_capacity(BATCH_ROWS),
+            drained: Vec::with_capacity(BATCH_ROWS),
         }
     }
 
@@ -248,6 +250,7 @@ impl OperationColumns {
         self.offsets.push(self.observed.len() as i32);
         self.unpredictable.push(unpredictable);
         self.warmup.push(row.warmup);
+        self.drained.push(row.drained);
     }
 
     fn take_batch(&mut self, kinds: &[String]) -> RecordBatch {
@@ -280,6 +283,7 @@ impl OperationColumns {
             Arc::new(ListArray::new(observed_item(), OffsetBuffer::new(lengths.into()), observed, None)),
             Arc::new(BooleanArray::from(rows.unpredictable)),
             Arc::new(BooleanArray::from(rows.warmup)),
+            Arc::new(BooleanArray::from(rows.drained)),
         ];
         RecordBatch::try_new(OPERATIONS.clone(), columns)
             .unwrap_or_else(|e| unreachable!("every row fills every column: {e}"))
@@ -345,6 +349,7 @@ impl Sealer {
             numbers(|_, v| v.low),
             numbers(|_, v| v.high),
             Arc::new(BooleanArray::from_iter(found.iter().map(|(row, _)| Some(row.warmup)))),
+            Arc::new(BooleanArray::from_iter(found.iter().map(|(row, _)| Some(row.drained)))),
         ];
         let batch = RecordBatch::try_new(UNPREDICTABLE.clone(), columns)
             .unwrap_or_else(|e| unreachable!("every violation fills every column: {e}"));

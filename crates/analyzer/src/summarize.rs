@@ -16,7 +16,7 @@ use schemas::sla::Sla;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AnalyzeError;
-use crate::experiment::{analyze_fragments, read_plan, read_report, tells_of};
+use crate::experiment::{analyze_fragments, given_back, read_plan, read_report, tells_of};
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::timeline::Measured;
@@ -65,7 +65,7 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
     let fleet: Option<ReplayReport> = fleet.map(files::read_json).transpose()?;
     let inputs = plan.fragments.iter().map(|fragment| FragmentInput {
         experiment: plan.experiment,
-        plan: *fragment,
+        plan: fragment.clone(),
         log: folder.log(fragment.fragment),
         trace: &plan.trace,
         manifest: &manifest,
@@ -73,6 +73,7 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         has_report: own
             .as_ref()
             .is_some_and(|report| tells_of(report, fragment.fragment, &folder.log(fragment.fragment))),
+        given_back: given_back(own.as_ref(), fragment.fragment),
         sealed: None,
         progress: &|_| {},
     });
@@ -148,7 +149,7 @@ mod tests {
     use crate::validate::Findings;
 
     fn document() -> SummaryDocument {
-        let measured = Measured { from_ns: 0, elapsed_ns: 3_000_000_000, counted_ns: 3_000_000_000 };
+        let measured = Measured { from_ns: 0, elapsed_ns: 3_000_000_000, counted_ns: 3_000_000_000, planned_ns: None };
         let mut summary = Summary::new(100_000_000, measured);
         for n in 0..300 {
             summary.add(&read_row(n, n as i64 * 10_000_000, n as i64 * 10_000_000 + 777_777), &Findings::default());

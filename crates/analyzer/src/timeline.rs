@@ -26,6 +26,9 @@ pub struct Measured {
     pub elapsed_ns: u64,
     /// From there to the end of the time that rates are measured over.
     pub counted_ns: u64,
+    /// From there to the end of the planned time; none where sessions decide. What starts
+    /// later is in no figure.
+    pub planned_ns: Option<u64>,
 }
 
 impl Measured {
@@ -37,7 +40,7 @@ impl Measured {
     /// use analyzer::timeline::Measured;
     /// let slice_s = |elapsed_s: f64| {
     ///     let elapsed_ns = (elapsed_s * 1e9) as u64;
-    ///     let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns };
+    ///     let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns, planned_ns: None };
     ///     measured.slice_ns() as f64 / 1e9
     /// };
     /// assert_eq!((slice_s(0.7), slice_s(3.0), slice_s(60.0), slice_s(3600.0)), (0.05, 0.2, 1.0, 10.0));
@@ -55,6 +58,11 @@ impl Measured {
     /// Until its last operation has ended and its time is over.
     fn lasts_ns(self) -> u64 {
         self.elapsed_ns.max(self.counted_ns)
+    }
+
+    /// Whether an operation that started then started after the planned time.
+    pub(crate) fn is_over_at(self, start_ns: i64) -> bool {
+        self.planned_ns.is_some_and(|planned_ns| start_ns - self.from_ns >= planned_ns as i64)
     }
 
     /// Whether what ended then counts for the rates.
@@ -248,7 +256,7 @@ mod tests {
     use crate::fixtures::read_row;
 
     fn measured(elapsed_ns: u64) -> Measured {
-        Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns }
+        Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns, planned_ns: None }
     }
 
     #[test]

@@ -81,8 +81,7 @@ pub(crate) fn worst_offenders(
 
 /// How many reads of the warm-up were unpredictable; they are in no figure.
 pub(crate) fn unpredictable_in_warmup(database: &Database, experiment: u32) -> Result<i64, AnalyzeError> {
-    let statement =
-        "SELECT count(DISTINCT (fragment, session, step)) FROM unpredictable WHERE experiment = ? AND warmup";
+    let statement = "SELECT count(DISTINCT (fragment, session, step)) FROM unpredictable WHERE experiment = ? AND (warmup OR drained)";
     let answer = database.run(statement, &[Value::from(experiment)])?;
     answer.rows.first().map_or(Ok(0), |row| number(&row[0]))
 }

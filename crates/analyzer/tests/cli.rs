@@ -98,7 +98,7 @@ fn validate_leaves_out_the_warm_up() {
     fixture.write_documents();
     fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0]);
     let text = run(&fixture, &["validate", "RUN"]);
-    let expect = "4 reads checked, 3 unpredictable (75.000%)\nwarm-up: 2 more reads unpredictable; they do not count\n";
+    let expect = "4 reads checked, 3 unpredictable (75.000%)\noutside the measured part: 2 more reads unpredictable; they do not count\n";
     assert!(text.contains(expect) && !text.contains("by session 4 step"), "{text}");
     let text = run(&fixture, &["summary", "RUN"]);
     assert!(text.contains("warm-up          6 operations before, not in these figures\n"), "{text}");

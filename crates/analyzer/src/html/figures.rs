@@ -177,7 +177,7 @@ pub(super) fn heat_map(told: &Told<'_>, verdict: &Verdict) -> Result<Markup, Ana
         "SELECT (end_ns - measured_from_ns) // {width_ns} AS slice, CAST(floor(log2(greatest(response_ns, 1)) * 4) AS INTEGER) AS step,\n\
          \u{20}      count(*) AS operations\n\
          FROM operations JOIN experiments USING (experiment)\n\
-         WHERE experiment = {experiment} AND NOT warmup AND outcome = 'ok' GROUP BY ALL ORDER BY ALL"
+         WHERE experiment = {experiment} AND NOT warmup AND NOT drained AND outcome = 'ok' GROUP BY ALL ORDER BY ALL"
     );
     let answer = Answer::to(told.database, &sql)?;
     let cell = |row: &Vec<Value>| {
@@ -369,7 +369,7 @@ pub(super) fn popularity(told: &Told<'_>, verdict: &Verdict) -> Result<Markup, A
     let sql = format!(
         "WITH popular AS (\n\
          \u{20}   SELECT target, count(*) AS n, row_number() OVER (ORDER BY count(*) DESC) AS place\n\
-         \u{20}   FROM operations WHERE experiment = {} AND NOT warmup AND \"action\" IN ('view_profile', 'list_friends')\n\
+         \u{20}   FROM operations WHERE experiment = {} AND NOT warmup AND NOT drained AND \"action\" IN ('view_profile', 'list_friends')\n\
          \u{20}   GROUP BY target)\n\
          SELECT 100.0 * sum(n) FILTER (place <= {members} / 5) / sum(n) AS percent FROM popular",
         verdict.experiment
@@ -409,8 +409,8 @@ pub(super) fn stories(verdict: &Verdict, offenders: &[Offender]) -> Result<Marku
     let reads: Vec<String> = reads.map(|action| format!("'{}'", action.name())).collect();
     let sql = format!(
         "SELECT \"action\", count(*) AS reads, count(*) FILTER (unpredictable) AS unpredictable\nFROM operations\n\
-         WHERE experiment = {0} AND NOT warmup AND outcome = 'ok'\n  AND \"action\" IN ({1})\nGROUP BY ALL ORDER BY ALL;\n\n\
-         SELECT * FROM unpredictable WHERE experiment = {0} AND NOT warmup\n\
+         WHERE experiment = {0} AND NOT warmup AND NOT drained AND outcome = 'ok'\n  AND \"action\" IN ({1})\nGROUP BY ALL ORDER BY ALL;\n\n\
+         SELECT * FROM unpredictable WHERE experiment = {0} AND NOT warmup AND NOT drained\n\
          ORDER BY greatest(low - observed, observed - high) DESC, start_ns, fragment, session, step, item, element\n\
          LIMIT {2}",
         verdict.experiment,

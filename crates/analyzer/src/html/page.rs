@@ -88,6 +88,15 @@ pub(super) fn head(told: &Told<'_>) -> Markup {
 pub(super) fn ratings(told: &Told<'_>) -> Markup {
     let Some(rating) = told.rating else { return html! {} };
     let one = |name: &str, unit: &str, rated: &Rating| {
+        if rated.unmeasured {
+            return html! {
+                div.rating {
+                    span.soft { (name) }
+                    b { "not measured" }
+                    @for note in rated.rests_on_void.iter().chain(&rated.notes) { p.fail { (note) } }
+                }
+            };
+        }
         let value = if name == "SoAR" { grouped(rated.value.round() as u64) } else { rated.threads.to_string() };
         html! {
             div.rating {
@@ -169,7 +178,7 @@ pub(super) fn actions(verdict: &Verdict) -> Markup {
          \u{20}      100.0 * count(*) FILTER (outcome = 'ok' AND response_ns <= {beta_ns})\n\
          \u{20}          / nullif(count(*) FILTER (outcome <> 'skipped'), 0) AS within_percent,\n\
          \u{20}      count(*) FILTER (unpredictable) AS unpredictable\n\
-         FROM operations WHERE experiment = {experiment} AND NOT warmup GROUP BY ALL ORDER BY ALL"
+         FROM operations WHERE experiment = {experiment} AND NOT warmup AND NOT drained GROUP BY ALL ORDER BY ALL"
     );
     html! {
         h3 { "Actions" }
@@ -187,12 +196,28 @@ pub(super) fn actions(verdict: &Verdict) -> Markup {
     }
 }
 
+/// How long the busiest worker waited for a processor, where the kernel counts it.
+fn waited(run_delay_share: Option<f64>) -> String {
+    run_delay_share.map_or(String::new(), |share| format!(" and waited for one {:.1}% of the time", share * 100.0))
+}
+
+/// Whether threads had no session to run.
+fn idle(report: &ReplayReport) -> String {
+    match report.idle_ns {
+        0 => String::new(),
+        idle_ns => format!("; threads had no session to run for {} in all", short_time(idle_ns)),
+    }
+}
+
 /// A run without a coordinator.
 fn one_replayer(report: &ReplayReport) -> Markup {
     html! {
         p {
             "One replayer, whose busiest worker used " (format!("{:.0}%", report.worker_cpu_share * 100.0))
-            " of a processor, with a dispatch lag (p99) of " (short_time(report.dispatch_lag_ns_p99)) "."
+            " of a processor" (waited(report.run_delay_share)) ", with a dispatch lag of "
+            (short_time(report.dispatch_lag_ns_mean as u64)) " on average and " (short_time(report.dispatch_lag_ns_p99))
+            " at the 99th percentile. On average " (format!("{:.1}", report.sessions_in_flight))
+            " sessions were under way" (idle(report)) "."
         }
     }
 }
@@ -212,7 +237,7 @@ pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
             thead { tr {
                 th.word { "replayer" } th.word { "host" } th { "T" } th { "fragments" } th { "ok" } th { "errors" }
                 @if several { th { "actions/s" } th { "% within" } th { "% unpredictable" } }
-                th { "busiest worker" } th { "dispatch lag p99" } th { "clock before" } th { "clock after" }
+                th { "busiest worker" } th { "waited for a processor" } th { "dispatch lag, mean" } th { "p99" } th { "clock before" } th { "clock after" }
             } }
             tbody { @for replayer in &report.replayers {
                 tr {
@@ -228,13 +253,15 @@ pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
                         } @else { td {} td {} td {} }
                     }
                     td { (format!("{:.0}%", replayer.worker_cpu_share * 100.0)) }
+                    td { (replayer.run_delay_share.map_or(String::new(), |share| format!("{:.1}%", share * 100.0))) }
+                    td { (short_time(replayer.dispatch_lag_ns_mean as u64)) }
                     td { (short_time(replayer.dispatch_lag_ns_p99)) }
                     @for reading in &replayer.clock { td { (clock(reading)) } }
                 }
             } }
         } } }
         p.soft {
-            "A replayer whose busiest worker has no time left, or takes up work late, measures itself. Clocks are those of the \
+            "If a replayer's busiest worker has no time left or takes up answers late, results reflect the replayer, not the store. Clocks are those of the \
              replayers less that of the coordinator; no validation depends on them."
         }
         @if !report.store_counters.is_empty() {

@@ -23,7 +23,7 @@ GROUP BY experiment, fragment, session;
 -- One row an experiment, from its plan and its verdict.
 CREATE TABLE experiments (
     experiment BIGINT, threads BIGINT, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
-    counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
+    counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, drained_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
     skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
     p99_ns BIGINT, max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,
     unpredictable_percent DOUBLE, sla VARCHAR, store VARCHAR, trace VARCHAR
@@ -54,7 +54,7 @@ ended AS (
         max(response_ns) FILTER (outcome = 'ok') AS max_ns
     FROM operations AS o
     JOIN cut AS c ON o.experiment = c.experiment
-    WHERE NOT o.warmup
+    WHERE NOT o.warmup AND NOT o.drained
     GROUP BY ALL
 )
 SELECT
@@ -78,7 +78,7 @@ CREATE VIEW spectrum AS
 WITH counted AS (
     SELECT experiment, "action", response_ns, count(*) AS operations
     FROM operations
-    WHERE outcome = 'ok' AND NOT warmup
+    WHERE outcome = 'ok' AND NOT warmup AND NOT drained
     GROUP BY ALL
 )
 SELECT

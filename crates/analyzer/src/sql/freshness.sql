@@ -43,10 +43,10 @@ reads AS (
             WHEN "action" = 'view_comments' THEN [{item: 'comments', owner: target}]
         END, recursive := true)
     FROM operations
-    WHERE outcome = 'ok' AND NOT warmup
+    WHERE outcome = 'ok' AND NOT warmup AND NOT drained
 ),
 wrong AS (
-    SELECT experiment, fragment, session, step, item FROM unpredictable WHERE NOT warmup GROUP BY ALL
+    SELECT experiment, fragment, session, step, item FROM unpredictable WHERE NOT warmup AND NOT drained GROUP BY ALL
 ),
 aged AS (
     SELECT r.*, (r.start_ns - u.end_ns) // 1000 AS age_us

@@ -120,6 +120,7 @@ impl Database {
                 figures.counted_ns,
                 (figures.timeline.slice_s * 1e9).round() as u64,
                 figures.warmup_operations,
+                figures.drained_operations,
                 figures.sessions,
                 figures.noops,
                 overall.ok,
@@ -152,7 +153,7 @@ impl Database {
             let report: ReplayReport = schemas::files::read_json(&report)?;
             return Ok(Some(report.warmup_ns as i64));
         }
-        let statement = "SELECT min(start_ns) FROM operations WHERE experiment = ? AND NOT warmup";
+        let statement = "SELECT min(start_ns) FROM operations WHERE experiment = ? AND NOT warmup AND NOT drained";
         Ok(self.connection.query_row(statement, [verdict.experiment], |row| row.get(0))?)
     }
 

@@ -4,6 +4,6 @@
 SELECT
     fragment, session, step, "action", start_ns, end_ns, item, owner, element, observed, low, high
 FROM unpredictable
-WHERE experiment = ? AND NOT warmup
+WHERE experiment = ? AND NOT warmup AND NOT drained
 ORDER BY greatest(low - observed, observed - high) DESC, start_ns, fragment, session, step, item, element
 LIMIT ?;

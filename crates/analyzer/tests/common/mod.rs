@@ -211,7 +211,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::new(folder.path().join("run"));
         let fragments = (0..worlds.len() as u32)
-            .map(|fragment| FragmentPlan { fragment, first_session: 0, warmup_sessions: 0 })
+            .map(|fragment| FragmentPlan { fragment, first_session: 0, given_back: Vec::new(), warmup_sessions: 0 })
             .collect();
         let fixture = Fixture { folder, run, fragments, batch_rows: 64 };
         let operations: Vec<(World, Vec<Operation>)> =
