@@ -395,10 +395,10 @@ impl Spec {
             return wrong("data.comments_per_resource", "more comments than ids can count".into());
         }
         let access = &self.access;
-        if !(access.theta > 0.0 && access.theta <= 1.0) {
+        if !(0.0..=1.0).contains(&access.theta) {
             return wrong(
                 "access.theta",
-                format!("{} is not in (0, 1]; the weight of rank i is i^-(1-theta)", access.theta),
+                format!("{} is not between 0 and 1; the weight of rank i is i^-(1-theta)", access.theta),
             );
         }
         if !(0.0..=1.0).contains(&access.own_profile_share) {
@@ -595,7 +595,7 @@ mod tests {
         check("sessions = 10", "sessions = 0", "sessions: must be at least 1");
         check("name = \"t\"", "name = \"../t\"", "name: ");
         check("sessions = 10", "sessions = 10\nfragments = 0", "fragments: 0");
-        check("[mix]", "[access]\ntheta = 0.0\n[mix]", "access.theta");
+        check("[mix]", "[access]\ntheta = -0.1\n[mix]", "access.theta");
         check("[mix]", "[access]\nunique_window = 4_294_967_297\n[mix]", "access.unique_window: 4294967297 is more");
     }
 

@@ -17,7 +17,7 @@ use crate::statistics::TopFifth;
 /// The model ends when the rates add up to 1 but for so much.
 const SUM_TOLERANCE: f64 = 1e-12;
 
-/// Newton's method needs some ten steps; this is for what nobody has thought of.
+/// Newton's method needs some ten steps; the bound keeps an unforeseen input from looping for ever.
 const STEPS_MAX: u32 = 100;
 
 /// The window of a fragment in its own sessions: its share of the one that the

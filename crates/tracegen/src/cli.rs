@@ -11,12 +11,13 @@ use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use schemas::manifest::{Manifest, TraceSetError};
+use schemas::run::ReplayReport;
 use schemas::spec::Spec;
 use serde_json::json;
 
 use crate::properties::{self, PropertiesError};
 use crate::show::{active_threads, is_capped};
-use crate::{DigestError, GenerateError, GenerateOptions, Overview, digest, generate};
+use crate::{DigestError, GenerateError, GenerateOptions, Overview, Ran, digest, generate};
 
 /// Wrong usage or input.
 const EXIT_INPUT: u8 = 2;
@@ -37,6 +38,7 @@ Examples:
   tracegen show quickstart.trace
   tracegen verify quickstart.trace
   tracegen digest quickstart.trace --sessions 1000
+  tracegen digest quickstart.trace --after runs/mine/experiments/0001-T8/replay.json
 
 Exit codes: 0 success, 2 wrong usage or input, 3 the tool failed."
 )]
@@ -66,8 +68,11 @@ enum Command {
         /// The trace set
         dir: PathBuf,
         /// After the first N sessions only
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", conflicts_with = "after")]
         sessions: Option<u64>,
+        /// After the sessions that an experiment has run: its replay.json
+        #[arg(long, value_name = "FILE")]
+        after: Option<PathBuf>,
     },
 }
 
@@ -156,7 +161,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Gen(args) => run_gen(&args),
         Command::Show { dir, json } => run_show(&dir, json),
         Command::Verify { dir } => run_verify(&dir),
-        Command::Digest { dir, sessions } => run_digest(&dir, sessions),
+        Command::Digest { dir, sessions, after } => run_digest(&dir, sessions, after.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -290,8 +295,15 @@ fn run_verify(dir: &Path) -> Result<(), Failure> {
     print(&format!("{}: ok, {} files, trace {}\n", dir.display(), manifest.files.len(), manifest.trace_id))
 }
 
-fn run_digest(dir: &Path, sessions: Option<u64>) -> Result<(), Failure> {
-    let found = digest(dir, sessions).map_err(|e| match e {
+fn run_digest(dir: &Path, sessions: Option<u64>, after: Option<&Path>) -> Result<(), Failure> {
+    let report: Option<ReplayReport> =
+        after.map(schemas::files::read_json).transpose().map_err(|e| Failure::input(anyhow::anyhow!("--after {e}")))?;
+    let ran = match (&report, sessions) {
+        (Some(report), _) => Ran::Positions(&report.positions),
+        (None, Some(sessions)) => Ran::First(sessions),
+        (None, None) => Ran::All,
+    };
+    let found = digest(dir, ran).map_err(|e| match e {
         DigestError::TraceSet(e) => Failure::from(e),
         e => Failure::input(e),
     })?;

@@ -6,6 +6,7 @@ use schemas::dataset::Table;
 use schemas::digest::StateDigest;
 use schemas::manifest::{Manifest, TraceSetError};
 use schemas::payload::{self, PayloadKind};
+use schemas::run::FragmentPosition;
 use schemas::share::sessions_by_fragment;
 use schemas::social::{Action, Change, ListKind};
 use schemas::spec::Spec;
@@ -37,21 +38,47 @@ pub enum DigestError {
     },
 }
 
-/// The digest of the state after the whole trace, or after its first `sessions`
-/// in the global order of [`schemas::share`].
-pub fn digest(folder: &Path, sessions: Option<u64>) -> Result<StateDigest, DigestError> {
-    let manifest = Manifest::read(folder)?;
-    let shares = match sessions {
-        None => manifest.fragments.iter().map(|f| f.sessions).collect(),
-        Some(asked) if asked > manifest.sessions() => {
-            return Err(DigestError::Short { folder: folder.into(), has: manifest.sessions(), asked });
+/// Which sessions of a trace set have run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran<'a> {
+    /// All of them.
+    All,
+    /// The first so many in the global order of [`schemas::share`].
+    First(u64),
+    /// Those that an experiment reports, sessions that were given back left out.
+    Positions(&'a [FragmentPosition]),
+}
+
+impl Ran<'_> {
+    /// The same for each fragment.
+    fn positions(self, manifest: &Manifest) -> Vec<FragmentPosition> {
+        let fragments = manifest.fragments.iter();
+        match self {
+            Ran::All => fragments.map(|f| FragmentPosition::at(f.fragment, f.sessions)).collect(),
+            Ran::First(sessions) => {
+                let shares = sessions_by_fragment(&manifest.weights(), sessions);
+                fragments.zip(shares).map(|(f, sessions)| FragmentPosition::at(f.fragment, sessions)).collect()
+            }
+            Ran::Positions(positions) => {
+                let of = |fragment| positions.iter().find(|position| position.fragment == fragment).cloned();
+                fragments.map(|f| of(f.fragment).unwrap_or_else(|| FragmentPosition::at(f.fragment, 0))).collect()
+            }
         }
-        Some(asked) => sessions_by_fragment(&manifest.weights(), asked),
-    };
+    }
+}
+
+/// The digest of the state that these sessions leave.
+pub fn digest(folder: &Path, ran: Ran<'_>) -> Result<StateDigest, DigestError> {
+    let manifest = Manifest::read(folder)?;
+    let positions = ran.positions(&manifest);
+    let asked = positions.iter().map(FragmentPosition::sessions_run).sum();
+    if asked > manifest.sessions() {
+        return Err(DigestError::Short { folder: folder.into(), has: manifest.sessions(), asked });
+    }
     let mut whole = StateDigest::default();
-    for (counts, sessions) in manifest.fragments.iter().zip(shares) {
+    for (counts, position) in manifest.fragments.iter().zip(positions) {
         let files = manifest.operation_files(folder, counts.fragment);
-        let changed = Changed::by(files, sessions)?;
+        let changed = Changed::by(files, &position)?;
         whole.merge(changed.with_dataset(&manifest.spec, folder, counts.fragment)?);
     }
     Ok(whole)
@@ -74,15 +101,18 @@ struct Changed {
 }
 
 impl Changed {
-    /// By the first sessions of a fragment.
-    fn by(files: Vec<PathBuf>, sessions: u64) -> Result<Changed, DigestError> {
+    /// By the sessions of a fragment that have run.
+    fn by(files: Vec<PathBuf>, position: &FragmentPosition) -> Result<Changed, DigestError> {
         let mut changed = Changed::default();
         let mut reader = OperationsReader::new(files, CHUNK_ROWS);
         let mut rows = Vec::with_capacity(CHUNK_ROWS);
         while reader.next_chunk(&mut rows)? {
             for row in &rows {
-                if row.session >= sessions {
+                if row.session >= position.next_session {
                     return Ok(changed);
+                }
+                if !position.has_run(row.session) {
+                    continue;
                 }
                 for change in row.operation.changes().iter() {
                     changed.apply(change, row.operation.socialite, row.operation.action);

@@ -22,7 +22,7 @@ const BATCH_OPERATIONS: usize = 16_384;
 
 /// Generation ends with an error after so many no-operations in a row. Drawing the
 /// least popular of 10,000 members takes some 34,000 draws with theta = 0.27, so
-/// by then hardly anybody is left who could do anything. A million are tried in
+/// by then hardly a member is left who could do anything. A million are tried in
 /// less than a second, and are far fewer than a trace can count (2^31).
 const NOOPS_MAX: u32 = 1_000_000;
 
@@ -142,7 +142,7 @@ impl Generation<'_> {
 mod tests {
     use super::*;
 
-    /// Nobody has an invitation, so that the search for a session never succeeds.
+    /// No member has an invitation, so that the search for a session never succeeds.
     #[test]
     fn the_search_for_a_session_is_bounded_and_can_be_interrupted() {
         let text = "name = 't'\nsessions = 9\n[data]\nmembers = 10\n[mix]\naccept_friend_request = 1\n";

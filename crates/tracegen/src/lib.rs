@@ -26,7 +26,7 @@
 //! assert_eq!(manifest.sessions(), 1000);
 //!
 //! // What any store must hold after the trace was replayed.
-//! let digest = tracegen::digest(&folder, None).unwrap();
+//! let digest = tracegen::digest(&folder, tracegen::Ran::All).unwrap();
 //! assert!(digest.facts() > 100);
 //! ```
 
@@ -53,6 +53,6 @@ mod statistics;
 mod target;
 mod walls;
 
-pub use digest::{DigestError, digest};
+pub use digest::{DigestError, Ran, digest};
 pub use generate::{GenerateError, GenerateOptions, generate};
 pub use show::Overview;

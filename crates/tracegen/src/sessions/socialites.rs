@@ -26,7 +26,7 @@ pub(crate) struct Socialites {
 }
 
 impl Socialites {
-    /// Nobody has acted yet. `window` is at most half of the members.
+    /// No member has acted yet. `window` is at most half of the members.
     pub(crate) fn new(chance: Stream, window: u64, members: usize) -> Socialites {
         Socialites {
             chance,

@@ -160,7 +160,7 @@ fn gen_says_that_the_window_is_capped() {
 fn digest_prints_the_digest() {
     let dir = with_trace();
     let dir = dir.path();
-    let expect = tracegen::digest(&dir.join("busy.trace"), Some(100)).unwrap();
+    let expect = tracegen::digest(&dir.join("busy.trace"), tracegen::Ran::First(100)).unwrap();
     assert_eq!(run(dir, &["digest", "busy.trace", "--sessions", "100"]).1, format!("{expect}\n"));
     check_refused(dir, &["digest", "busy.trace", "--sessions", "501"], 2, &["has 500 sessions"]);
 }

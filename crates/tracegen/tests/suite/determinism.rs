@@ -42,10 +42,10 @@ fn a_longer_trace_starts_with_the_shorter_one() {
         }
     }
     // What the shorter one leaves is what the longer one leaves when stopped there.
-    let stopped = tracegen::digest(&long, Some(7_777)).unwrap();
-    assert_eq!(tracegen::digest(&short, None).unwrap(), stopped);
-    assert_ne!(tracegen::digest(&long, None).unwrap(), stopped);
-    let error = tracegen::digest(&long, Some(20_001)).unwrap_err().to_string();
+    let stopped = tracegen::digest(&long, tracegen::Ran::First(7_777)).unwrap();
+    assert_eq!(tracegen::digest(&short, tracegen::Ran::All).unwrap(), stopped);
+    assert_ne!(tracegen::digest(&long, tracegen::Ran::All).unwrap(), stopped);
+    let error = tracegen::digest(&long, tracegen::Ran::First(20_001)).unwrap_err().to_string();
     assert!(error.contains("has 20000 sessions, fewer than the 20001"), "{error}");
 }
 
@@ -64,8 +64,8 @@ fn sessions_of_a_longer_trace_start_with_those_of_the_shorter_one() {
         assert_eq!(first, all[..first.len()]);
         assert_eq!(all[first.len()].step, 0, "the shorter trace ends in the middle of a session");
     }
-    let stopped = tracegen::digest(&long, Some(3_001)).unwrap();
-    assert_eq!(tracegen::digest(&one, None).unwrap(), stopped);
+    let stopped = tracegen::digest(&long, tracegen::Ran::First(3_001)).unwrap();
+    assert_eq!(tracegen::digest(&one, tracegen::Ran::All).unwrap(), stopped);
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub fn replay(spec: &Spec, stop: u64) -> Option<(StateDigest, StateDigest)> {
     let mut positions = vec![0; rows.len()];
     for done in 0..spec.sessions {
         if done == stop {
-            assert_eq!(tracegen::digest(&folder, Some(stop)).unwrap(), whole(&models));
+            assert_eq!(tracegen::digest(&folder, tracegen::Ran::First(stop)).unwrap(), whole(&models));
         }
         let next = next_fragment(&manifest.weights(), &positions);
         script.replay(sessions[next].next().unwrap(), positions[next], &mut models[next], &mut tally);
@@ -50,7 +50,7 @@ pub fn replay(spec: &Spec, stop: u64) -> Option<(StateDigest, StateDigest)> {
     }
     assert!(sessions.iter_mut().all(|left| left.next().is_none()));
     check_counts(&manifest, &tally);
-    let found = tracegen::digest(&folder, None).unwrap();
+    let found = tracegen::digest(&folder, tracegen::Ran::All).unwrap();
     Some((found, whole(&models)))
 }
 

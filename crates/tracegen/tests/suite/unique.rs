@@ -53,7 +53,7 @@ fn nobody_acts_twice_within_the_window() {
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let (manifest, alone, global) = shortest_returns(&settings);
         for (counts, shortest) in manifest.fragments.iter().zip(alone) {
-            // The window is used up: whoever is popular comes back at its end.
+            // The window is used up: popular members come back at its end.
             assert_eq!(shortest, (window as f64 * counts.weight).ceil() as u64, "{settings:?}: {counts:?}");
         }
         assert!(global + fragments > window, "{settings:?}: she is back after {global} sessions");
@@ -92,7 +92,7 @@ fn the_window_is_at_most_half_of_the_members() {
         assert!(global + fragments > in_effect, "{settings:?}: she is back after {global} sessions");
         assert!(socialites.active_threads_max >= in_effect, "{socialites:?}");
     }
-    // A fragment of one member has nobody else to draw.
+    // A fragment of one member has no other member to draw.
     let one = ["data.members=1", "data.friends_per_member=0", "data.pending_per_member=0", "fragments=1"];
     let (manifest, alone, _) = shortest_returns(&[&one[..], &["mix={list_friends=1}", "sessions=9"]].concat());
     let socialites = &manifest.statistics.socialites;

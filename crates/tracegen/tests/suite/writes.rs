@@ -29,7 +29,7 @@ fn writes_alone_make_sense_when_replayed() {
     }
 }
 
-/// Whoever can do nothing leaves a no-operation of each kind, and another socialite
+/// A socialite who can do nothing leaves a no-operation of each kind, and another socialite
 /// is drawn; the next session of the trace carries them all.
 #[test]
 fn socialites_who_can_do_nothing_are_counted_and_passed_over() {
@@ -38,7 +38,7 @@ fn socialites_who_can_do_nothing_are_counted_and_passed_over() {
     let manifest = generate_into(&dwindling(&["sessions=1500"]), &long, 1);
     let rows = operations(&manifest, &long, 0);
     assert_eq!(rows.len(), 1_500);
-    assert!(rows.iter().any(|row| row.noops > 100), "nobody was drawn in vain");
+    assert!(rows.iter().any(|row| row.noops > 100), "no member was drawn in vain");
     assert_eq!(manifest.noops.values().sum::<u64>(), rows.iter().map(|row| row.noops as u64).sum::<u64>());
     assert_eq!(manifest.noops.len(), 2);
     let first = generate_into(&dwindling(&["sessions=1200"]), &short, 1);
@@ -70,7 +70,7 @@ fn a_mix_that_uses_itself_up_is_refused_with_what_could_be_made() {
     ] {
         assert!(error.contains(part), "{error:?} lacks {part:?}");
     }
-    // Nobody may act who has acted within the window, though one alone is left who can.
+    // No member may act who has acted within the window, though one alone is left who can.
     let error = refused(&dwindling(&["sessions=1501", "access.unique_window=20"]));
     assert!(matches!(error, GenerateError::OnlyNoops { made: 1_300..=1_500, .. }), "{error}");
 }
