@@ -1,7 +1,8 @@
 //! Ctrl-C and requests to terminate, as something that async code can wait for.
 //!
-//! The first one asks the running experiment to end early; a second one ends
-//! the coordinator at once. Replayers end by themselves then, as their stdin closes.
+//! The first one asks the running experiment to end early, the second one to give up the
+//! operations in flight as well; a third one ends the coordinator at once. Replayers end by
+//! themselves then, as their stdin closes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Interrupt {
     come: Arc<AtomicBool>,
+    urgent: Arc<AtomicBool>,
     changes: watch::Receiver<()>,
 }
 
@@ -19,22 +21,33 @@ impl Interrupt {
     /// Listens from now on; needs a running tokio runtime.
     pub fn listen() -> std::io::Result<Interrupt> {
         let (sender, changes) = watch::channel(());
-        let come = Arc::new(AtomicBool::new(false));
-        let flag = come.clone();
+        let (come, urgent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (first, second) = (come.clone(), urgent.clone());
         let mut signals = Signals::new()?;
         tokio::spawn(async move {
             signals.next().await;
-            flag.store(true, Ordering::Relaxed);
+            first.store(true, Ordering::Relaxed);
             sender.send_replace(());
+            anstream::eprintln!(
+                "\ninterrupted: waiting for the operations in flight; press Ctrl-C again to give them up"
+            );
             signals.next().await;
-            std::process::exit(3);
+            second.store(true, Ordering::Relaxed);
+            anstream::eprintln!("\ninterrupted again: operations in flight end with an unknown fate");
+            signals.next().await;
+            std::process::exit(130);
         });
-        Ok(Interrupt { come, changes })
+        Ok(Interrupt { come, urgent, changes })
     }
 
     /// Whether it has come.
     pub fn has_come(&self) -> bool {
         self.flag().load(Ordering::Relaxed)
+    }
+
+    /// Whether it has come twice: what is in flight is to be given up.
+    pub fn is_urgent(&self) -> bool {
+        self.urgent.load(Ordering::Relaxed)
     }
 
     /// The same as a flag, for work that looks at one now and then.

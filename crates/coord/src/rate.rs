@@ -33,6 +33,10 @@ fn rate_within(campaign: &mut Campaign, rating: &resolve::Rating) -> Result<Rati
         final_s: rating.setting.sla.delta_s,
     };
     let voice = campaign.voice();
+    if rating.setting.unique_socialites {
+        let warning = render::busy_at_most(&campaign.trace().manifest, rating.limits.max_threads);
+        warning.iter().for_each(|warning| voice.say(warning));
+    }
     let mut run = |threads: u32, seconds: f64, purpose: &Purpose| {
         let trial = campaign.experiment(threads, Limit::DurationS(seconds), purpose)?;
         // After each experiment, so that a rating that is interrupted has them too.

@@ -44,7 +44,7 @@ impl Standing {
 
     /// Sessions of all fragments that are in the store already.
     pub fn done(&self) -> u64 {
-        self.positions.iter().map(|position| position.next_session).sum()
+        self.positions.iter().map(FragmentPosition::sessions_run).sum()
     }
 
     /// The next experiment begins with a load.
@@ -199,7 +199,7 @@ mod tests {
     /// An experiment that left fragment 0 after 40 sessions and fragment 1 after 60.
     fn left() -> Trial {
         let mut trial = trial(3, 4, 100.0, Ruling::Pass, Purpose::Search);
-        let position = |fragment, next_session| FragmentPosition { fragment, next_session };
+        let position = FragmentPosition::at;
         trial.report.as_mut().unwrap().positions = vec![position(0, 40), position(1, 60)];
         trial
     }

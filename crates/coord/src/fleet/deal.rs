@@ -44,7 +44,7 @@ pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
         });
         if let Some(member) = least {
             has[member] += weight_of(fragment);
-            dealt[member].push(*fragment);
+            dealt[member].push(fragment.clone());
         }
     }
     // One thread each; the rest in proportion to what has to be done.
@@ -109,6 +109,9 @@ pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayR
         sum.warmup_ns = sum.warmup_ns.max(report.warmup_ns);
         sum.warmup_operations += report.warmup_operations;
         sum.elapsed_ns = sum.elapsed_ns.max(report.elapsed_ns);
+        sum.counted_ns = sum.counted_ns.max(report.counted_ns);
+        sum.ok_counted += report.ok_counted;
+        sum.drained_operations += report.drained_operations;
         sum.sessions += report.sessions;
         sum.positions.extend(report.positions);
         sum.positions.sort_by_key(|p| p.fragment);
@@ -117,7 +120,12 @@ pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayR
         sum.unknown += report.unknown;
         sum.skipped += report.skipped;
         sum.worker_cpu_share = sum.worker_cpu_share.max(report.worker_cpu_share);
+        sum.dispatch_lag_ns_mean = sum.dispatch_lag_ns_mean.max(report.dispatch_lag_ns_mean);
         sum.dispatch_lag_ns_p99 = sum.dispatch_lag_ns_p99.max(report.dispatch_lag_ns_p99);
+        sum.dispatch_lag_ns_max = sum.dispatch_lag_ns_max.max(report.dispatch_lag_ns_max);
+        sum.run_delay_share = [sum.run_delay_share, report.run_delay_share].into_iter().flatten().reduce(f64::max);
+        sum.idle_ns += report.idle_ns;
+        sum.sessions_in_flight += report.sessions_in_flight;
         sum.log_stall_ns = sum.log_stall_ns.max(report.log_stall_ns);
         sum.trace_stall_ns = sum.trace_stall_ns.max(report.trace_stall_ns);
         sum.store_settings.extend(report.store_settings);
@@ -239,7 +247,7 @@ mod tests {
         // Three sessions of four belong to the second fragment.
         let (_, manifest) = plan(2, &[1.0, 3.0]);
         let report = |end, fragment, sessions| ReplayReport {
-            positions: vec![FragmentPosition { fragment, next_session: sessions }],
+            positions: vec![FragmentPosition::at(fragment, sessions)],
             end,
             elapsed_ns: 5,
             sessions,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use futures::future::{join_all, try_join, try_join_all};
 use futures::stream::{self, FuturesUnordered};
 use futures::{Stream, StreamExt, TryStreamExt};
-use schemas::plan::Plan;
+use schemas::plan::{FragmentPlan, Plan};
 use schemas::rpc::{self, Phase};
 use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
 use tokio::sync::mpsc;
@@ -78,7 +78,10 @@ impl<'a> Member<'a> {
             ok: report.ok,
             errors: report.failed + report.unknown + report.skipped,
             worker_cpu_share: report.worker_cpu_share,
+            dispatch_lag_ns_mean: report.dispatch_lag_ns_mean,
             dispatch_lag_ns_p99: report.dispatch_lag_ns_p99,
+            run_delay_share: report.run_delay_share,
+            idle_ns: report.idle_ns,
             clock: self.clock,
         }
     }
@@ -169,7 +172,7 @@ pub(super) async fn run(
     let mut clients: Vec<_> = team.iter().map(|member| member.replayer.client()).collect();
     let (sender, mut receiver) = mpsc::channel(16);
     let mut running = FuturesUnordered::new();
-    let warm_up = team.iter().any(|member| member.share.plan.fragments.iter().any(|f| f.warmup_sessions > 0));
+    let warm_up = team.iter().any(|member| member.share.plan.fragments.iter().any(FragmentPlan::has_warmup));
     for (index, member) in team.iter_mut().enumerate() {
         let part = part(index, members, member.has_own_store()).into();
         let (replayer, sender) = (&mut *member.replayer, sender.clone());
@@ -199,7 +202,7 @@ pub(super) async fn run(
             }
             () = interrupt.wait(), if !stopped => {
                 stopped = true;
-                stop(&mut clients, &phases).await;
+                stop(&mut clients, &phases, interrupt.is_urgent()).await;
                 again.reset();
             }
             ended = running.next() => match ended {
@@ -218,7 +221,7 @@ pub(super) async fn run(
             },
             // Last, and some time after the last one was over: the others have to be heard too.
             _ = again.tick(), if stopped => {
-                stop(&mut clients, &phases).await;
+                stop(&mut clients, &phases, interrupt.is_urgent()).await;
                 again.reset();
             }
         }
@@ -238,7 +241,7 @@ pub(super) async fn run(
         // Without one of them the others measure something else.
         if !stopped && (!faults.is_empty() || failure.is_some()) {
             stopped = true;
-            stop(&mut clients, &phases).await;
+            stop(&mut clients, &phases, interrupt.is_urgent()).await;
             again.reset();
         }
     }
@@ -261,10 +264,10 @@ fn all_waiting(phases: &[Option<Phase>]) -> Option<Vec<usize>> {
     (is_all && !waiting.is_empty()).then_some(waiting)
 }
 
-/// Stops those that have not ended.
-async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>]) {
+/// Stops those that have not ended; with `abandon` they do not wait for what is in flight.
+async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>], abandon: bool) {
     let running = clients.iter_mut().zip(phases).filter(|(_, phase)| phase.is_some());
-    let asked = running.map(|(client, _)| client.stop(rpc::StopRequest {}));
+    let asked = running.map(|(client, _)| client.stop(rpc::StopRequest { abandon }));
     // One that cannot be reached is told again, or its stream ends with an error.
     let _ = tokio::time::timeout(STOPPING, join_all(asked)).await;
 }

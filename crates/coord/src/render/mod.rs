@@ -11,6 +11,7 @@ use std::io::{IsTerminal, Write as _};
 pub use analyzer::{sla_in_words, thousands};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
+use schemas::manifest::Manifest;
 use schemas::plan::redact;
 use schemas::sla::short_time;
 use schemas::verdict::{ActionFigures, Figures, Ruling, Verdict};
@@ -97,6 +98,20 @@ pub fn header(setting: &Setting, trace: &TraceSet) -> String {
     line("SLA", &sla_in_words(&setting.sla));
     line("run", &setting.folder.display().to_string());
     out
+}
+
+/// A warning where the search may come to more threads than the trace keeps busy: each member
+/// acts in one session at a time.
+pub fn busy_at_most(manifest: &Manifest, max_threads: u32) -> Option<String> {
+    let most = manifest.statistics.socialites.active_threads_max;
+    (u64::from(max_threads) > most).then(|| {
+        format!(
+            "warning: this trace keeps at most {} threads busy, and the search may go to {max_threads} (--max-threads); \
+             experiments with more will be void. A larger access.unique_window or more members keep more threads \
+             busy, --shared-socialites lifts the limit\n",
+            thousands(most)
+        )
+    })
 }
 
 /// What one experiment showed, in three lines.

@@ -69,6 +69,10 @@ impl Rows {
             percent(figures.unpredictable_percent),
             coloured(verdict.ruling),
         );
+        let idle = idle_percent(trial);
+        if idle >= 0.1 {
+            out.push_str(&format!(" (threads idle {idle:.1}%)"));
+        }
         if let Purpose::Final(of) = &trial.purpose {
             out.push_str(&format!(" [final: {of}]"));
         }
@@ -77,6 +81,13 @@ impl Rows {
         }
         out
     }
+}
+
+/// For which share of their time threads had no session to run, because of busy socialites.
+fn idle_percent(trial: &Trial) -> f64 {
+    let Some(report) = &trial.report else { return 0.0 };
+    let thread_ns = report.counted_ns as f64 * f64::from(trial.verdict.threads);
+    if thread_ns > 0.0 { report.idle_ns as f64 * 100.0 / thread_ns } else { 0.0 }
 }
 
 /// Up to three decimals, never rounded up to 100% or down to 0%.

@@ -247,3 +247,26 @@ fn help() {
         insta::assert_snapshot!(format!("help_{name}"), subcommand.render_help().to_string());
     }
 }
+
+/// A rating that would run into the limit of its trace says so before it starts.
+#[test]
+fn a_search_beyond_what_the_trace_keeps_busy_is_warned_of() {
+    let mut manifest = testing::manifest(1_000, 1_000);
+    manifest.statistics.socialites.active_threads_max = 542;
+    assert_eq!(busy_at_most(&manifest, 542), None);
+    let warning = busy_at_most(&manifest, 543).unwrap();
+    assert!(warning.starts_with("warning: this trace keeps at most 542 threads busy"), "{warning}");
+    assert!(warning.contains("(--max-threads)") && warning.contains("access.unique_window"), "{warning}");
+}
+
+/// Time without a session to run stands in the row of an experiment that passed, too.
+#[test]
+fn idle_threads_are_shown_in_the_row() {
+    let manifest = testing::manifest(1_000, 1_000);
+    let mut trial = testing::trial(3, 4, 100.0, Ruling::Pass, Purpose::Search);
+    let rows = Rows::new(&Sla::default(), &manifest);
+    assert!(!rows.row(&trial).contains("idle"));
+    let report = trial.report.as_mut().unwrap();
+    (report.counted_ns, report.idle_ns) = (1_000_000_000, 48_000_000);
+    assert!(rows.row(&trial).contains(" (threads idle 1.2%)"), "{}", rows.row(&trial));
+}

@@ -254,7 +254,7 @@ fn a_final_of_the_other_rating_that_fails_counts_too() {
     assert!(soar.notes.iter().any(|note| note.contains(expect)), "{:?}", soar.notes);
 }
 
-/// Where all experiments were void nobody knows whether the store keeps the SLA.
+/// Where all experiments were void it is unknown whether the store keeps the SLA.
 #[test]
 fn a_store_that_could_not_be_measured_is_not_said_to_miss_the_sla() {
     let (soar, socialites, ran) = check(|_, _| (0.0, Ruling::Void));
