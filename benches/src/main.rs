@@ -13,6 +13,7 @@ mod sample;
 mod simulated;
 mod table;
 mod tools;
+mod truth;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ const EXAMPLES: &str = "Examples:
   benches/run --seconds 10 -o /tmp/figures       longer runs, other files
   benches/run codecs                             what encodings and compressions are worth
   benches/run large --log 1000000000             large trace sets and logs
+  benches/run truth --threads 16 --theta 0.27    throughput measured beside the true one
   benches/run fleet                              what a fleet costs its coordinator
 
 Peers that are not installed are left out by name: go builds go-ycsb, mvn fetches YCSB,
@@ -80,6 +82,24 @@ enum Command {
         log: u64,
         /// Where report and charts go, without .md, .json and .svg
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/large")]
+        output: PathBuf,
+    },
+    /// Measured throughput beside the true one, of stores whose throughput is known by formula
+    Truth {
+        /// Threads; may be given several times
+        #[arg(long, value_name = "T", default_values_t = [1, 16, 64, 256, 1024])]
+        threads: Vec<u32>,
+        /// Skew of the access (access.theta); may be given several times
+        #[arg(long, value_name = "THETA", default_values_t = [0.0, 0.27, 0.6, 0.99])]
+        theta: Vec<f64>,
+        /// Seconds of an experiment; may be given several times
+        #[arg(long, value_name = "S", default_values_t = [3])]
+        seconds: Vec<u32>,
+        /// What else runs on the replayer's processor; may be given several times
+        #[arg(long, value_enum, default_values_t = [truth::Host::Quiet, truth::Host::Starved])]
+        host: Vec<truth::Host>,
+        /// Where the report goes, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/truth")]
         output: PathBuf,
     },
     /// What a fleet costs its coordinator
@@ -160,6 +180,10 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         }
         Some(Command::Fleet { simulated, output }) => {
             return fleet::main(&simulated, work_folder(cli.folder.as_deref())?.path(), &output);
+        }
+        Some(Command::Truth { threads, theta, seconds, host, output }) => {
+            let truth = truth::Truth { threads, thetas: theta, seconds, hosts: host, output };
+            return truth::main(&truth, work_folder(cli.folder.as_deref())?.path());
         }
         Some(Command::Simulated { replayers }) => return simulated::main(replayers),
         Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),

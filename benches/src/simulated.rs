@@ -94,10 +94,10 @@ fn report(plan: &Plan) -> ReplayReport {
     let sessions = (seconds(plan) * OPERATIONS_PER_S as f64) as u64;
     ReplayReport {
         elapsed_ns,
+        counted_ns: elapsed_ns,
+        ok_counted: sessions,
         sessions,
-        positions: positions
-            .map(|f| FragmentPosition { fragment: f.fragment, next_session: f.first_session })
-            .collect(),
+        positions: positions.map(|f| FragmentPosition::at(f.fragment, f.first_session)).collect(),
         ok: sessions,
         worker_cpu_share: 0.5,
         dispatch_lag_ns_p99: 1_000,
@@ -108,7 +108,8 @@ fn report(plan: &Plan) -> ReplayReport {
 /// What `analyzer summarize` would have written.
 fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
     let counted_ns = fleet.elapsed_ns.min((seconds(plan) * 1e9) as u64);
-    let measured = Measured { from_ns: fleet.warmup_ns as i64, elapsed_ns: fleet.elapsed_ns, counted_ns };
+    let measured =
+        Measured { from_ns: fleet.warmup_ns as i64, elapsed_ns: fleet.elapsed_ns, counted_ns, planned_ns: None };
     let mut summary = Summary::new(sla.beta_ns, measured);
     for n in 0..SUMMARIZED {
         let start_ns = measured.from_ns + n * counted_ns as i64 / SUMMARIZED;
@@ -127,7 +128,7 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
         let action = if n % 10 == 0 { Action::ListFriends } else { Action::ViewProfile };
         let operation = Operation { action, socialite: 0, target: 1, comment: None };
         let place = Place::default();
-        let row = Row { log, operation, after: None, kind: 0, noops: 0, warmup: false, place };
+        let row = Row { log, operation, after: None, kind: 0, noops: 0, warmup: false, drained: false, place };
         summary.add(&row, &Findings::default());
     }
     SummaryDocument {

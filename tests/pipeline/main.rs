@@ -17,4 +17,5 @@ mod servers_as_typed;
 mod sessions;
 mod stall;
 mod support;
+mod truth;
 mod whole;

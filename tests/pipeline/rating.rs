@@ -4,7 +4,7 @@ use crate::support::Workplace;
 
 #[test]
 fn rating_sqlite_fills_a_run_folder() {
-    let place = Workplace::new();
+    let place = Workplace::alone();
     let arguments = [
         "rate",
         "busy.toml",
@@ -62,7 +62,7 @@ fn rating_sqlite_fills_a_run_folder() {
 
 #[test]
 fn a_store_that_lies_misses_the_sla() {
-    let place = Workplace::new();
+    let place = Workplace::alone();
     let arguments = [
         "rate",
         "busy.toml",
@@ -87,7 +87,7 @@ fn a_store_that_lies_misses_the_sla() {
 
 #[test]
 fn a_store_beyond_the_upper_limit_is_rated_at_least() {
-    let place = Workplace::new();
+    let place = Workplace::alone();
     let arguments = [
         "rate",
         "busy.toml",
@@ -115,7 +115,7 @@ fn a_store_beyond_the_upper_limit_is_rated_at_least() {
 /// with the shorter one, so that nothing measured before loses its meaning.
 #[test]
 fn a_short_trace_is_extended() {
-    let place = Workplace::new();
+    let place = Workplace::alone();
     let run = ["run", "busy.toml", "--store", "memory:?latency_us=1000", "--name", "x", "--threads", "8"];
     let short = ["--set", "sessions=100", "--sla", "95% < 10s, 5s"];
     let text = place.run(&[&run[..], &short].concat()).succeeds();

@@ -63,6 +63,7 @@ impl<'a> Replay<'a> {
         let fragments = manifest.fragments.iter().map(|f| FragmentPlan {
             fragment: f.fragment,
             first_session: 0,
+            given_back: Vec::new(),
             warmup_sessions: 0,
         });
         let plan = Plan {

@@ -130,7 +130,7 @@ fn a_rating_is_a_page_that_a_browser_likes() {
         "This read returned",
         "what happened when",
         "SELECT experiment, threads, throughput_per_s",
-        "dispatch lag p99",
+        "dispatch lag, mean",
         "% asked for",
         " rate busy.toml --store",
     ] {

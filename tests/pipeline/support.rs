@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A spec in which every action occurs and every relation is written often.
 pub const BUSY_SPEC: &str = r#"
@@ -35,17 +36,38 @@ post_comment = 6
 delete_comment = 4
 "#;
 
+/// Held while a test is at work: by one that needs the machine for itself alone, else shared.
+/// A replayer that competes with other tests for the processors measures them, and says so.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A test's right to the machine.
+#[expect(dead_code, reason = "it is only held")]
+enum Right {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
 /// A temporary folder with a spec in it, in which the program runs.
 pub struct Workplace {
     folder: tempfile::TempDir,
+    _right: Right,
 }
 
 impl Workplace {
     /// A folder that holds `busy.toml`.
     pub fn new() -> Workplace {
+        Workplace::with(Right::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// The same for a test whose experiments have to pass: no other test is at work beside it.
+    pub fn alone() -> Workplace {
+        Workplace::with(Right::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn with(right: Right) -> Workplace {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("busy.toml"), BUSY_SPEC).expect("the spec is written");
-        Workplace { folder }
+        Workplace { folder, _right: right }
     }
 
     /// A folder that holds the busy trace set too.

@@ -200,7 +200,7 @@ fn with_full_disk(place: &Workplace, n: u32, bytes: u64) -> Host {
 #[test]
 fn a_disk_that_fills_up_in_mid_run_makes_the_experiment_void() {
     let place = Workplace::new();
-    let (first, second) = (Host::start(&place, 2, &[]), with_full_disk(&place, 3, 1_000_000));
+    let (first, second) = (Host::start(&place, 2, &[]), with_full_disk(&place, 3, 400_000));
     let hosts = [first.address.clone(), second.address.clone()];
     let arguments = ["--sessions", "200000", "--threads", "8", "--sla", "95% < 100ms, 60s", "--retries", "0"];
     let output = run(&place, "a", OWN, hosts.iter().map(String::as_str), &arguments).output().expect("it ends");
