@@ -27,8 +27,20 @@ use gate::{Opening, Pass};
 pub use shared::Lag;
 use shared::Shared;
 
-/// How often a worker looks how late it is.
+/// How often a worker looks how late it is, on average.
 const TICK_NS: i64 = 5_000_000;
+
+/// How long a worker waits before it looks again: anything from half of [`TICK_NS`] to one and a
+/// half, since answers that come together in a rhythm would never be met by looks in the same one.
+struct Ticks(u64);
+
+impl Ticks {
+    /// A linear congruential generator: whatever is far from any rhythm will do.
+    fn next_ns(&mut self) -> i64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        TICK_NS / 2 + ((self.0 >> 33) % TICK_NS as u64) as i64
+    }
+}
 
 /// How often it publishes progress and hands over what it has logged.
 const PUBLISH_NS: i64 = 500_000_000;
@@ -185,7 +197,8 @@ async fn joined<X>(task: tokio::task::JoinHandle<X>) -> X {
 /// from time to time, and tells sleeping threads when the experiment is to end early.
 async fn tick(shared: Rc<Shared>, alarms: Rc<Alarms>) {
     let mut published_ns = shared.clock.now_ns();
-    let mut due_ns = published_ns.max(0) + TICK_NS;
+    let mut ticks = Ticks(1);
+    let mut due_ns = published_ns.max(0) + ticks.next_ns();
     while !shared.ended.get() {
         if let Err(error) = alarms.drive(shared.clock.monotonic_ns(due_ns)).await {
             shared.fail(TableError::new(Path::new("timerfd"), error));
@@ -195,7 +208,7 @@ async fn tick(shared: Rc<Shared>, alarms: Rc<Alarms>) {
         // Each tick that was missed would have found the worker as late as it was then.
         while due_ns <= now_ns {
             shared.record_lag(now_ns - due_ns);
-            due_ns += TICK_NS;
+            due_ns += ticks.next_ns();
         }
         if now_ns - published_ns >= PUBLISH_NS {
             published_ns = now_ns;
