@@ -14,7 +14,7 @@ const FULL_CPU_SHARE: f64 = 0.95;
 const MOST_IDLE_PERCENT: f64 = 5.0;
 /// The most of the mean response time, in percent, by which answers may be taken up late on
 /// average: in a closed loop throughput is too low by as much. Against stores of known
-/// throughput (benches/truth.md) what was above lay up to 15% off, what was below at most 4%.
+/// throughput (benches/truth.md) what was above lay up to 45% off, what was below at most 5.6%.
 const MOST_LAG_PERCENT: f64 = 2.5;
 /// What waking up a processor that sleeps may take: every client pays it for each answer
 /// that it waits for.
