@@ -4,10 +4,12 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::LazyLock;
 
+use arrow::datatypes::DataType;
 use arrow::ipc::Message;
 
-use super::BATCH_ROWS_MAX;
+use super::{BATCH_ROWS_MAX, LOG};
 use crate::trace::TableError;
 
 /// How a log file ends.
@@ -33,51 +35,18 @@ enum Part {
     Runs,
 }
 
-/// The parts of [`super::LOG`], in its order.
-const PARTS: [Part; 38] = {
-    use Part::{Bytes, Fixed, Runs};
-    let ends = Fixed(4);
-    [
-        Fixed(4),
-        Fixed(2),
-        Fixed(4),
-        Fixed(4),
-        Bytes, // what every row has
-        Runs,
-        ends,
-        Fixed(4), // session_high
-        Runs,
-        ends,
-        Fixed(2), // thread_high
-        Runs,
-        ends,
-        Fixed(4), // start_ns_high
-        Runs,
-        ends,
-        Fixed(4), // duration_ns_high
-        Runs,
-        ends,
-        Fixed(2), // step
-        Runs,
-        ends,
-        Fixed(8), // due_ns
-        Runs,
-        ends,
-        Fixed(8), // waited_ns
-        Runs,
-        ends,
-        Fixed(8), // pool_wait_ns
-        Runs,
-        ends,
-        Fixed(2), // attempts
-        Runs,
-        ends,
-        Bytes, // outcome
-        Runs,
-        ends,
-        Bytes, // error
-    ]
-};
+/// The parts of [`LOG`], in its order.
+static PARTS: LazyLock<Vec<Part>> =
+    LazyLock::new(|| LOG.fields().iter().flat_map(|field| parts_of(field.data_type())).collect());
+
+fn parts_of(column: &DataType) -> Vec<Part> {
+    match column {
+        DataType::RunEndEncoded(ends, values) => {
+            [vec![Part::Runs], parts_of(ends.data_type()), parts_of(values.data_type())].concat()
+        }
+        other => vec![other.primitive_width().map_or(Part::Bytes, |width| Part::Fixed(width as i64))],
+    }
+}
 
 /// What neither the observed values nor the texts of a batch come near to: a writer hands
 /// over a few megabytes at a time.
