@@ -58,7 +58,7 @@ impl Lengths {
         loop {
             if self.at == self.chunk.len() {
                 self.at = 0;
-                if !self.reader.next_chunk(&mut self.chunk)? {
+                if !self.reader.next_rows(&mut self.chunk)? {
                     return Ok(current.map(|_| length));
                 }
             }

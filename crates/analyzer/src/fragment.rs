@@ -165,7 +165,7 @@ impl FragmentInput<'_> {
         }
         let mut reader = self.reader().starting_at(first);
         let mut chunk = Vec::new();
-        while reader.next_chunk(&mut chunk)? {
+        while reader.next_rows(&mut chunk)? {
             for row in &chunk {
                 if row.session >= end {
                     return Ok(());

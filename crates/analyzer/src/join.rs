@@ -106,7 +106,7 @@ impl TraceRing {
     /// never empty before the end of the trace.
     fn read_to(&mut self, session: u64, step: u16) -> Result<(), TableError> {
         while !self.ended && self.ring.back().is_none_or(|(last, _)| (last.session, last.step) <= (session, step)) {
-            self.ended = !self.reader.next_chunk(&mut self.chunk)?;
+            self.ended = !self.reader.next_rows(&mut self.chunk)?;
             let wanted = self.chunk.drain(..).filter(|row| !self.plan.is_before(row.session));
             self.ring.extend(wanted.map(|row| (row, false)));
         }

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
 use schemas::plan::FragmentPlan;
-use schemas::trace::{OperationsReader, TableError, TraceRow};
-
-use crate::dispatch::Chunk;
+#[cfg(test)]
+use schemas::trace::TraceRow;
+use schemas::trace::{Chunk, OperationsReader, TableError};
 
 /// Rows read at a time.
 const CHUNK_ROWS: usize = 8192;
@@ -42,7 +42,7 @@ impl Feed {
     pub fn start(files: Vec<PathBuf>, plan: &FragmentPlan, members: u64, fragments: usize) -> Feed {
         let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
         let rows = (CHUNK_ROWS * LARGE_CHUNKS / fragments.max(1)).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS);
-        let reader = OperationsReader::new(files, rows).starting_at(plan.begins_at());
+        let reader = OperationsReader::new(files, rows).starting_at(plan.begins_at()).only_what_is_done();
         let order = Order { session: plan.begins_at(), step: 0, members };
         let (of, plan) = (folder.clone(), plan.clone());
         Feed::reading(folder, move |sender| read_ahead(reader, order, &plan, &of, sender))
@@ -57,8 +57,9 @@ impl Feed {
     /// A feed of these operations and no more, in chunks of so many sessions.
     #[cfg(test)]
     pub fn of(rows: &[TraceRow], chunk_sessions: usize) -> Feed {
-        let sessions: Vec<Chunk> = rows.chunk_by(|a, b| a.session == b.session).map(<[_]>::to_vec).collect();
-        let chunks: Vec<Chunk> = sessions.chunks(chunk_sessions).map(|chunk| chunk.concat()).collect();
+        let sessions: Vec<&[TraceRow]> = rows.chunk_by(|a, b| a.session == b.session).collect();
+        let chunks = sessions.chunks(chunk_sessions).map(|sessions| sessions.concat().into_iter().collect());
+        let chunks: Vec<Chunk> = chunks.collect();
         Feed::reading(PathBuf::new(), move |sender| {
             for chunk in chunks.into_iter().map(Some).chain([None]) {
                 // The receiver may be gone when the experiment has ended already.
@@ -107,7 +108,7 @@ fn read_ahead(
     folder: &Path,
     sender: &SyncSender<Next>,
 ) {
-    let mut chunk: Chunk = Vec::new();
+    let mut chunk = Chunk::default();
     loop {
         let held = chunk.len();
         match reader.append_chunk(&mut chunk) {
@@ -124,15 +125,14 @@ fn read_ahead(
                 return;
             }
             Ok(true) => {
-                if let Err(message) = chunk[held..].iter().try_for_each(|row| order.check(row)) {
+                if let Err(message) = (held..chunk.len()).try_for_each(|row| order.check(&chunk, row)) {
                     let _ = sender.send(Err(TableError::new(folder, message)));
                     return;
                 }
-                if chunk.get(held).is_some_and(|row| row.session < plan.first_session) {
-                    chunk.retain(|row| !plan.is_before(row.session));
+                if held < chunk.len() && chunk.session(held) < plan.first_session {
+                    chunk = chunk.rows().filter(|row| !plan.is_before(row.session)).collect();
                 }
-                let Some(last) = chunk.last().map(|row| row.session) else { continue };
-                let whole = chunk.partition_point(|row| row.session < last);
+                let whole = chunk.start_of_last_session();
                 if whole > 0 {
                     let rest = chunk.split_off(whole);
                     if sender.send(Ok(Some(std::mem::replace(&mut chunk, rest)))).is_err() {
@@ -154,27 +154,28 @@ struct Order {
 }
 
 impl Order {
-    fn check(&mut self, row: &TraceRow) -> Result<(), String> {
-        let follows = (row.session, row.step) == (self.session, self.step)
-            || (self.step > 0 && (row.session, row.step) == (self.session + 1, 0));
+    fn check(&mut self, chunk: &Chunk, row: usize) -> Result<(), String> {
+        let (session, step) = (chunk.session(row), chunk.step(row));
+        let follows =
+            (session, step) == (self.session, self.step) || (self.step > 0 && (session, step) == (self.session + 1, 0));
         if !follows {
-            return Err(format!("session {} step {} is out of order; the trace set is damaged", row.session, row.step));
+            return Err(format!("session {session} step {step} is out of order; the trace set is damaged"));
         }
         // Of its own session an operation may need the earlier steps.
-        let reach = row.session + u64::from(row.step > 0);
-        if row.after.is_some_and(|after| after >= reach) {
+        let reach = session + u64::from(step > 0);
+        if chunk.after(row).is_some_and(|after| after >= reach) {
             return Err(format!(
-                "session {} step {} waits for itself or a later one; the trace set is damaged",
-                row.session, row.step
+                "session {session} step {step} waits for itself or a later one; the trace set is damaged"
             ));
         }
-        if row.operation.socialite >= self.members {
+        let socialite = chunk.socialite(row);
+        if socialite >= self.members {
             return Err(format!(
-                "session {} step {} is of member {}, and the data set has {}; the trace set is damaged",
-                row.session, row.step, row.operation.socialite, self.members
+                "session {session} step {step} is of member {socialite}, and the data set has {}; the trace set is damaged",
+                self.members
             ));
         }
-        (self.session, self.step) = (row.session, row.step + 1);
+        (self.session, self.step) = (session, step + 1);
         Ok(())
     }
 }
@@ -187,18 +188,18 @@ mod tests {
     fn check(rows: &[(u64, u16, Option<u64>)], expect: Option<&str>) {
         let mut order = Order { session: 5, step: 0, members: 1 };
         let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
-        let result = rows.iter().try_for_each(|(session, step, after)| {
-            order.check(&TraceRow {
-                session: *session,
-                step: *step,
-                kind: 0,
-                noops: 0,
-                think_us: 0,
-                due_us: None,
-                after: *after,
-                operation,
-            })
-        });
+        let row = |(session, step, after): &(u64, u16, Option<u64>)| TraceRow {
+            session: *session,
+            step: *step,
+            kind: 0,
+            noops: 0,
+            think_us: 0,
+            due_us: None,
+            after: *after,
+            operation,
+        };
+        let chunk: Chunk = rows.iter().map(row).collect();
+        let result = (0..chunk.len()).try_for_each(|row| order.check(&chunk, row));
         match (result, expect) {
             (Ok(()), None) => {}
             (Err(message), Some(words)) => assert!(message.contains(words), "{message}"),

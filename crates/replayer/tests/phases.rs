@@ -198,7 +198,7 @@ fn sessions_of_a_popular_member_overlap_only_when_they_may() {
         let mut socialites = Vec::new();
         let files = source.manifest.operation_files(&source.folder, 0);
         let (mut reader, mut chunk) = (schemas::trace::OperationsReader::new(files, 64), Vec::new());
-        while reader.next_chunk(&mut chunk).expect("a chunk") {
+        while reader.next_rows(&mut chunk).expect("a chunk") {
             socialites.extend(chunk.iter().map(|row| row.operation.socialite));
         }
         let mut rows = log(&folder.path().join(name), 0);

@@ -106,7 +106,7 @@ impl Changed {
         let mut changed = Changed::default();
         let mut reader = OperationsReader::new(files, CHUNK_ROWS);
         let mut rows = Vec::with_capacity(CHUNK_ROWS);
-        while reader.next_chunk(&mut rows)? {
+        while reader.next_rows(&mut rows)? {
             for row in &rows {
                 if row.session >= position.next_session {
                     return Ok(changed);

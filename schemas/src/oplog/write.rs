@@ -179,7 +179,7 @@ impl LogBuffer {
     }
 
     /// Adds a row with what it observed and, unless it is ok, why not.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, row: LogRow, observed: &[i64], error: Option<&str>) {
         let rows = self.session.len();
         if let Some(error) = error {

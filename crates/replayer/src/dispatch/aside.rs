@@ -69,21 +69,21 @@ impl Aside {
         self.by_socialite.entry(session.socialite()).or_default().push_back(session);
     }
 
-    /// Gives back the session if it depends on nothing in here; else it waits.
-    pub fn unless_it_depends(&mut self, session: Session) -> Option<Session> {
-        let on = session.rows().iter().filter_map(|row| row.after).map(|after| (session.fragment, after));
-        let own = key(&session);
-        match on.into_iter().find(|on| *on != own && self.waiting.contains(on)) {
+    /// Whether a session whose socialite is free has to wait for one in here.
+    pub fn puts_off(&mut self, session: &Session) -> bool {
+        let own = key(session);
+        let mut on = session.depends_on().map(|after| (session.fragment, after));
+        let waits_for = on.find(|on| *on != own && self.waiting.contains(on));
+        match waits_for {
             Some(on) => {
                 self.waiting.insert(own);
-                self.by_session.entry(on).or_default().push(session);
-                None
+                self.by_session.entry(on).or_default().push(session.clone());
             }
             None => {
                 self.waiting.remove(&own);
-                Some(session)
             }
         }
+        waits_for.is_some()
     }
 
     /// The next session of a socialite who is free now.

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use schemas::social::{Action, Operation};
+use schemas::trace::TraceRow;
 
 /// More than any test has.
 const MEMBERS: u64 = 100;
@@ -30,11 +31,13 @@ fn whole(weight: f64, sessions: usize) -> Stretch {
     Stretch { weight, given_back: Vec::new(), first_session: 0, measured_from: 0, end_session: sessions as u64 }
 }
 
+fn next(dispatcher: &mut Dispatcher) -> Next {
+    dispatcher.hand_out(&mut Session::default())
+}
+
 fn take(dispatcher: &mut Dispatcher) -> Option<Session> {
-    match dispatcher.hand_out() {
-        Next::Session(session) => Some(session),
-        _ => None,
-    }
+    let mut session = Session::default();
+    (dispatcher.hand_out(&mut session) == Next::Session).then_some(session)
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn a_busy_socialites_session_waits_and_then_goes_first() {
     dispatcher.finish(&first, true);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
-    assert!(matches!(dispatcher.hand_out(), Next::Finished));
+    assert_eq!(next(&mut dispatcher), Next::Finished);
 }
 
 /// Nothing starts after the end, and what did not run is known.
@@ -82,7 +85,7 @@ fn a_session_waits_aside_for_one_that_waits_aside() {
     // In flight is good enough: 0 runs to its end.
     let last = take(&mut dispatcher).unwrap();
     assert_eq!((first.number(), last.number()), (0, 4));
-    assert!(matches!(dispatcher.hand_out(), Next::Finished));
+    assert_eq!(next(&mut dispatcher), Next::Finished);
     dispatcher.finish(&first, true);
     let second = take(&mut dispatcher).unwrap();
     let third = take(&mut dispatcher).unwrap();
@@ -108,7 +111,7 @@ fn what_was_given_back_comes_first() {
         [true, false, true, false, true, false]
     );
     let rows = chunk(&[0, 1, 2, 3, 4, 5, 6]);
-    let needed = rows.into_iter().filter(|row| [1, 3, 5, 6].contains(&row.session)).collect();
+    let needed = rows.rows().filter(|row| [1, 3, 5, 6].contains(&row.session)).collect();
     dispatcher.supply(0, Some(needed));
     let run = |dispatcher: &mut Dispatcher| {
         let mut numbers = Vec::new();
@@ -184,13 +187,13 @@ fn a_stuck_socialite_blocks_before_memory_grows() {
     let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 2, Some(MEMBERS));
     dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
     let stuck = take(&mut dispatcher).unwrap();
-    assert!(matches!(dispatcher.hand_out(), Next::Blocked));
+    assert_eq!(next(&mut dispatcher), Next::Blocked);
     dispatcher.finish(&stuck, true);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
 }
 
 /// A trace of BG's most skewed members, 768,000 sessions long, and the members.
-fn popular_members(unique_window: u64) -> (Vec<TraceRow>, u64) {
+fn popular_members(unique_window: u64) -> (Chunk, u64) {
     let text = format!(
         "name = 'popular'\nsessions = 780_000\n[data]\nmembers = 10_000\n[access]\n\
          unique_window = {unique_window}\n[mix]\nview_profile = 1\n"
@@ -200,14 +203,14 @@ fn popular_members(unique_window: u64) -> (Vec<TraceRow>, u64) {
     let trace = folder.path().join("popular.trace");
     let manifest = tracegen::generate(&spec, &trace, &Default::default()).unwrap();
     let mut reader = schemas::trace::OperationsReader::new(manifest.operation_files(&trace, 0), 65_536);
-    let mut rows = Vec::new();
+    let mut rows = Chunk::default();
     while reader.append_chunk(&mut rows).unwrap() {}
     (rows, spec.data.members)
 }
 
 /// How many sessions a second 256 threads finish within so many seconds, of a store that takes
 /// 20 ms for each, or on average: in a time of its own, so that it is exact.
-fn simulated_per_s((rows, members): &(Vec<TraceRow>, u64), seconds: u64, is_exponential: bool) -> f64 {
+fn simulated_per_s((rows, members): &(Chunk, u64), seconds: u64, is_exponential: bool) -> f64 {
     const THREADS: usize = 256;
     const LATENCY_NS: u64 = 20_000_000;
     let mut dispatcher = Dispatcher::new(&[whole(1.0, rows.len())], THREADS, Some(*members));

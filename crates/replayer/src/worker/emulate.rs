@@ -6,10 +6,9 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use schemas::oplog::{LogRow, Outcome};
-use schemas::trace::TraceRow;
 
 use super::shared::{Shared, Until};
-use crate::dispatch::{Dependency, Session};
+use crate::dispatch::{Dependency, Next, Session};
 use crate::stores::{Answer, Connection, OperationError};
 
 /// A task that never has to wait for the store gives way to the others after
@@ -56,16 +55,29 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
     }
     shared.register(thread.place).await;
     let mut yielded_ns = now_ns;
-    while let Some((session, taken_ns)) = shared.next_session(now_ns).await {
-        now_ns = taken_ns;
+    let mut session = Session::default();
+    loop {
+        match shared.next(&mut session, now_ns) {
+            Next::Session => {}
+            Next::Finished => return thread,
+            Next::NeedsChunk(fragment) => {
+                now_ns = shared.supply(fragment);
+                continue;
+            }
+            Next::Blocked => {
+                now_ns = shared.idle(now_ns).await;
+                continue;
+            }
+        }
+        let taken_ns = now_ns;
         let mut writes_ok = true;
-        for row in session.rows() {
-            let (outcome, free_ns) = perform(&shared, &mut thread, &session, row, writes_ok, now_ns).await;
+        for place in 0..session.steps() {
+            let (succeeded, free_ns) = perform(&shared, &mut thread, &session, place, writes_ok, now_ns).await;
             now_ns = free_ns;
-            writes_ok &= outcome == Outcome::Ok || row.operation.action.is_read();
+            writes_ok &= succeeded;
         }
         shared.finish(&session, writes_ok, taken_ns, now_ns);
-        let inter_arrival_us = session.rows()[0].think_us;
+        let inter_arrival_us = session.think_us(0);
         if inter_arrival_us > 0 {
             thread.free_at_ns = now_ns + inter_arrival_us as i64 * 1_000;
             now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
@@ -78,16 +90,15 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
             yielded_ns = now_ns;
         }
     }
-    thread
 }
 
 /// Why an operation that was in flight when the experiment was interrupted for a second
 /// time has no answer.
 const GIVEN_UP: &str = "given up: the experiment was interrupted before the store answered";
 
-/// One operation: wait as the trace says, call the store, log. Gives its outcome
-/// and when the thread is free again. `writes_ok` tells of the earlier steps of its
-/// session.
+/// One operation, that in this place of its session: wait as the trace says, call the
+/// store, log. Gives whether it is no failed write, and when the thread is free again.
+/// `writes_ok` tells of the earlier steps of its session.
 ///
 /// It starts at `now_ns`, when its thread took it up, or after its waits. What
 /// lies between that and the call of the store is some 50 ns of the replayer's own,
@@ -97,21 +108,21 @@ async fn perform<C: Connection>(
     shared: &Shared,
     thread: &mut Thread<C>,
     session: &Session,
-    row: &TraceRow,
+    place: usize,
     writes_ok: bool,
     now_ns: i64,
-) -> (Outcome, i64) {
+) -> (bool, i64) {
     let clock = &shared.clock;
     let mut start_ns = now_ns;
     // That of the first operation is the inter-arrival time, after the session.
-    if row.think_us > 0 && row.step > 0 {
-        let until_ns = now_ns + row.think_us as i64 * 1_000;
+    if place > 0 && session.think_us(place) > 0 {
+        let until_ns = now_ns + session.think_us(place) as i64 * 1_000;
         start_ns = shared.rest(thread.place, until_ns, Until::Stopped).await;
     }
     let mut waited_ns = 0;
     let mut dependency = Dependency::Done;
-    if let Some(after) = row.after {
-        if after == row.session {
+    if let Some(after) = session.after(place) {
+        if after == session.number() {
             // The session itself is not done, but its earlier steps are.
             dependency = if writes_ok { Dependency::Done } else { Dependency::NotOk };
         } else {
@@ -124,6 +135,7 @@ async fn perform<C: Connection>(
             waited_ns = start_ns - began_ns;
         }
     }
+    let operation = session.operation(place);
     let answer = &mut thread.answer;
     answer.clear();
     let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
@@ -134,8 +146,8 @@ async fn perform<C: Connection>(
         (Outcome::Skipped, Some(GIVEN_UP.to_string()), start_ns)
     } else {
         // Pinned here: what is moved into another function is copied for every operation.
-        let mut operation = pin!(thread.connection.execute(&row.operation, answer));
-        let result = poll_fn(|context| match operation.as_mut().poll(context) {
+        let mut execution = pin!(thread.connection.execute(&operation, answer));
+        let result = poll_fn(|context| match execution.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
@@ -146,7 +158,7 @@ async fn perform<C: Connection>(
             Some(Ok(())) => (Outcome::Ok, None, end_ns),
             Some(Err(OperationError::Failed(error))) => (Outcome::Failed, Some(error), end_ns),
             Some(Err(OperationError::Unknown(error))) => (Outcome::Unknown, Some(error), end_ns),
-            None if row.operation.action.is_write() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
+            None if operation.action.is_write() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
             None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
         }
     };
@@ -154,10 +166,10 @@ async fn perform<C: Connection>(
         answer.values.clear();
     }
     let logged = LogRow {
-        session: row.session,
-        step: row.step,
+        session: session.number(),
+        step: place as u16,
         thread: thread.number,
-        due_ns: row.due_us.map(|due| due as i64 * 1_000),
+        due_ns: session.due_us().map(|due| due as i64 * 1_000),
         start_ns,
         end_ns,
         waited_ns,
@@ -169,8 +181,9 @@ async fn perform<C: Connection>(
     // What comes next has not overlapped with this, and must not look as if it had.
     // The disk may have held up the log, which is no part of the next operation either.
     let free_ns = if has_sent { clock.now_ns().max(end_ns + 1) } else { end_ns + 1 };
-    if outcome != Outcome::Ok && row.operation.action.is_write() {
+    let succeeded = outcome == Outcome::Ok || operation.action.is_read();
+    if !succeeded {
         shared.writes_not_ok.set(shared.writes_not_ok.get() + 1);
     }
-    (outcome, free_ns)
+    (succeeded, free_ns)
 }

@@ -152,42 +152,38 @@ impl Shared {
         (Rc::new(shared), plan.pass)
     }
 
-    /// The next session for a task, and the time if it had to be waited for, else
-    /// `now_ns`; none when the task is to end.
-    pub async fn next_session(&self, now_ns: i64) -> Option<(Session, i64)> {
-        let mut now_ns = now_ns;
-        loop {
-            if now_ns >= self.deadline_ns.get() || self.stop.load(Ordering::Relaxed) {
-                self.dispatcher.borrow_mut().close();
-            }
-            let next = self.dispatcher.borrow_mut().hand_out();
-            if self.resting_count.get() > 0 && self.dispatcher.borrow().is_over() {
-                self.wake_resting();
-            }
-            match next {
-                Next::Session(session) => return Some((session, now_ns)),
-                Next::Finished => return None,
-                Next::NeedsChunk(fragment) => {
-                    self.supply(fragment);
-                    now_ns = self.clock.now_ns();
-                }
-                Next::Blocked => {
-                    self.wait_once().await;
-                    let woken_ns = self.clock.now_ns();
-                    self.idle_ns.set(self.idle_ns.get() + self.in_time(now_ns, woken_ns));
-                    now_ns = woken_ns;
-                }
-            }
+    /// What a thread that asks for work at `now_ns` gets.
+    #[inline(always)]
+    pub fn next(&self, session: &mut Session, now_ns: i64) -> Next {
+        if now_ns >= self.deadline_ns.get() || self.stop.load(Ordering::Relaxed) {
+            self.dispatcher.borrow_mut().close();
         }
+        let next = self.dispatcher.borrow_mut().hand_out(session);
+        if self.resting_count.get() > 0 && self.dispatcher.borrow().is_over() {
+            self.wake_resting();
+        }
+        next
     }
 
-    fn supply(&self, fragment: usize) {
+    /// Waits until it is worth asking for a session again: none was free at `now_ns`.
+    /// Gives the time afterwards.
+    pub async fn idle(&self, now_ns: i64) -> i64 {
+        self.wait_once().await;
+        let woken_ns = self.clock.now_ns();
+        self.idle_ns.set(self.idle_ns.get() + self.in_time(now_ns, woken_ns));
+        woken_ns
+    }
+
+    /// Gives the dispatcher the next chunk of a fragment. Gives the time afterwards.
+    #[cold]
+    pub fn supply(&self, fragment: usize) -> i64 {
         let began_ns = self.clock.now_ns();
-        match self.feeds[fragment].next() {
+        let next = self.feeds[fragment].next();
+        let now_ns = self.clock.now_ns();
+        match next {
             Ok((chunk, waited)) => {
                 if waited {
-                    let stall = self.clock.now_ns() - began_ns;
-                    self.trace_stall_ns.set(self.trace_stall_ns.get() + stall as u64);
+                    self.trace_stall_ns.set(self.trace_stall_ns.get() + (now_ns - began_ns) as u64);
                 }
                 self.dispatcher.borrow_mut().supply(fragment, chunk);
             }
@@ -196,6 +192,7 @@ impl Shared {
                 self.dispatcher.borrow_mut().supply(fragment, None);
             }
         }
+        now_ns
     }
 
     /// Ends the experiment with an error.
@@ -331,7 +328,7 @@ impl Shared {
 
     /// Logs and counts an operation. True when that took longer than it mostly
     /// does, since a full buffer was handed to the writer.
-    #[inline]
+    #[inline(always)]
     pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) -> bool {
         let mut snapshot = self.snapshot.borrow_mut();
         if self.is_drained(row.start_ns) {

@@ -75,7 +75,7 @@ impl Place {
         let files = self.source.manifest.operation_files(&self.source.folder, 0);
         let mut reader = OperationsReader::new(files, 1024);
         let (mut chunk, mut all) = (Vec::new(), Vec::new());
-        while reader.next_chunk(&mut chunk).expect("a chunk") {
+        while reader.next_rows(&mut chunk).expect("a chunk") {
             all.extend(chunk.iter().map(|row| row.operation));
         }
         all

@@ -125,7 +125,7 @@ pub fn replay<S: Store>(store: &S, source: &Source, threads: u32, sessions: u64)
 fn operations(source: &Source, sessions: u64) -> HashMap<(u64, u16), TraceRow> {
     let mut reader = OperationsReader::new(source.manifest.operation_files(&source.folder, 0), 1024);
     let (mut chunk, mut all) = (Vec::new(), HashMap::new());
-    while reader.next_chunk(&mut chunk).expect("a chunk") {
+    while reader.next_rows(&mut chunk).expect("a chunk") {
         let first = chunk.iter().filter(|row| row.session < sessions);
         all.extend(first.map(|row| ((row.session, row.step), *row)));
     }

@@ -79,7 +79,7 @@ fn operations_go_on_in_a_second_part() {
     assert!(files[1].ends_with("operations/fragment=0/part-00001.parquet"), "{}", files[1].display());
     let mut reader = schemas::trace::OperationsReader::new(files[1..].to_vec(), 100);
     let mut rows = Vec::new();
-    assert!(reader.next_chunk(&mut rows).unwrap());
+    assert!(reader.next_rows(&mut rows).unwrap());
     assert_eq!(rows.iter().map(|r| r.session).collect::<Vec<_>>(), (4_194_304..4_194_310).collect::<Vec<_>>());
 }
 

@@ -134,7 +134,7 @@ fn generate_into(spec: &Spec, folder: &Path, threads: usize) -> Manifest {
 fn operations(manifest: &Manifest, folder: &Path, fragment: u32) -> Vec<TraceRow> {
     let mut reader = OperationsReader::new(manifest.operation_files(folder, fragment), 65_536);
     let (mut all, mut chunk) = (Vec::new(), Vec::new());
-    while reader.next_chunk(&mut chunk).unwrap() {
+    while reader.next_rows(&mut chunk).unwrap() {
         all.append(&mut chunk);
     }
     // A reader numbers them as it meets them.

@@ -31,7 +31,7 @@ impl Touched {
             let files = source.manifest.operation_files(&source.folder, position.fragment);
             let mut reader = OperationsReader::new(files, CHUNK);
             let mut rows = Vec::new();
-            'fragment: while reader.next_chunk(&mut rows)? {
+            'fragment: while reader.next_rows(&mut rows)? {
                 for row in &rows {
                     if row.session >= position.next_session {
                         break 'fragment;
