@@ -18,7 +18,7 @@
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
 //! | [`latency`], [`share`] | response times as a histogram; what one of several gets of a whole |
-//! | [`files`] | how all of them are written |
+//! | [`files`], [`terminal`] | how all of them are written, and what the tools print |
 //!
 //! `README.md` beside this crate documents every table and column for readers
 //! who have pandas or a DuckDB shell and no Rust.
@@ -33,6 +33,7 @@
 //! ```
 
 pub mod comparison;
+mod damage;
 pub mod dataset;
 pub mod digest;
 pub mod files;
@@ -41,6 +42,7 @@ pub mod manifest;
 pub mod oplog;
 pub mod payload;
 pub mod plan;
+mod plausible;
 pub mod rpc;
 pub mod run;
 pub mod sealed;
@@ -49,13 +51,14 @@ pub mod share;
 pub mod sla;
 pub mod social;
 pub mod spec;
+pub mod terminal;
 pub mod trace;
 pub mod verdict;
 mod warmup;
 
 /// The version of the trace format. Same spec, same seed, same version: the
 /// same bytes.
-pub const TRACE_FORMAT_VERSION: u32 = 3;
+pub const TRACE_FORMAT_VERSION: u32 = 4;
 
 /// The version of the operation log and of the JSON documents of a run.
 pub const RUN_FORMAT_VERSION: u32 = 3;

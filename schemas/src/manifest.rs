@@ -47,6 +47,14 @@ pub enum TraceSetError {
         /// As the manifest says.
         expected: String,
     },
+    /// The manifest is not the one that its id names.
+    #[error("{}: {message}; copy the trace set again from its source", path.display())]
+    Edited {
+        /// The manifest.
+        path: PathBuf,
+        /// What does not fit.
+        message: String,
+    },
     /// A file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
@@ -61,7 +69,7 @@ pub struct Manifest {
     pub generator_version: String,
     /// [`Spec::workload_id`].
     pub workload_id: String,
-    /// BLAKE3 over the names and sums of all files.
+    /// [`Manifest::id`].
     pub trace_id: String,
     /// The specification, complete with defaults.
     pub spec: Spec,
@@ -199,8 +207,37 @@ pub struct FileEntry {
 }
 
 impl Manifest {
-    /// Reads the manifest of a trace set and checks that every file is there
-    /// with its size. [`verify`](Manifest::verify) checks the sums too.
+    /// The manifest with its id.
+    pub fn identified(self) -> Manifest {
+        Manifest { trace_id: self.id(), ..self }
+    }
+
+    /// The id of the trace set: BLAKE3 over all that the manifest says but the id itself and
+    /// the version of the generator. The sums of the files are in it, and so are the
+    /// specification, which decides what the payloads are, and what a verdict takes from
+    /// the statistics: two sets with one id are the same work.
+    pub fn id(&self) -> String {
+        let named = Manifest { trace_id: String::new(), generator_version: String::new(), ..self.clone() };
+        let text = serde_json::to_string(&named).unwrap_or_else(|e| unreachable!("a manifest is plain data: {e}"));
+        blake3::hash(text.as_bytes()).to_hex()[..32].to_string()
+    }
+
+    /// Whether the ids are those of what the manifest says; the error says what is not.
+    pub fn check_ids(&self) -> Result<(), String> {
+        let (found, expected) = (self.spec.workload_id(), &self.workload_id);
+        if found != *expected {
+            return Err(format!("the specification has the workload_id {found}, the manifest says {expected}"));
+        }
+        let (found, expected) = (self.id(), &self.trace_id);
+        if found != *expected {
+            return Err(format!("the manifest's content has the trace_id {found}, it says {expected}"));
+        }
+        Ok(())
+    }
+
+    /// Reads the manifest of a trace set and checks that it is the one that its id names,
+    /// and that every file is there with its size. [`verify`](Manifest::verify) checks the
+    /// sums of the files too.
     pub fn read(folder: &Path) -> Result<Manifest, TraceSetError> {
         let path = folder.join(FILE_NAME);
         let value: serde_json::Value = files::read_json(&path).map_err(TraceSetError::Manifest)?;
@@ -213,6 +250,7 @@ impl Manifest {
             let source = std::io::Error::new(std::io::ErrorKind::InvalidData, e);
             TraceSetError::Manifest(FileError { path: path.clone(), source })
         })?;
+        manifest.check_ids().map_err(|message| TraceSetError::Edited { path, message })?;
         for entry in &manifest.files {
             let path = folder.join(&entry.path);
             let Ok(metadata) = std::fs::metadata(&path) else {
@@ -226,7 +264,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Checks the sum of every file, and that the files add up to the trace id.
+    /// Checks the sum of every file.
     pub fn verify(&self, folder: &Path) -> Result<(), TraceSetError> {
         for entry in &self.files {
             let path = folder.join(&entry.path);
@@ -239,11 +277,6 @@ impl Manifest {
                     expected: entry.blake3.clone(),
                 });
             }
-        }
-        let found = trace_id(&self.files);
-        if found != self.trace_id {
-            let path = folder.join(FILE_NAME);
-            return Err(TraceSetError::Changed { path, what: "its trace_id", found, expected: self.trace_id.clone() });
         }
         Ok(())
     }
@@ -268,16 +301,4 @@ impl Manifest {
         let prefix = format!("operations/fragment={fragment}/");
         self.files.iter().filter(|f| f.path.starts_with(&prefix)).map(|f| folder.join(&f.path)).collect()
     }
-}
-
-/// The id of a trace set: BLAKE3 over the path and sum of each file.
-pub fn trace_id(files: &[FileEntry]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for entry in files {
-        hasher.update(entry.path.as_bytes());
-        hasher.update(&[0]);
-        hasher.update(entry.blake3.as_bytes());
-        hasher.update(&[0]);
-    }
-    hasher.finalize().to_hex()[..32].to_string()
 }

@@ -22,6 +22,11 @@ pub struct TraceSet {
 }
 
 impl TraceSet {
+    /// Its folder as documents name it, which may be read from another folder.
+    pub fn full_name(&self) -> PathBuf {
+        std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone())
+    }
+
     /// The trace set of a run. One that was generated before is used again when
     /// it is of the same workload, whole, and long enough.
     pub fn obtain(source: &Source, traces: &Path, voice: Voice, interrupt: &Interrupt) -> Result<TraceSet, Failure> {
@@ -113,7 +118,7 @@ mod tests {
         let spec = spec();
         let plain = traces.path().join("t.trace");
         assert_eq!(place(traces.path(), &spec), plain);
-        let write = |spec: &Spec| schemas::files::write_json(&plain.join(FILE_NAME), &manifest(spec)).unwrap();
+        let write = |spec: &Spec| schemas::files::write_json(&plain.join(FILE_NAME), &manifest(spec).identified()).unwrap();
         write(&spec);
         assert_eq!(place(traces.path(), &spec), plain);
         write(&Spec { seed: 9, ..spec.clone() });

@@ -70,6 +70,7 @@ impl Ran<'_> {
 /// The digest of the state that these sessions leave.
 pub fn digest(folder: &Path, ran: Ran<'_>) -> Result<StateDigest, DigestError> {
     let manifest = Manifest::read(folder)?;
+    manifest.verify(folder)?;
     let positions = ran.positions(&manifest);
     let asked = positions.iter().map(FragmentPosition::sessions_run).sum();
     if asked > manifest.sessions() {

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use schemas::TRACE_FORMAT_VERSION;
 use schemas::files::{self, FileError};
-use schemas::manifest::{self, Manifest, trace_id};
+use schemas::manifest::{self, Manifest};
 use schemas::share::sessions_by_fragment;
 use schemas::spec::{Spec, SpecError};
 use schemas::trace::TableError;
 
 use crate::fragment::{Generation, Written};
 use crate::population::Population;
+use crate::room;
 use crate::sessions::{Counts, by_kind};
 use crate::statistics::{Degrees, TopFifth, statistics};
 use crate::target::Target;
@@ -92,6 +93,20 @@ pub enum GenerateError {
         /// be enough.
         enough_for: u64,
     },
+    /// The trace set would not fit on this machine.
+    #[error("{what} take at least {needed} {kind}, and {whose} {there}; take less of them")]
+    NoRoom {
+        /// On disk, or of memory.
+        kind: &'static str,
+        /// So much.
+        needed: String,
+        /// What there is.
+        there: String,
+        /// Where.
+        whose: String,
+        /// What decides it.
+        what: String,
+    },
     /// The target folder holds something that must not be replaced.
     #[error("{}: exists and holds {found}; remove it, or choose another folder", folder.display())]
     Occupied {
@@ -126,6 +141,7 @@ fn fewer(sessions: u64) -> String {
 /// error.
 pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
     spec.check(&spec.name)?;
+    room::check(spec, folder)?;
     let workload_id = spec.workload_id();
     let population = Population::new(spec)?;
     let top = TopFifth::new(&population);
@@ -212,11 +228,11 @@ fn describe(
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let asked: f64 = kinds.iter().map(|kind| kind.share).sum();
-    Manifest {
+    let manifest = Manifest {
         format_version: TRACE_FORMAT_VERSION,
         generator_version: env!("CARGO_PKG_VERSION").into(),
         workload_id,
-        trace_id: trace_id(&files),
+        trace_id: String::new(),
         spec: spec.clone(),
         fragments,
         requested_mix: kinds.iter().map(|kind| (kind.name.clone(), kind.share / asked)).collect(),
@@ -226,5 +242,6 @@ fn describe(
         ended_early: by_kind(spec, &counts.ended_early),
         statistics: statistics(spec, population, top, &degrees, &counts),
         files,
-    }
+    };
+    manifest.identified()
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::files::{self, FileError, at};
-use schemas::manifest::{FILE_NAME, FileEntry, Manifest, trace_id};
+use schemas::manifest::{FILE_NAME, FileEntry, Manifest};
 
 use super::paths::is_below;
 
@@ -97,9 +97,7 @@ impl Shelf {
                 return Err(wrong(format!("names the file {:?}, which no trace set has", entry.path)));
             }
         }
-        if trace_id(&manifest.files) != manifest.trace_id {
-            return Err(wrong(format!("has another id than its files: {}", manifest.trace_id)));
-        }
+        manifest.check_ids().map_err(|message| wrong(format!("was changed: {message}")))?;
         let bytes = manifest.files.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.bytes));
         if bytes > self.bytes_max {
             let max = self.bytes_max;
@@ -265,6 +263,22 @@ mod tests {
         Manifest::read(&folder).unwrap().verify(&folder).unwrap();
     }
 
+    /// The payloads' sizes are in no file: what was here first must not stand for the other.
+    #[test]
+    fn trace_sets_of_the_same_files_and_other_payloads_lie_apart() {
+        let (_folder, shelf, trace, manifest) = shelf();
+        for entry in &manifest.files {
+            send(&shelf, entry, 0, &std::fs::read(trace.join(&entry.path)).unwrap()).unwrap();
+        }
+        let mut spec = manifest.spec.clone();
+        spec.data.image_bytes = 12_288;
+        let images = tracegen::generate(&spec, &trace.with_extension("images"), &Default::default()).unwrap();
+        assert_eq!(images.files, manifest.files);
+        let (one, other) = (shelf.assemble(&manifest).unwrap(), shelf.assemble(&images).unwrap());
+        assert_ne!(one, other);
+        assert_eq!(Manifest::read(&other).unwrap().spec.data.image_bytes, 12_288);
+    }
+
     #[test]
     fn a_damaged_file_is_not_kept() {
         let (_folder, shelf, trace, manifest) = shelf();
@@ -286,16 +300,16 @@ mod tests {
         for path in ["../../etc/passwd", "/etc/passwd", "a/../../b"] {
             let mut evil = manifest.clone();
             evil.files[0].path = path.into();
-            evil.trace_id = trace_id(&evil.files);
+            let evil = evil.identified();
             assert!(refused(&evil).to_string().contains("which no trace set has"), "{path}");
         }
         let mut evil = manifest.clone();
         evil.files[0].blake3 = "../../../x".into();
-        evil.trace_id = trace_id(&evil.files);
+        let evil = evil.identified();
         assert!(refused(&evil).to_string().contains("which no trace set has"));
         let mut evil = manifest.clone();
         evil.trace_id = "../x".into();
-        assert!(refused(&evil).to_string().contains("another id"));
+        assert!(refused(&evil).to_string().contains("was changed"));
         let small = Shelf::new("unused".into(), 10);
         let error = small.manifest(&serde_json::to_string(&manifest).unwrap()).unwrap_err();
         assert!(matches!(error, ShelfError::NoRoom(_)), "{error}");
