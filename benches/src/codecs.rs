@@ -25,7 +25,7 @@ use schemas::manifest::Manifest;
 use schemas::oplog::LogReader;
 use schemas::plan::{Limit, Plan};
 use schemas::spec::Spec;
-use schemas::trace::open_parquet;
+use schemas::trace::{OPERATIONS as OPERATIONS_TABLE, ParquetBatches};
 
 use crate::machine::Machine;
 
@@ -45,7 +45,7 @@ pub fn main(folder: &Path) -> anyhow::Result<()> {
     let manifest = tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default())?;
     let mut operations = Vec::new();
     for file in manifest.operation_files(&trace, 0) {
-        for batch in open_parquet(&file, BATCH_ROWS)? {
+        for batch in ParquetBatches::open(&file, OPERATIONS_TABLE.clone(), BATCH_ROWS)? {
             operations.push(batch?);
         }
     }

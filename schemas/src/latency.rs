@@ -1,11 +1,24 @@
 //! The histogram of response times that all tools use, so that any two merge.
 
+use std::sync::LazyLock;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
 /// Three significant digits from 1 ns to an hour; longer counts as an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The head of HdrHistogram's V2 encoding: what it is, how many bytes of counts follow, and
+/// the bounds.
+const HEAD_BYTES: usize = 40;
+
+/// That of a histogram with the bounds that all have here.
+static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut bytes = ResponseTimes::default().to_bytes();
+    bytes.truncate(HEAD_BYTES);
+    bytes
+});
 
 /// Response times in nanoseconds, each within 0.1% of its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,6 +92,13 @@ impl ResponseTimes {
 
     /// From [`ResponseTimes::to_bytes`]; None when the bytes are something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<ResponseTimes> {
+        // Memory is taken by what the head says: that must be what is there.
+        let head = bytes.first_chunk::<HEAD_BYTES>()?;
+        let [_, _, _, _, a, b, c, d, ..] = *head;
+        let counts = u32::from_be_bytes([a, b, c, d]) as usize;
+        if head[..4] != HEAD[..4] || head[8..] != HEAD[8..] || counts > bytes.len() - HEAD_BYTES {
+            return None;
+        }
         let read: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).ok()?;
         let mut out = ResponseTimes::default();
         out.0.add(&read).ok()?;
@@ -147,6 +167,24 @@ mod tests {
         for wrong in ["\"0g\"", "\"00\"", "\"é\"", "7"] {
             assert!(serde_json::from_str::<ResponseTimes>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// A head that claims four gigabytes of counts took them.
+    #[test]
+    fn a_head_that_claims_what_is_not_there_is_refused() {
+        let mut times = ResponseTimes::default();
+        times.record(5_000);
+        let bytes = times.to_bytes();
+        let claims = |at: usize, value: &[u8]| {
+            let mut bytes = bytes.clone();
+            bytes[at..at + value.len()].copy_from_slice(value);
+            ResponseTimes::from_bytes(&bytes)
+        };
+        assert_eq!(claims(0, &[]), Some(times));
+        assert_eq!(claims(4, &[0xff, 0xff, 0xff, 0xf0]), None, "the length");
+        assert_eq!(claims(15, &[5]), None, "the digits");
+        assert_eq!(claims(24, &[0x7f]), None, "the longest");
+        assert_eq!(ResponseTimes::from_bytes(&bytes[..39]), None);
     }
 
     #[test]

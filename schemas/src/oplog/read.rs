@@ -9,11 +9,11 @@ use arrow::array::{
     UInt32Array,
 };
 use arrow::datatypes::{ArrowPrimitiveType, Int32Type};
-use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 
 use super::frames::{LogEnd, walk_frames};
 use super::{LOG, LogHeader, LogRow, Outcome, values};
+use crate::damage::guarded;
 use crate::trace::{TableError, column};
 
 /// Reads a log file batch by batch, up to the last whole batch.
@@ -74,18 +74,9 @@ impl Iterator for LogReader {
     type Item = Result<RecordBatch, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        // Most damaged files end in [`super::frames`]; this is for the rest.
         let batch = guarded(|| self.stream.next().transpose());
         batch.map_err(|e| TableError::new(&self.path, format!("is damaged: {e}"))).transpose()
-    }
-}
-
-/// Arrow's reader trusts the numbers in a message's header and panics when they
-/// contradict each other. Most such files end in [`super::frames`]; for the rest a
-/// panic is an error like any other.
-fn guarded<X>(read: impl FnOnce() -> Result<X, ArrowError>) -> Result<X, String> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
-        Ok(result) => result.map_err(|e| e.to_string()),
-        Err(_) => Err("a message contradicts itself".to_string()),
     }
 }
 

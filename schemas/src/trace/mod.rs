@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, Int8Type, Schema, SchemaRef};
 use crate::social::{Action, Operation};
 
 pub use chunk::Chunk;
-pub use read::{OperationsReader, open_parquet};
+pub use read::{OperationsReader, ParquetBatches};
 pub use write::OperationsBuilder;
 
 /// A table that cannot be read: the file, and what is wrong with it.

@@ -4,19 +4,52 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Int64Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
-use super::{Chunk, TableError, TraceRow, column};
+use super::{Chunk, OPERATIONS, TableError, TraceRow, column};
+use crate::damage::guarded;
 
-/// Opens a Parquet file of any of the formats.
-pub fn open_parquet(path: &Path, batch_rows: usize) -> Result<ParquetRecordBatchReader, TableError> {
-    let file = File::open(path).map_err(|e| TableError::new(path, e))?;
-    ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|b| b.with_batch_size(batch_rows).build())
-        .map_err(|e| TableError::new(path, e))
+/// The batches of a Parquet file, read with the schema of its format: that which the
+/// writer has embedded is not looked at.
+pub struct ParquetBatches {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+}
+
+impl ParquetBatches {
+    /// Opens a file of a format with this schema.
+    pub fn open(path: &Path, schema: SchemaRef, batch_rows: usize) -> Result<ParquetBatches, TableError> {
+        ParquetBatches::open_parts(path, schema, |builder| builder.with_batch_size(batch_rows))
+    }
+
+    fn open_parts(
+        path: &Path,
+        schema: SchemaRef,
+        parts: impl FnOnce(Builder) -> Builder,
+    ) -> Result<ParquetBatches, TableError> {
+        let file = File::open(path).map_err(|e| TableError::new(path, e))?;
+        let reader = guarded(|| {
+            let options = ArrowReaderOptions::new().with_schema(schema);
+            Builder::try_new_with_options(file, options).and_then(|builder| parts(builder).build())
+        });
+        let reader = reader.map_err(|e| TableError::new(path, format!("is damaged or of another format: {e}")))?;
+        Ok(ParquetBatches { path: path.to_path_buf(), reader })
+    }
+}
+
+type Builder = ParquetRecordBatchReaderBuilder<File>;
+
+impl Iterator for ParquetBatches {
+    type Item = Result<RecordBatch, TableError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = guarded(|| self.reader.next().transpose());
+        batch.map_err(|e| TableError::new(&self.path, format!("is damaged: {e}"))).transpose()
+    }
 }
 
 /// The columns that say how a session was drawn, and what is not used yet.
@@ -24,17 +57,16 @@ const ABOUT_DRAWING: [&str; 3] = ["txn", "kind", "noops"];
 
 /// Opens a file of operations without the row groups that end before a session, so
 /// that going on in the middle of a long trace does not read what came before.
-fn open_from(path: &Path, reader: &OperationsReader) -> Result<ParquetRecordBatchReader, TableError> {
-    let file = File::open(path).map_err(|e| TableError::new(path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| TableError::new(path, e))?;
-    let groups = builder.metadata().row_groups().iter().enumerate();
-    let needed = groups.filter(|(_, group)| last_session(group).is_none_or(|last| last >= reader.first));
-    let needed = needed.map(|(i, _)| i).collect();
-    let columns = builder.parquet_schema().columns().iter().map(|column| column.name());
-    let columns = columns.filter(|name| !(reader.only_what_is_done && ABOUT_DRAWING.contains(name)));
-    let columns = ProjectionMask::columns(builder.parquet_schema(), columns);
-    let builder = builder.with_projection(columns).with_row_groups(needed).with_batch_size(reader.batch_rows);
-    builder.build().map_err(|e| TableError::new(path, e))
+fn open_from(path: &Path, reader: &OperationsReader) -> Result<ParquetBatches, TableError> {
+    ParquetBatches::open_parts(path, OPERATIONS.clone(), |builder| {
+        let groups = builder.metadata().row_groups().iter().enumerate();
+        let needed = groups.filter(|(_, group)| last_session(group).is_none_or(|last| last >= reader.first));
+        let needed = needed.map(|(i, _)| i).collect();
+        let columns = builder.parquet_schema().columns().iter().map(|column| column.name());
+        let columns = columns.filter(|name| !(reader.only_what_is_done && ABOUT_DRAWING.contains(name)));
+        let columns = ProjectionMask::columns(builder.parquet_schema(), columns);
+        builder.with_projection(columns).with_row_groups(needed).with_batch_size(reader.batch_rows)
+    })
 }
 
 /// The last session of a row group, where its statistics tell.
@@ -49,7 +81,7 @@ fn last_session(group: &RowGroupMetaData) -> Option<u64> {
 /// The operations of one fragment in trace order, chunk by chunk.
 pub struct OperationsReader {
     files: std::vec::IntoIter<PathBuf>,
-    open: Option<(PathBuf, ParquetRecordBatchReader)>,
+    open: Option<ParquetBatches>,
     batch_rows: usize,
     first: u64,
     only_what_is_done: bool,
@@ -101,14 +133,13 @@ impl OperationsReader {
         loop {
             if self.open.is_none() {
                 let Some(path) = self.files.next() else { return Ok(false) };
-                let reader = open_from(&path, self)?;
-                self.open = Some((path, reader));
+                self.open = Some(open_from(&path, self)?);
             }
-            let Some((path, reader)) = self.open.as_mut() else { continue };
-            match reader.next() {
+            let Some(batches) = self.open.as_mut() else { continue };
+            match batches.next().transpose()? {
                 None => self.open = None,
-                Some(Err(e)) => return Err(TableError::new(path, e)),
-                Some(Ok(batch)) => {
+                Some(batch) => {
+                    let path = &batches.path;
                     let batch = since(&batch, path, self.first)?;
                     if batch.num_rows() > 0 {
                         chunk.append(&batch, path, &mut self.kinds)?;
