@@ -5,7 +5,9 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::{plan, trace};
 use replayer::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
@@ -46,6 +48,35 @@ fn a_log_that_cannot_be_made_leaves_the_store_alone() {
     assert!(error.contains("fragment-0.arrows"), "{error}");
     let second = run(store.as_ref(), next(), folder.path().join("2")).expect("it goes on where it was");
     assert_eq!(second.sessions, 100);
+}
+
+/// A replayer that stood still as the others began has missed the beginning: what it could
+/// not do counts, and its report says how late it was.
+#[test]
+fn a_replayer_that_hears_of_its_start_too_late_is_late() {
+    const LATE_NS: i64 = 400_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["sessions=20000", "data.members=1000"]);
+    let store = stores::open("memory:?latency_us=1000").expect("a store");
+    store.load(&source, &|_, _| {}).expect("a load");
+    let now_ns = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64;
+    for warmup in [0, 50] {
+        let waits = AtomicU32::new(0);
+        let start = move || {
+            // The warm-up begins in time.
+            let is_first = waits.fetch_add(1, Ordering::Relaxed) == 0;
+            Some(now_ns() - if warmup > 0 && is_first { 0 } else { LATE_NS })
+        };
+        let control = Control { start: Some(Arc::new(start)), ..Control::default() };
+        let plan = plan(&source, 4, Limit::DurationS(1.0), &[], warmup);
+        let experiment = Experiment::prepare(plan, folder.path().join(warmup.to_string())).expect("a plan");
+        let report = store.run(&experiment, &control, &mut |_| {}).expect("a replay");
+        // 4,000 a second is what there is.
+        assert!((600..2_500).contains(&report.ok_counted), "{report:?}");
+        assert!(report.dispatch_lag_ns_max >= LATE_NS as u64 - 10_000_000, "{report:?}");
+        assert!(report.dispatch_lag_ns_mean > 40e6, "{report:?}");
+        store.load(&source, &|_, _| {}).expect("a load");
+    }
 }
 
 /// Workers of unequal fragments begin to measure at the same instant, when the

@@ -2,8 +2,9 @@
 
 mod common;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::{plan, trace};
 use replayer::service::{Access, Settings, Shares, Token};
@@ -71,6 +72,14 @@ fn settings(work: &Path, shares: &[PathBuf], token: Option<&str>) -> Settings {
 
 /// Serves in this process, and speaks to it as long as the future runs.
 fn with_settings<X>(settings: Settings, speak: impl AsyncFnOnce(Channel) -> X) -> X {
+    with_address(settings, async |address| {
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+        speak(endpoint.connect().await.expect("a connection")).await
+    })
+}
+
+/// The same for those that connect by themselves.
+fn with_address<X>(settings: Settings, speak: impl AsyncFnOnce(SocketAddr) -> X) -> X {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("one");
     runtime.block_on(async {
         let (told, address) = tokio::sync::oneshot::channel();
@@ -80,10 +89,7 @@ fn with_settings<X>(settings: Settings, speak: impl AsyncFnOnce(Channel) -> X) -
             // The sender's end is as good as its word.
             let _ = ended.await;
         }));
-        let address = address.await.expect("an address");
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-        let channel = endpoint.connect().await.expect("a connection");
-        let result = speak(channel).await;
+        let result = speak(address.await.expect("an address")).await;
         end.send(()).expect("it still serves");
         service.await.expect("no panic").expect("it served");
         result
@@ -147,6 +153,10 @@ async fn experiment(client: &mut Client, plan: &Plan, folder: &Path) -> Result<R
         }
     }
     report(client).await
+}
+
+fn unix_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64
 }
 
 fn planned(source: &Source, experiment: u32, store: &str, plan: Plan) -> Plan {
@@ -232,10 +242,70 @@ fn an_experiment_that_never_starts_changes_nothing() {
         let request = RunRequest { experiment: 2, part: Part::Alone.into(), warm_up: false };
         let mut running = client.run(request).await.expect("it runs").into_inner();
         while running.message().await.expect("progress").expect("it waits").phase() != Phase::Ready {}
-        let late = client.start(StartRequest { start_unix_ns: 0 }).await.expect("it starts").into_inner().late_ns;
-        assert!(late > 1_000_000_000_000_000_000, "{late}");
+        let start_unix_ns = unix_ns() - 10_000_000_000;
+        let late = client.start(StartRequest { start_unix_ns }).await.expect("it starts").into_inner().late_ns;
+        assert!(late >= 10_000_000_000, "{late}");
         while running.message().await.expect("progress").is_some() {}
         assert_eq!(report(&mut client).await.expect("a report").sessions, 60);
+    });
+}
+
+/// A coordinator whose clock is wrong by hours must not hold the replayer up, and a stop
+/// ends the wait for any start.
+#[test]
+fn a_start_that_is_far_off_is_refused_and_a_wait_for_one_can_be_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &[]);
+    with_service(folder.path(), async |mut client| {
+        let plan = planned(&source, 1, "memory:", plan(&source, 2, Limit::WholeTrace, &[], 0));
+        ready(&mut client, &plan, folder.path()).await.expect("it is ready");
+        let request = RunRequest { experiment: 1, part: Part::Alone.into(), warm_up: false };
+        let mut running = client.run(request).await.expect("it runs").into_inner();
+        while running.message().await.expect("progress").expect("it waits").phase() != Phase::Ready {}
+        for start_unix_ns in [i64::MIN, 0, unix_ns() + 3_600_000_000_000, i64::MAX] {
+            let refused = client.start(StartRequest { start_unix_ns }).await.expect_err("too far");
+            assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+            assert!(refused.message().contains("set the clocks right"), "{refused}");
+        }
+        let refused = client.agree_start(StartProposal { start_unix_ns: i64::MAX }).await.expect_err("too far");
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        let start_unix_ns = unix_ns() + 25_000_000_000;
+        client.start(StartRequest { start_unix_ns }).await.expect("it waits for it");
+        let asked = Instant::now();
+        client.stop(StopRequest::default()).await.expect("it hears");
+        while running.message().await.expect("progress").is_some() {}
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert_eq!(report(&mut client).await.expect("a report").sessions, 0);
+    });
+}
+
+/// Peers that connect and say nothing must not shut out the coordinator.
+#[test]
+fn silent_connections_are_given_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    with_address(settings(&folder.path().join("work"), &[], None), async |address: SocketAddr| {
+        let mut silent = Vec::new();
+        for _ in 0..200 {
+            silent.push(tokio::net::TcpStream::connect(address).await.expect("a connection"));
+        }
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+        let channel = endpoint.connect().await.expect("a connection");
+        let asked = hello(&channel, "test", LONG, Carried::default());
+        let client = tokio::time::timeout(Duration::from_secs(60), asked).await.expect("it answers");
+        let mut client = client.expect("a lease");
+        // One that was first is closed; the coordinator's stays.
+        let mut byte = [0; 64];
+        loop {
+            match silent[0].try_read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(_) => break,
+            }
+        }
+        client.clock(ClockRequest {}).await.expect("it is still there");
     });
 }
 

@@ -187,9 +187,10 @@ fn run_workers<S: Store>(
         };
         let begun = match start_unix_ns {
             Some(at) => {
-                let delay_ns = (at - unix_ns()).max(0);
-                let clock = Clock::starting_in(delay_ns);
-                let files = log_files(experiment, shares, &threads, unix_ns() + delay_ns);
+                // One that hears of its start too late, because it stood still, has missed the
+                // beginning: its time runs from there all the same, and it is that late.
+                let clock = Clock::starting_in(at - unix_ns());
+                let files = log_files(experiment, shares, &threads, at);
                 let logs = match OperationLogs::create(files, experiment.log_compression) {
                     Ok(logs) => logs,
                     Err(error) => {
@@ -243,7 +244,7 @@ fn watch_gate(keeper: Option<Keeper>, clock: Option<&Clock>, control: &Control) 
         None => Some(unix_ns()),
     };
     keeper.open(match start_unix_ns {
-        Some(at) => Opening::At(clock.now_ns() + (at - unix_ns()).max(0)),
+        Some(at) => Opening::At(clock.now_ns() + (at - unix_ns())),
         None => Opening::Never,
     });
     None

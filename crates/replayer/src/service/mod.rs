@@ -1,6 +1,7 @@
 //! The replayer as a service: a coordinator prepares, loads, starts and
 //! collects experiments over gRPC (`schemas/proto/replayer.proto`).
 
+mod accept;
 mod access;
 mod job;
 mod lease;
@@ -34,7 +35,7 @@ use schemas::sla::Sla;
 use schemas::trace::TableError;
 use schemas::{files, rpc};
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
 
@@ -52,10 +53,16 @@ use crate::stores::{self, AnyStore, Blame, StoreError};
 
 /// How often loading is told of.
 const PROGRESS: Duration = Duration::from_millis(500);
+/// How often a connection is asked whether it lives, and how long it may take to answer.
+const PING: Duration = Duration::from_secs(20);
+const PING_ANSWERED: Duration = Duration::from_secs(20);
 /// How often leases are looked after.
 const WATCH: Duration = Duration::from_millis(100);
 /// Time enough to hear a start that was committed.
 const HEARING: Duration = Duration::from_millis(50);
+
+/// How far from now a start may be, by the replayer's clock.
+const START_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a replayer is started with.
 #[derive(Debug, Clone)]
@@ -85,7 +92,10 @@ pub async fn serve(
     let listener = tokio::net::TcpListener::bind(address)
         .await
         .map_err(|e| anyhow::anyhow!("--listen {address}: {e}; take another port, or port 0 for any that is free"))?;
-    let mut server = tonic::transport::Server::builder();
+    // A coordinator that is gone without a word is noticed by its silence.
+    let mut server = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(PING))
+        .http2_keepalive_timeout(Some(PING_ANSWERED));
     if let Some(tls) = tls {
         server = server.tls_config(tls).map_err(|e| Misuse(format!("--certs: {}", rpc::innermost(&e))))?;
     }
@@ -99,7 +109,7 @@ pub async fn serve(
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX),
         )
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+        .serve_with_incoming_shutdown(accept::incoming(listener), async move {
             end.await;
             stopping.stop.store(true, Ordering::Relaxed);
         })
@@ -262,6 +272,21 @@ fn shelf_status(error: &ShelfError) -> Status {
 fn file_status(error: &FileError) -> Status {
     let is_full = is_full(error.source.kind());
     Status::new(if is_full { Code::ResourceExhausted } else { Code::Internal }, error.to_string())
+}
+
+/// A start that is far off is a mistake of a clock, and would hold the replayer up.
+fn check_start(start_unix_ns: i64) -> Result<(), Status> {
+    let now_ns = unix_ns();
+    let away = Duration::from_nanos(start_unix_ns.saturating_sub(now_ns).unsigned_abs());
+    if away <= START_WITHIN {
+        return Ok(());
+    }
+    let side = if start_unix_ns > now_ns { "after" } else { "before" };
+    Err(Status::invalid_argument(format!(
+        "the start is {:.0} s {side} now by this replayer's clock, and may be {} s away; set the clocks right",
+        away.as_secs_f64(),
+        START_WITHIN.as_secs()
+    )))
 }
 
 /// Whether a disk has no room left, or not for this user.
@@ -488,6 +513,8 @@ impl Replayer for Service {
 
     async fn agree_start(&self, request: Request<StartProposal>) -> Result<Response<StartAnswer>, Status> {
         let proposed = self.admitted(request)?.start_unix_ns;
+        // What has passed is answered with the earliest that is left.
+        check_start(proposed.max(unix_ns()))?;
         self.job()?;
         let earliest = unix_ns() + HEARING.as_nanos() as i64;
         Ok(Response::new(StartAnswer { start_unix_ns: proposed.max(earliest) }))
@@ -495,6 +522,7 @@ impl Replayer for Service {
 
     async fn start(&self, request: Request<StartRequest>) -> Result<Response<StartReply>, Status> {
         let start_unix_ns = self.admitted(request)?.start_unix_ns;
+        check_start(start_unix_ns)?;
         match self.job()?.start(start_unix_ns) {
             true => Ok(Response::new(StartReply { late_ns: (unix_ns() - start_unix_ns).max(0) })),
             false => Err(Status::aborted("the experiment waits for no start, or was stopped")),

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::clock::Clock;
-
 /// What waits behind the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
@@ -76,16 +74,13 @@ impl Drop for Keeper {
 }
 
 impl Pass {
-    /// Waits for the other workers, and until the gate opens. It opens for nobody when
-    /// one of them does not `go_on`.
-    pub async fn through(mut self, go_on: bool, clock: &Clock) -> Opening {
+    /// Waits for the other workers, and until it is known when the gate opens. It opens for
+    /// nobody when one of them does not `go_on`.
+    pub async fn through(mut self, go_on: bool) -> Opening {
         self.arrive(go_on);
         let mut opening = self.gate.opening.subscribe();
         // The sender lives in the gate, which this pass holds.
         let opening = opening.wait_for(Option::is_some).await.ok().and_then(|opening| *opening);
-        if let Some(Opening::At(at_ns)) = opening {
-            clock.sleep_until(at_ns).await;
-        }
         opening.unwrap_or(Opening::Never)
     }
 
@@ -112,6 +107,7 @@ impl Drop for Pass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
 
     fn openings(go_on: [bool; 3]) -> Vec<Opening> {
         let clock = Clock::starting_in(0);
@@ -119,11 +115,7 @@ mod tests {
         let workers = std::iter::zip(passes, go_on).map(|(pass, go_on)| {
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-                let opening = runtime.block_on(pass.through(go_on, &clock));
-                if let Opening::At(at_ns) = opening {
-                    assert!(clock.now_ns() >= at_ns);
-                }
-                opening
+                runtime.block_on(pass.through(go_on))
             })
         });
         let workers: Vec<_> = workers.collect();
@@ -145,7 +137,7 @@ mod tests {
         drop(passes.pop());
         assert_eq!(keeper.all_came(Duration::ZERO), None);
         let pass = passes.pop().unwrap();
-        let passing = tokio::spawn(async move { pass.through(true, &Clock::starting_in(0)).await });
+        let passing = tokio::spawn(async move { pass.through(true).await });
         assert_eq!(
             tokio::task::spawn_blocking(move || keeper.all_came(Duration::from_secs(60))).await.unwrap(),
             Some(false)

@@ -25,7 +25,7 @@ use alarms::Alarms;
 use emulate::{Thread, emulate};
 use gate::{Opening, Pass};
 pub use shared::Lag;
-use shared::Shared;
+use shared::{Shared, Until};
 
 /// How often a worker looks how late it is, on average.
 const TICK_NS: i64 = 5_000_000;
@@ -44,6 +44,9 @@ impl Ticks {
 
 /// How often it publishes progress and hands over what it has logged.
 const PUBLISH_NS: i64 = 500_000_000;
+
+/// How long it goes at the most without looking for a stop.
+const LOOK_NS: i64 = 50_000_000;
 
 /// What a worker is given.
 pub struct WorkerPlan {
@@ -148,13 +151,17 @@ pub async fn run<C: Connection>(
     let alarms = Rc::new(Alarms::new().map_err(|e| TableError::new(Path::new("timerfd"), e))?);
     set_alarms(Some(alarms.clone()));
     let ticker = tokio::task::spawn_local(tick(shared.clone(), alarms));
-    shared.clock.sleep_until(0).await;
+    // A stop ends this wait too, however far off the start is.
+    shared.rest(0, 0, Until::Over).await;
     let mut used_before = Used::now();
     let mut opening = Opening::At(0);
     let mut warmup = WarmupReport::default();
     if let Some(pass) = pass {
         threads = replay(&shared, threads).await;
-        opening = pass.through(shared.can_go_on(), &shared.clock).await;
+        opening = pass.through(shared.can_go_on()).await;
+        if let Opening::At(at_ns) = opening {
+            shared.rest(0, at_ns, Until::Stopped).await;
+        }
         used_before = Used::now();
         warmup = shared.end_warmup(opening);
     }
@@ -198,9 +205,12 @@ async fn joined<X>(task: tokio::task::JoinHandle<X>) -> X {
 async fn tick(shared: Rc<Shared>, alarms: Rc<Alarms>) {
     let mut published_ns = shared.clock.now_ns();
     let mut ticks = Ticks(1);
-    let mut due_ns = published_ns.max(0) + ticks.next_ns();
+    // From the start on, which may have passed.
+    let mut due_ns = ticks.next_ns();
     while !shared.ended.get() {
-        if let Err(error) = alarms.drive(shared.clock.monotonic_ns(due_ns)).await {
+        // Before the start, which may be far off, it looks for a stop all the same.
+        let look_ns = due_ns.min(shared.clock.now_ns() + LOOK_NS);
+        if let Err(error) = alarms.drive(shared.clock.monotonic_ns(look_ns)).await {
             shared.fail(TableError::new(Path::new("timerfd"), error));
             return;
         }

@@ -13,7 +13,7 @@ use schemas::oplog::{LogBuffer, LogRow};
 use schemas::trace::TableError;
 
 use super::gate::{Opening, Pass};
-use super::{Used, WarmupReport, WorkerPlan, WorkerReport};
+use super::{TICK_NS, Used, WarmupReport, WorkerPlan, WorkerReport};
 use crate::clock::Clock;
 use crate::dispatch::{Dependency, Dispatcher, Next, Session};
 use crate::experiment::{Part, Snapshot};
@@ -404,6 +404,10 @@ impl Shared {
         self.log_stall_ns.set(0);
         self.trace_stall_ns.set(0);
         *self.lag.borrow_mut() = Lag::default();
+        // A worker that stood still as the gate opened is as late as one that does so later.
+        let now_ns = self.clock.now_ns();
+        let missed = (1..).map(|tick| began_ns + tick * TICK_NS).take_while(|due_ns| *due_ns <= now_ns);
+        missed.for_each(|due_ns| self.record_lag(now_ns - due_ns));
         self.hand_over();
         WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
     }
