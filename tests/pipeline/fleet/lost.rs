@@ -309,4 +309,11 @@ fn a_rating_is_resumed() {
     assert_eq!(std::fs::read(place.path("runs/r/experiments/0001-T1/verdict.json")).expect("a verdict"), before);
     assert_eq!(json(&place, "runs/r/run.json")["state"], "complete");
     place.run(&["rate", "--resume", "runs/r"]).fails(2, &["--resume runs/r", "complete"]);
+    // Killed before its page was written: that is all that is left to do.
+    let page = place.path("runs/r/report.html");
+    std::fs::remove_file(&page).expect("a page");
+    place.run(&same).succeeds();
+    assert!(page.exists());
+    let again = json(&place, "runs/r/rating.json");
+    assert_eq!(again["experiments"].as_array().expect("experiments").len(), numbers.len());
 }

@@ -9,7 +9,7 @@ use futures::stream::{self, FuturesUnordered};
 use futures::{Stream, StreamExt, TryStreamExt};
 use schemas::plan::{FragmentPlan, Plan};
 use schemas::rpc::{self, Phase};
-use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
+use schemas::run::{ClockReading, ExperimentFolder, ReplayReport, ReplayerReport};
 use tokio::sync::mpsc;
 
 use super::deal::{self, Share};
@@ -272,6 +272,9 @@ async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>], abandon: b
     let _ = tokio::time::timeout(STOPPING, join_all(asked)).await;
 }
 
+/// How much later than proposed a replayer may want to start: it has heard of it by then.
+const PUT_OFF_MAX: Duration = Duration::from_secs(5);
+
 /// Proposes a start to those that wait, takes the latest answer, commits it; each by the
 /// replayer's own clock. Gives the start, and who heard of it too late to start with the others.
 async fn agreed(
@@ -289,7 +292,15 @@ async fn agreed(
         let (mut client, offset_ns) = (clients[*index].clone(), clocks[*index].offset_ns);
         let request = rpc::StartProposal { start_unix_ns: proposed + offset_ns };
         let reply = link::answer(client.agree_start(request)).await.map_err(lost(*index))?;
-        Ok::<i64, Failure>(reply.into_inner().start_unix_ns - offset_ns)
+        let answered = reply.into_inner().start_unix_ns.saturating_sub(offset_ns);
+        let put_off = Duration::from_nanos(answered.saturating_sub(proposed).max(0) as u64);
+        if put_off > PUT_OFF_MAX {
+            let (name, away) = (&names[*index], put_off.as_secs_f64());
+            return Err(Failure::Lost(format!(
+                "{name} would start {away:.0} s later than the others: its clock has moved"
+            )));
+        }
+        Ok(answered)
     });
     let start_unix_ns = try_join_all(answers).await?.into_iter().fold(proposed, i64::max);
     let commits = waiting.iter().map(async |index| {
@@ -312,13 +323,27 @@ fn latecomers(names: &[String], heard: &[(usize, i64)]) -> Vec<String> {
     told.collect()
 }
 
+/// A fragment of which sessions were run, by the report, and no log is here.
+fn lacked(fragments: &[FragmentPlan], folder: &ExperimentFolder, report: &ReplayReport) -> Option<u32> {
+    let lacked = fragments.iter().find(|fragment| {
+        let position = report.positions.iter().find(|position| position.fragment == fragment.fragment);
+        position.is_some_and(|position| position.next_session > fragment.first_session)
+            && !folder.log(fragment.fragment).exists()
+    });
+    lacked.map(|fragment| fragment.fragment)
+}
+
 /// The report of each, and what happened to those that have none.
 pub(super) async fn reports(team: &mut [Member<'_>]) -> (Vec<Option<ReplayReport>>, Vec<String>) {
     let reported = team.iter_mut().map(async |member| {
         if member.is_lost {
             return Ok(None);
         }
-        let reported = member.replayer.report().await;
+        let reported = member.replayer.report().await.and_then(|report| {
+            let name = &member.replayer.name;
+            let wrong = |what| Failure::Lost(format!("{name} reports what cannot be: {what}"));
+            report.check(&member.share.plan).map_err(wrong).map(|()| report)
+        });
         if let Ok(clock) = member.replayer.clock().await {
             member.clock[1] = clock;
         }
@@ -340,7 +365,16 @@ pub(super) async fn collect(team: &mut [Member<'_>], order: &Order<'_>, report: 
     let logged = Logged { run: order.run.to_string(), experiment: order.plan.experiment };
     let far = team.iter_mut().filter(|member| member.has_logs());
     let fetched = far.map(async |member| match order.logs {
-        Logs::Fetched => member.replayer.fetch(&logged, order.folder).await,
+        Logs::Fetched => {
+            let fetched = member.replayer.fetch(&logged, order.folder).await?;
+            match lacked(&member.share.plan.fragments, order.folder, report) {
+                None => Ok(fetched),
+                Some(fragment) => {
+                    let name = &member.replayer.name;
+                    Err(Failure::Lost(format!("{name} says that it ran fragment {fragment}, and has no log of it")))
+                }
+            }
+        }
         Logs::Left(sla) => member.replayer.summarize(&logged, order.folder, report, &sla).await,
         Logs::Unwritten => Ok(0),
     });

@@ -194,7 +194,8 @@ impl Replayer {
             });
             let read = read.await;
             let (round_trip_ns, asked_unix_ns, there_ns) = self.understood(read).await?;
-            let reading = ClockReading { offset_ns: there_ns - (asked_unix_ns + round_trip_ns / 2), round_trip_ns };
+            let reading =
+                ClockReading { offset_ns: there_ns.saturating_sub(asked_unix_ns + round_trip_ns / 2), round_trip_ns };
             if best.is_none_or(|best| best.round_trip_ns > round_trip_ns) {
                 best = Some(reading);
             }

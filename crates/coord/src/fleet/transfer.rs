@@ -32,6 +32,8 @@ pub async fn send(
     })?;
     let offer = OfferRequest { manifest_json, folder: folder_text.to_string() };
     let (mut total, mut last, mut with_file) = (None, u64::MAX, patience);
+    // Whether the last file was taken without a complaint.
+    let mut was_taken = false;
     loop {
         let offered = patiently(patience, || {
             let (mut client, offer) = (client.clone(), offer.clone());
@@ -41,17 +43,21 @@ pub async fn send(
         let left = left(&lacked, &manifest.files)
             .map_err(|file| Failure::tool(format!("{name} asks for {file:?}, which the trace set does not have")))?;
         let total = *total.get_or_insert(left);
-        if left < last {
+        let has_come_on = left < last;
+        if has_come_on {
             // The last try brought it on, even if it was cut.
             last = left;
             with_file.heard();
         }
         sent(total.saturating_sub(left), total);
         let Some(file) = lacked.first() else { return Ok(()) };
+        if was_taken && !has_come_on {
+            return Err(Failure::tool(format!("{name} has taken {}, and says that it still lacks as much", file.path)));
+        }
         let path = folder.join(&file.path);
         match client.clone().send(chunks(&path, &file.path, file.offset)?).await {
-            Ok(_) => with_file = patience,
-            Err(status) if with_file.tries_again(&status).await => {}
+            Ok(_) => (with_file, was_taken) = (patience, true),
+            Err(status) if with_file.tries_again(&status).await => was_taken = false,
             Err(status) => return Err(link::failure(name, &status)),
         }
     }
