@@ -101,6 +101,10 @@ pub struct Figures {
     /// Share of the operations (failed ones count, skipped ones do not) that
     /// succeeded within β.
     pub within_beta_percent: f64,
+    /// What operations that failed or are of unknown fate took of the time that counts, all
+    /// threads together. Few of them are much when each lasts until a time limit.
+    #[serde(default)]
+    pub error_ns: u64,
     /// Reads that were answered.
     pub reads: u64,
     /// Those of them that returned what no correct store could have.

@@ -12,6 +12,7 @@ use schemas::comparison::ComparisonFolder;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::social::Action;
+use schemas::terminal::complain;
 use schemas::verdict::{Ruling, Verdict};
 
 use crate::error::AnalyzeError;
@@ -226,15 +227,15 @@ where
         }
     };
     match run(cli.command) {
-        Ok((output, code)) => match schemas::files::print(&output) {
+        Ok((output, code)) => match schemas::terminal::print(&output) {
             Err(e) => {
-                eprintln!("error: {e}");
+                complain("error", &e);
                 ExitCode::from(TOOL_FAILED)
             }
             Ok(()) => ExitCode::from(code),
         },
         Err(e) => {
-            eprintln!("error: {e}");
+            complain("error", &e);
             ExitCode::from(e.exit_code())
         }
     }
@@ -400,10 +401,12 @@ fn note_left_behind(run: &RunFolder) -> Result<(), AnalyzeError> {
         }
     }
     if !numbers.is_empty() {
-        eprintln!(
-            "note: logs of experiments {} were left with their replayers: their rows are not here (`coord collect {}` fetches them)",
-            numbers.join(", "),
-            run.root().display()
+        let (numbers, run) = (numbers.join(", "), run.root().display());
+        complain(
+            "note",
+            format_args!(
+                "logs of experiments {numbers} were left with their replayers: their rows are not here (`coord collect {run}` fetches them)"
+            ),
         );
     }
     Ok(())

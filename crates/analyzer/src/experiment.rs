@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files::{self, FileError};
 use schemas::manifest::Manifest;
-use schemas::plan::{Limit, Plan};
-use schemas::run::{EndReason, ExperimentFolder, ReplayReport, RunFolder};
+use schemas::plan::{FragmentPlan, Limit, Plan};
+use schemas::run::{EndReason, ExperimentFolder, FragmentPosition, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::trace::TableError;
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
@@ -81,7 +81,7 @@ pub fn analyze_with(
             beta_ns: sla.beta_ns,
             has_report: report
                 .as_ref()
-                .is_some_and(|report| tells_of(report, fragment.fragment, &folder.log(fragment.fragment))),
+                .is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
             given_back: given_back(report.as_ref(), fragment.fragment),
             sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
             progress,
@@ -225,9 +225,16 @@ pub(crate) struct Analyzed {
 
 /// Whether a report is that of the replayer which had this fragment too: one that was
 /// lost has left none, or has left its log where nobody could fetch it.
-pub(crate) fn tells_of(report: &ReplayReport, fragment: u32, log: &Path) -> bool {
-    let is_told = || report.positions.iter().any(|position| position.fragment == fragment);
-    report.faults.is_empty() || (is_told() && log.exists())
+pub(crate) fn tells_of(report: &ReplayReport, fragment: &FragmentPlan, log: &Path) -> bool {
+    let position = report.positions.iter().find(|position| position.fragment == fragment.fragment);
+    if log.exists() {
+        return report.faults.is_empty() || position.is_some();
+    }
+    // One that was stopped before it began has reported so, and has no log.
+    let has_begun = |position: &FragmentPosition| {
+        position.next_session > fragment.first_session || position.given_back != fragment.given_back
+    };
+    report.faults.is_empty() && position.is_none_or(has_begun)
 }
 
 /// The sessions of a fragment that were given back, where the report tells.

@@ -64,6 +64,7 @@ pub struct Summary {
     /// Successful operations, and sessions with no-operations, that count for the rates.
     ok_counted: u64,
     sessions_counted: u64,
+    error_ns: u64,
     timeline: TimelineSummary,
     freshness: FreshnessSummary,
     /// By fragment, so that the order of merging does not matter.
@@ -83,6 +84,7 @@ impl Summary {
             noops: 0,
             ok_counted: 0,
             sessions_counted: 0,
+            error_ns: 0,
             timeline: TimelineSummary::new(measured),
             freshness: FreshnessSummary::default(),
             missing: BTreeMap::new(),
@@ -107,6 +109,9 @@ impl Summary {
             let response_ns = response_ns(row);
             summary.times.record(response_ns);
             summary.within_beta += u64::from(response_ns as u64 <= self.beta_ns);
+        }
+        if matches!(row.log.outcome, Outcome::Failed | Outcome::Unknown) {
+            self.error_ns += self.measured.counted_of(row.log.start_ns, row.log.end_ns);
         }
         // Every session begins with step 0, whatever becomes of it.
         self.sessions += u64::from(row.log.step == 0);
@@ -146,6 +151,7 @@ impl Summary {
         self.noops += other.noops;
         self.ok_counted += other.ok_counted;
         self.sessions_counted += other.sessions_counted;
+        self.error_ns += other.error_ns;
         self.timeline.merge(&other.timeline);
         self.freshness.merge(&other.freshness);
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
@@ -179,6 +185,7 @@ impl Summary {
             throughput_per_s: per_second(self.ok_counted),
             sessions_per_s: per_second(self.sessions_counted),
             within_beta_percent: percent(overall.within_beta, overall.ok + overall.failed + overall.unknown),
+            error_ns: self.error_ns,
             reads,
             unpredictable_reads: overall.unpredictable,
             unpredictable_percent: percent(overall.unpredictable, reads),

@@ -8,19 +8,26 @@ use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 /// More errors than this share of the operations, in percent, and the figures
 /// are about something else than the store's normal work.
 const MOST_ERRORS_PERCENT: f64 = 1.0;
+/// The most of the time of all threads, in percent, that operations without success may take: a
+/// store that is gone fails few of them, each of which lasts until a time limit.
+const MOST_ERROR_TIME_PERCENT: f64 = 5.0;
 /// A worker thread with this share of a core is at its own limit.
 const FULL_CPU_SHARE: f64 = 0.95;
 /// The most of the time of all threads, in percent, in which they may have no session to run.
 const MOST_IDLE_PERCENT: f64 = 5.0;
 /// The most of the mean response time, in percent, by which answers may be taken up late on
 /// average: in a closed loop throughput is too low by as much. Against stores of known
-/// throughput (benches/truth.md) what was above lay up to 45% off, what was below at most 5.6%.
+/// throughput (benches/truth.md) what was above lay up to 45% off, what was below at most 3.6%.
 const MOST_LAG_PERCENT: f64 = 2.5;
 /// What waking up a processor that sleeps may take: every client pays it for each answer
 /// that it waits for.
 const WAKE_UP_NS: f64 = 200_000.0;
 /// The most of the experiment, in percent, that workers may stand still for the replayer's own files.
 const MOST_STALL_PERCENT: f64 = 1.0;
+
+/// What is said of an experiment without a report.
+const NO_REPORT: &str =
+    "there is no replay.json: the experiment is going on, or its replayer was killed, or it never began";
 
 /// What the trace of an experiment asks for, whatever the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +98,7 @@ pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String
 fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, trace: TraceLimits) -> Vec<String> {
     let mut reasons = Vec::new();
     match report {
-        None => reasons.push("the replayer died before its end: there is no replay.json".to_string()),
+        None => reasons.push(NO_REPORT.to_string()),
         Some(report) => reasons.extend(replayer_reasons(figures, report, sla, trace)),
     }
     reasons.extend(figures.missing.iter().cloned());
@@ -130,6 +137,15 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, tra
         reasons.push(format!(
             "{share}% of operations did not succeed ({failed} failed, {unknown} unknown, {skipped} skipped), \
              at most {MOST_ERRORS_PERCENT}% may"
+        ));
+    }
+    let thread_ns = figures.counted_ns as f64 * trace.threads as f64;
+    if figures.error_ns as f64 * 100.0 > thread_ns * MOST_ERROR_TIME_PERCENT {
+        let share = number(figures.error_ns as f64 * 100.0 / thread_ns);
+        let (failed, unknown) = (overall.failed, overall.unknown);
+        reasons.push(format!(
+            "threads spent {share}% of the time in operations that did not succeed ({failed} failed, {unknown} \
+             unknown), at most {MOST_ERROR_TIME_PERCENT}% may be; the store may have been out of reach"
         ));
     }
     reasons
@@ -351,6 +367,18 @@ mod tests {
         );
     }
 
+    /// A database that is dropped in the middle fails one operation of each thread, for as long as it lasts.
+    #[test]
+    fn a_store_that_is_gone_for_part_of_the_time_does_not_pass() {
+        let gone = "threads spent 5.2% of the time in operations that did not succeed (4 failed, 0 unknown), at most \
+                    5% may be; the store may have been out of reach";
+        let lost = |f: &mut Figures, error_ns: u64| {
+            (f.overall.failed, f.counted_ns, f.error_ns) = (4, 1_000_000_000, error_ns);
+        };
+        check(|f, _| lost(f, 3_200_000_000), Ruling::Pass, &[]);
+        check(|f, _| lost(f, 3_328_000_000), Ruling::Void, &[gone]);
+    }
+
     /// A buffer of sessions must not hide that the workload has too few members for T.
     #[test]
     fn a_workload_that_limits_the_threads_is_void() {
@@ -424,6 +452,6 @@ mod tests {
     fn a_dead_replayer_makes_it_void() {
         let (ruling, reasons) = rule(&good().0, &[], None, &Sla::default(), LIMITS);
         assert_eq!(ruling, Ruling::Void);
-        assert_eq!(reasons, ["the replayer died before its end: there is no replay.json"]);
+        assert_eq!(reasons, [NO_REPORT]);
     }
 }

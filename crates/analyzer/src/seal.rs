@@ -14,6 +14,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
+use schemas::files;
 use schemas::oplog::{observed_item, outcome_column};
 use schemas::sealed::{OPERATIONS, UNPREDICTABLE};
 use schemas::trace::{TableError, action_column};
@@ -28,6 +29,9 @@ const BATCH_ROWS: usize = 16 * 1024;
 /// Long lists must not make a batch huge.
 const BATCH_VALUES: usize = 32 * BATCH_ROWS;
 
+/// The beginning of temporary names.
+const PREFIX: &str = ".sealing-";
+
 /// A Parquet file on its way, under a temporary name.
 struct Table {
     path: PathBuf,
@@ -37,9 +41,12 @@ struct Table {
 impl Table {
     fn create(path: PathBuf, schema: SchemaRef) -> Result<Table, TableError> {
         let folder = path.parent().unwrap_or(Path::new("."));
+        files::sweep(folder, PREFIX);
         let file = std::fs::create_dir_all(folder)
-            .and_then(|()| tempfile::Builder::new().prefix(".sealing-").suffix(".tmp").tempfile_in(folder))
+            .and_then(|()| tempfile::Builder::new().prefix(PREFIX).suffix(".tmp").tempfile_in(folder))
             .map_err(|e| TableError::new(&path, e))?;
+        // Not every file system knows locks; none is needed while nobody else analyzes the run.
+        let _ = file.as_file().try_lock();
         let writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(|e| TableError::new(&path, e))?;
         Ok(Table { path, writer })
     }

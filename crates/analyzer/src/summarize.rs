@@ -70,9 +70,7 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         trace: &plan.trace,
         manifest: &manifest,
         beta_ns: sla.beta_ns,
-        has_report: own
-            .as_ref()
-            .is_some_and(|report| tells_of(report, fragment.fragment, &folder.log(fragment.fragment))),
+        has_report: own.as_ref().is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
         given_back: given_back(own.as_ref(), fragment.fragment),
         sealed: None,
         progress: &|_| {},

@@ -70,6 +70,12 @@ impl Measured {
         end_ns - self.from_ns <= self.counted_ns as i64
     }
 
+    /// How much of a stretch lies in the time that counts for the rates.
+    pub(crate) fn counted_of(self, start_ns: i64, end_ns: i64) -> u64 {
+        let over_ns = self.from_ns.saturating_add_unsigned(self.counted_ns);
+        (end_ns.min(over_ns) - start_ns).max(0) as u64
+    }
+
     /// How many slices there are; the last one may not be full.
     fn slices(self) -> usize {
         self.lasts_ns().div_ceil(self.slice_ns()).max(1) as usize

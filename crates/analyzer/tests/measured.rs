@@ -8,7 +8,7 @@ use common::{Dice, Event, Fixture, World, log_row, noops_before, outcomes, simul
 use duckdb::types::Value;
 use schemas::oplog::Outcome;
 use schemas::plan::Limit;
-use schemas::run::{FragmentPosition, ReplayReport};
+use schemas::run::{EndReason, FragmentPosition, ReplayReport};
 use schemas::social::{Action, Operation};
 use schemas::verdict::{Figures, Ruling, Slice, Verdict};
 
@@ -106,6 +106,24 @@ fn a_log_that_could_not_be_fetched_makes_the_experiment_void() {
     assert_eq!(verdict.ruling, Ruling::Void);
     let says = |words: &str| verdict.reasons.iter().any(|reason| reason.contains(words));
     assert!(says("the log could not be fetched") && says("fragment 0: there is no log"), "{:?}", verdict.reasons);
+}
+
+/// It made the whole run unreadable: a report says that it was interrupted, and there is no log.
+#[test]
+fn an_experiment_that_was_stopped_before_it_began_is_void() {
+    let events = truthful(1, 300);
+    let mut fixture = Fixture::new(&[(world(), events.clone())]);
+    warm(&mut fixture, &events, 0);
+    let folder = fixture.run.experiment(1, fixture.plan().threads);
+    std::fs::remove_file(folder.log(0)).unwrap();
+    let error = fixture.analyze().unwrap_err().to_string();
+    assert!(error.contains("fragment-0.arrows"), "what ran has a log: {error}");
+    let report =
+        ReplayReport { end: EndReason::Interrupted, positions: vec![FragmentPosition::at(0, 0)], ..Default::default() };
+    schemas::files::write_json(&folder.report(), &report).unwrap();
+    let verdict = fixture.analyze().unwrap();
+    let says = |words: &str| verdict.reasons.iter().any(|reason| reason.contains(words));
+    assert!(verdict.ruling == Ruling::Void && says("never began"), "{:?}", verdict.reasons);
 }
 
 #[test]

@@ -17,10 +17,12 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             Outcome::Measured(measured) => ("measured", None, None, Some(measured), None),
             Outcome::Failed(message) => ("failed", None, None, None, Some(message)),
         };
-        let value = |rating: Option<&Rating>| rating.map(|rating| rating.value);
+        // Where every experiment was void there is no value, not one of 0.
+        let rated = |rating: Option<&Rating>| rating.filter(|rating| !rating.unmeasured).cloned();
+        let value = |rating: Option<&Rating>| rated(rating).map(|rating| rating.value);
         let low = |rating: Option<&Rating>| rating.and_then(|rating| rating.interval.as_ref()).map(|i| i.low);
         let high = |rating: Option<&Rating>| rating.and_then(|rating| rating.interval.as_ref()).map(|i| i.high);
-        let at_least = |rating: Option<&Rating>| rating.map(|rating| rating.at_least);
+        let at_least = |rating: Option<&Rating>| rated(rating).map(|rating| rating.at_least);
         let confirmed_by = |rating: Option<&Rating>| rating.and_then(|rating| rating.confirmed_by);
         let void = |rating: Option<&Rating>| rating.and_then(|rating| rating.rests_on_void.clone());
         // An experiment in which nothing ran has no figures.
@@ -34,7 +36,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             value(soar),
             low(soar),
             high(soar),
-            soar.map(|soar| soar.threads),
+            rated(soar).map(|soar| soar.threads),
             at_least(soar),
             confirmed_by(soar),
             void(soar),
@@ -83,7 +85,10 @@ mod tests {
            "unpredictable_reads": 1, "ruling": "fail", "reasons": []}}},
         {"point": "e", "store": "one", "run": "e", "workload_id": "w", "store_settings": {},
          "outcome": {"measured": {"threads": 4, "throughput_per_s": 0.0, "within_beta_percent": 0.0, "reads": 0,
-           "unpredictable_reads": 0, "ruling": "void", "reasons": []}}}
+           "unpredictable_reads": 0, "ruling": "void", "reasons": []}}},
+        {"point": "f", "store": "one", "run": "f", "workload_id": "w", "store_settings": {},
+         "outcome": {"rated": {"soar": {"value": 0.0, "threads": 0, "interval": null, "at_least": false, "unmeasured": true,
+           "confirmed_by": null, "rests_on": [], "rests_on_void": "too slow", "notes": []}, "socialites": null}}}
       ]
     }"#;
 
@@ -112,5 +117,10 @@ mod tests {
             &[text("measured"), double(9.0), double(50.0), double(0.5), text("fail")],
         );
         check("throughput_per_s, unpredictable_percent, ruling", "e", &[Value::Null, Value::Null, text("void")]);
+        check(
+            "soar, soar_threads, soar_at_least, soar_void",
+            "f",
+            &[Value::Null, Value::Null, Value::Null, text("too slow")],
+        );
     }
 }
