@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// An input or output error that names its file.
 #[derive(Debug, thiserror::Error)]
@@ -54,13 +55,28 @@ fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Prints to standard output. A reader who has seen enough (`| head`) is no error.
-pub fn print(text: &str) -> io::Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(io::Error::new(e.kind(), format!("standard output: {e}")))
+/// The file that keeps a temporary folder from being swept away, as long as it is locked.
+pub const LOCK: &str = "lock";
+
+/// What is younger may be somebody's who has not locked it yet.
+const SWEPT_AFTER: Duration = Duration::from_secs(60);
+
+/// Removes what killed processes have left in a folder under temporary names: files and
+/// folders with this prefix that no process has locked (a folder by its [`LOCK`]). A folder
+/// that keeps the `old` content of another stays, and what cannot be removed does no harm.
+pub fn sweep(folder: &Path, prefix: &str) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
+        let path = entry.path();
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|modified| modified.elapsed().ok());
+        if age.is_none_or(|age| age < SWEPT_AFTER) || path.join("old").exists() {
+            continue;
         }
-        _ => Ok(()),
+        let lock = if path.is_dir() { path.join(LOCK) } else { path.clone() };
+        let is_held = File::open(lock).is_ok_and(|file| file.try_lock().is_err());
+        if !is_held {
+            let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        }
     }
 }
 
@@ -95,6 +111,39 @@ pub fn blake3_of(path: &Path) -> Result<String, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a killed process left goes, and nothing else.
+    #[test]
+    fn leftovers_of_killed_processes_are_swept_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = std::time::SystemTime::now() - 2 * SWEPT_AFTER;
+        let age = |path: &Path| File::open(path).unwrap().set_modified(old).unwrap();
+        let file = |name: &str| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(old).unwrap();
+            (path, file)
+        };
+        let (left, _) = file(".work-1");
+        let (held, holder) = file(".work-2");
+        holder.try_lock().unwrap();
+        let (other, _) = file("work-3");
+        let young = folder.path().join(".work-4");
+        File::create(&young).unwrap();
+        let keeps = folder.path().join(".work-5");
+        std::fs::create_dir_all(keeps.join("old")).unwrap();
+        age(&keeps);
+        let dead = folder.path().join(".work-6");
+        std::fs::create_dir_all(dead.join("new")).unwrap();
+        File::create(dead.join(LOCK)).unwrap();
+        age(&dead);
+        sweep(folder.path(), ".work-");
+        assert!(!left.exists() && !dead.exists());
+        assert!(held.exists() && other.exists() && young.exists() && keeps.exists());
+        drop(holder);
+        sweep(folder.path(), ".work-");
+        assert!(!held.exists());
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_no_other() {

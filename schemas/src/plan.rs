@@ -179,6 +179,23 @@ impl fmt::Display for Warmup {
     }
 }
 
+/// Whether a scheme is followed by a path or by nothing, so that an '@' is a part of a name.
+fn is_of_files(scheme: &str) -> bool {
+    matches!(scheme.rsplit('+').next(), Some("sqlite" | "memory" | "null"))
+}
+
+/// A host, without what stands where its port would, if that is no number: the user and the
+/// password of a URL that ends there.
+fn without_password(base: &str) -> String {
+    let (host, rest) = base.split_at(base.find('/').unwrap_or(base.len()));
+    match host.rsplit_once(':') {
+        Some((user, port)) if !host.starts_with('[') && !port.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{user}:***{rest}")
+        }
+        _ => base.to_string(),
+    }
+}
+
 /// A store's URL without secrets: the password after `user:` and the values of
 /// parameters that name a password, a secret, a token or a key become `***`.
 ///
@@ -186,10 +203,19 @@ impl fmt::Display for Warmup {
 /// use schemas::plan::redact;
 /// assert_eq!(redact("postgres://me:hush@db/encore?a=1&password=x"), "postgres://me:***@db/encore?a=1&password=***");
 /// assert_eq!(redact("sqlite:a@b.db"), "sqlite:a@b.db");
+/// // Mistyped ones keep their secrets too.
+/// assert_eq!(redact("postgres://me:hush"), "postgres://me:***");
+/// assert_eq!(redact("postgres//me:hush@db/x"), "postgres//me:***@db/x");
+/// assert_eq!(redact("me:hush@db/x"), "me:***@db/x");
+/// assert_eq!(redact("postgres://db:5432/x"), "postgres://db:5432/x");
 /// ```
 pub fn redact(url: &str) -> String {
     let (scheme, rest) = match (url.split_once("://"), url.split_once(':')) {
         (Some((scheme, rest)), _) => (format!("{scheme}://"), rest),
+        // What comes before is no store's scheme: a user, or one that lacks its colon.
+        (None, Some((scheme, rest))) if rest.contains('@') && !is_of_files(scheme) => {
+            return format!("{scheme}:***@{}", redact(rest.rsplit('@').next().unwrap_or_default()));
+        }
         (None, Some((scheme, rest))) => (format!("{scheme}:"), rest),
         (None, None) => (String::new(), url),
     };
@@ -213,6 +239,7 @@ pub fn redact(url: &str) -> String {
         Some((base, query)) => (base, Some(query)),
         None => (rest, None),
     };
+    let base = if credentials.is_empty() && scheme.ends_with("//") { without_password(base) } else { base.into() };
     let mut out = format!("{scheme}{credentials}{base}");
     if let Some(query) = query {
         let parameters: Vec<String> = query

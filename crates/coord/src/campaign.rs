@@ -373,7 +373,7 @@ impl Campaign {
 
     fn extend(&mut self, sessions: u64) -> Result<(), Failure> {
         self.trace = self.trace.extended(sessions, &self.setting.traces, self.voice, &self.interrupt)?;
-        self.document.trace = self.trace.folder.clone();
+        self.document.trace = self.trace.full_name();
         self.document.trace_id = self.trace.manifest.trace_id.clone();
         self.document.spec = self.trace.manifest.spec.clone();
         files::write_json(&self.run.document(), &self.document)?;
@@ -473,7 +473,7 @@ impl Campaign {
         Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment,
-            trace: self.trace.folder.clone(),
+            trace: self.trace.full_name(),
             trace_id: self.trace.manifest.trace_id.clone(),
             store: self.setting.store.clone(),
             threads,
@@ -525,7 +525,7 @@ fn calibration(setting: &Setting, trace: &TraceSet) -> Plan {
     Plan {
         format_version: schemas::RUN_FORMAT_VERSION,
         experiment: 0,
-        trace: trace.folder.clone(),
+        trace: trace.full_name(),
         trace_id: trace.manifest.trace_id.clone(),
         store: "null:".to_string(),
         threads: 16 * setting.fleet.count as u32,
@@ -544,7 +544,7 @@ fn document(setting: &Setting, trace: &TraceSet) -> RunDocument {
         started_unix_s: setting.started_unix_s,
         state: RunState::Running,
         sla: Some(setting.sla),
-        trace: trace.folder.clone(),
+        trace: trace.full_name(),
         trace_id: trace.manifest.trace_id.clone(),
         workload_id: trace.manifest.workload_id.clone(),
         spec: trace.manifest.spec.clone(),

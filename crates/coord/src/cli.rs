@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use schemas::terminal::complain;
 use schemas::verdict::{RatingDocument, Ruling};
 
 use crate::args::{CertsArgs, Command, CommandLine, CompareArgs, RateArgs, RunArgs, SimulateArgs};
@@ -41,7 +42,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Analyze(tool) => return analyzer::cli::main(named("analyzer", tool.arguments)),
     };
     result.unwrap_or_else(|failure| {
-        eprintln!("error: {failure}");
+        complain("error", &failure);
         failure.exit_code()
     })
 }
@@ -108,7 +109,7 @@ fn compare_stores(args: &CompareArgs, around: &Surroundings) -> Result<ExitCode,
     if args.json {
         print_json(&document)?;
     }
-    compare::failures(&document).iter().for_each(|failure| eprintln!("error: {failure}"));
+    compare::failures(&document).iter().for_each(|failure| complain("error", &failure));
     Ok(ExitCode::from(compare::exit_code(&document)))
 }
 
@@ -118,5 +119,5 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 }
 
 fn print(text: &str) -> Result<(), Failure> {
-    schemas::files::print(&format!("{text}\n")).map_err(Failure::tool)
+    schemas::terminal::print(&format!("{text}\n")).map_err(Failure::tool)
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and requests to terminate, as something that async code can wait for.
+//! Ctrl-C, requests to terminate and the end of the terminal, as something that async code can wait for.
 //!
 //! The first one asks the running experiment to end early, the second one to give up the
 //! operations in flight as well; a third one ends the coordinator at once. Replayers end by
@@ -70,19 +70,33 @@ impl Interrupt {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    /// The end of the terminal; none where the coordinator is to outlive it.
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
 impl Signals {
     fn new() -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hangup = !schemas::terminal::hangup_is_ignored();
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: hangup.then(|| signal(SignalKind::hangup())).transpose()?,
+        })
     }
 
     async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hangup => {}
         }
     }
 }

@@ -27,7 +27,9 @@ pub fn rating(run: &Path, now: &RateArgs, around: &Surroundings) -> Result<Ratin
     let shown = run.display();
     let folder = RunFolder::new(run);
     let document = folder.read_document().map_err(Failure::usage)?;
-    if document.state == RunState::Complete {
+    // One that was killed before its page was written has that left to do.
+    let has_page = folder.rating().exists() && run.join("report.html").exists();
+    if document.state == RunState::Complete && has_page {
         return Err(Failure::usage(format!(
             "--resume {shown}: this run is complete; see ./encore analyze summary {shown}"
         )));

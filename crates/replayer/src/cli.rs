@@ -14,6 +14,7 @@ use schemas::oplog::LogCompression;
 use schemas::plan::{Limit, Warmup};
 use schemas::run::EndReason;
 use schemas::sla::{nanoseconds, short_time};
+use schemas::terminal::{complain, hangup_is_ignored};
 
 use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
 use crate::recording;
@@ -199,7 +200,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // Every error says all in one message; its sources would say it again.
-            eprintln!("error: {error}");
+            complain("error", &error);
             ExitCode::from(if is_usage(&error) { 2 } else { 3 })
         }
     }
@@ -368,13 +369,17 @@ fn end_on_ctrl_c(control: &Control) {
             std::process::exit(130);
         }
     };
+    let outlives_terminal = hangup_is_ignored();
     // Where a handler exists already (another tool hosts this one), it keeps its own.
-    let _ = ctrlc::set_handler(interrupted);
+    if ctrlc::set_handler(interrupted).is_ok() && outlives_terminal {
+        // SAFETY: the call takes two numbers, and another thread may set a handler at any time.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
 }
 
 /// Prints a line.
 fn print(line: &dyn std::fmt::Display) -> anyhow::Result<()> {
-    Ok(schemas::files::print(&format!("{line}\n"))?)
+    Ok(schemas::terminal::print(&format!("{line}\n"))?)
 }
 
 /// The progress line of a running experiment.
@@ -437,19 +442,18 @@ fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ctrl-C, or a request to terminate.
+/// Ctrl-C, a request to terminate, or the end of the terminal where it is to end with that.
 async fn told_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        // Without a handler the signal ends the process as it always does.
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-        }
+    let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+    if !hangup_is_ignored() {
+        kinds.push(SignalKind::hangup());
     }
+    // Without a handler a signal ends the process as it always does.
+    let signals = kinds.into_iter().filter_map(|kind| signal(kind).ok());
+    let told: Vec<_> = signals.map(|mut signal| Box::pin(async move { signal.recv().await })).collect();
+    if told.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    futures::future::select_all(told).await;
 }

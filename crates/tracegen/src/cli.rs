@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use schemas::manifest::{Manifest, TraceSetError};
 use schemas::run::ReplayReport;
 use schemas::spec::Spec;
+use schemas::terminal::complain;
 use serde_json::json;
 
 use crate::properties::{self, PropertiesError};
@@ -166,14 +167,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { code, error }) => {
-            eprintln!("error: {}", with_causes(&error));
+            complain("error", with_causes(&error));
             ExitCode::from(code)
         }
     }
 }
 
 fn print(text: &str) -> Result<(), Failure> {
-    schemas::files::print(text).map_err(Failure::tool)
+    schemas::terminal::print(text).map_err(Failure::tool)
 }
 
 /// The message with its causes, but for those that it names itself.
@@ -212,13 +213,13 @@ fn read_properties(files: &[PathBuf], settings: &[String]) -> Result<Spec, Prope
     let converted = properties::read(files)?;
     let spec = converted.spec(settings)?;
     for note in &converted.notes {
-        eprintln!("note: {note}");
+        complain("note", &note);
     }
     if !converted.unknown.is_empty() {
         // Without values: some are passwords.
         let keys: Vec<String> =
             converted.unknown.iter().map(|place| format!("{} ({}:{})", place.key, place.file, place.line)).collect();
-        eprintln!("warning: left out, since nobody knows these keys here: {}", keys.join(", "));
+        complain("warning", format_args!("left out, since nobody knows these keys here: {}", keys.join(", ")));
     }
     Ok(spec)
 }

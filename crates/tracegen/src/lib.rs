@@ -47,6 +47,7 @@ mod output;
 mod population;
 pub mod properties;
 mod ring;
+mod room;
 mod sessions;
 mod show;
 mod statistics;

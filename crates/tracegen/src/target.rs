@@ -1,9 +1,10 @@
 //! The folder of a trace set: filled under a temporary name, then put in place.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use schemas::files::{FileError, at, read_json};
+use schemas::files::{self, FileError, at, read_json};
 use schemas::manifest;
 use tempfile::TempDir;
 
@@ -14,7 +15,12 @@ use crate::GenerateError;
 pub(crate) struct Target {
     place: PathBuf,
     temporary: TempDir,
+    /// Locked as long as the folder is in use.
+    _lock: File,
 }
+
+/// The beginning of temporary names.
+const PREFIX: &str = ".tracegen-";
 
 impl Target {
     /// A temporary folder beside `place`, which is free or holds a trace set of
@@ -26,8 +32,9 @@ impl Target {
             _ => Path::new("."),
         };
         std::fs::create_dir_all(parent).map_err(at(parent))?;
+        files::sweep(parent, PREFIX);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".tracegen-");
+        builder.prefix(PREFIX);
         // The folder ends up as the trace set's: for others to read, as the umask says.
         #[cfg(unix)]
         {
@@ -35,8 +42,12 @@ impl Target {
             builder.permissions(std::fs::Permissions::from_mode(0o777));
         }
         let temporary = builder.tempdir_in(parent).map_err(at(parent))?;
+        let lock = temporary.path().join(files::LOCK);
+        let lock = File::create(&lock).map_err(at(&lock))?;
+        // Not every file system knows locks; none is needed while nobody else generates here.
+        let _ = lock.try_lock();
         std::fs::create_dir(temporary.path().join("new")).map_err(at(temporary.path()))?;
-        Ok(Target { place: place.to_path_buf(), temporary })
+        Ok(Target { place: place.to_path_buf(), temporary, _lock: lock })
     }
 
     /// Where to write.
