@@ -42,11 +42,20 @@ fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |m| m.len())
 }
 
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
 /// Ctrl-C for a program: it must end with code 3, say where its results are, and leave a run
 /// that says that it was interrupted.
 fn interrupt(child: Child, place: &Workplace, run: &str, named: &str) {
-    // SAFETY: sends a signal to a child that has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    interrupt_by(libc::SIGINT, child, place, run, named);
+}
+
+/// The same by any signal that asks it to end.
+fn interrupt_by(number: i32, child: Child, place: &Workplace, run: &str, named: &str) {
+    signal(&child, number);
     let output = child.wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{error}");
@@ -85,6 +94,57 @@ fn ctrl_c_closes_the_log_and_says_so() {
     interrupt(child, &place, "r", "r/experiments/0001-T16");
     let summary = place.run(&["analyze", "summary", "r", "--json"]).stdout();
     assert!(summary.contains("interrupted") && !summary.contains("without its closing mark"), "{summary}");
+}
+
+/// The end of the terminal is a request to end too, but not for what was started to outlive it.
+#[test]
+fn a_terminal_that_closes_ends_a_replay_and_leaves_its_log() {
+    let place = workplace();
+    let mut child = place.command(&REPLAY).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    let log = place.path("r/experiments/0001-T16/log/fragment-0.arrows");
+    until("a batch", &mut child, || bytes(&log) > 20_000);
+    interrupt_by(libc::SIGHUP, child, &place, "r", "r/experiments/0001-T16");
+
+    let outlives: Vec<&str> = REPLAY
+        .iter()
+        .map(|a| match *a {
+            "60s" => "2s",
+            "--output=r" => "--output=s",
+            other => other,
+        })
+        .collect();
+    let mut command = place.command(&outlives);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    // SAFETY: one async-signal-safe call between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().expect("a child");
+    let log = place.path("s/experiments/0001-T16/log/fragment-0.arrows");
+    until("a batch", &mut child, || bytes(&log) > 0);
+    signal(&child, libc::SIGHUP);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What a replayer that stood still measured was called the store's.
+#[test]
+fn a_replayer_that_stood_still_is_void() {
+    let place = Workplace::alone();
+    place.run(&["trace", "gen", "busy.toml", "-o", "long.trace", "--sessions", "1200000"]).succeeds();
+    let arguments: Vec<&str> = REPLAY.iter().map(|a| if *a == "60s" { "4s" } else { a }).collect();
+    let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child");
+    let log = place.path("r/experiments/0001-T16/log/fragment-0.arrows");
+    until("a batch", &mut child, || bytes(&log) > 20_000);
+    signal(&child, libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, libc::SIGCONT);
+    assert!(child.wait().expect("it ends").success());
+    let summary = place.run(&["analyze", "summary", "r", "--json"]).stdout();
+    assert!(summary.contains("\"void\"") && summary.contains("load generator too slow"), "{summary}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod digests;
 mod faults;
 mod fleet;
 mod interrupted;
+mod killed;
 mod lies;
 mod rating;
 mod replays;
