@@ -213,8 +213,10 @@ pub fn redact(url: &str) -> String {
     let (scheme, rest) = match (url.split_once("://"), url.split_once(':')) {
         (Some((scheme, rest)), _) => (format!("{scheme}://"), rest),
         // What comes before is no store's scheme: a user, or one that lacks its colon.
-        (None, Some((scheme, rest))) if rest.contains('@') && !is_of_files(scheme) => {
-            return format!("{scheme}:***@{}", redact(rest.rsplit('@').next().unwrap_or_default()));
+        (None, Some((user, rest)))
+            if !is_of_files(user) && rest.rfind('@').is_some_and(|at| !rest[..at].contains(':')) =>
+        {
+            return format!("{user}:***@{}", redact(rest.rsplit('@').next().unwrap_or_default()));
         }
         (None, Some((scheme, rest))) => (format!("{scheme}:"), rest),
         (None, None) => (String::new(), url),

@@ -100,7 +100,19 @@ fn ctrl_c_closes_the_log_and_says_so() {
 #[test]
 fn a_terminal_that_closes_ends_a_replay_and_leaves_its_log() {
     let place = workplace();
-    let mut child = place.command(&REPLAY).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a child");
+    let started = |arguments: &[&str], disposition: libc::sighandler_t| {
+        let mut command = place.command(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        // SAFETY: one async-signal-safe call between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(libc::SIGHUP, disposition);
+                Ok(())
+            });
+        }
+        command.spawn().expect("a child")
+    };
+    let mut child = started(&REPLAY, libc::SIG_DFL);
     let log = place.path("r/experiments/0001-T16/log/fragment-0.arrows");
     until("a batch", &mut child, || bytes(&log) > 20_000);
     interrupt_by(libc::SIGHUP, child, &place, "r", "r/experiments/0001-T16");
@@ -113,16 +125,7 @@ fn a_terminal_that_closes_ends_a_replay_and_leaves_its_log() {
             other => other,
         })
         .collect();
-    let mut command = place.command(&outlives);
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    // SAFETY: one async-signal-safe call between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGHUP, libc::SIG_IGN);
-            Ok(())
-        });
-    }
-    let mut child = command.spawn().expect("a child");
+    let mut child = started(&outlives, libc::SIG_IGN);
     let log = place.path("s/experiments/0001-T16/log/fragment-0.arrows");
     until("a batch", &mut child, || bytes(&log) > 0);
     signal(&child, libc::SIGHUP);

@@ -109,7 +109,7 @@ fn compare_stores(args: &CompareArgs, around: &Surroundings) -> Result<ExitCode,
     if args.json {
         print_json(&document)?;
     }
-    compare::failures(&document).iter().for_each(|failure| complain("error", &failure));
+    compare::failures(&document).iter().for_each(|failure| complain("error", failure));
     Ok(ExitCode::from(compare::exit_code(&document)))
 }
 

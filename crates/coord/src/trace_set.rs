@@ -118,7 +118,8 @@ mod tests {
         let spec = spec();
         let plain = traces.path().join("t.trace");
         assert_eq!(place(traces.path(), &spec), plain);
-        let write = |spec: &Spec| schemas::files::write_json(&plain.join(FILE_NAME), &manifest(spec).identified()).unwrap();
+        let write =
+            |spec: &Spec| schemas::files::write_json(&plain.join(FILE_NAME), &manifest(spec).identified()).unwrap();
         write(&spec);
         assert_eq!(place(traces.path(), &spec), plain);
         write(&Spec { seed: 9, ..spec.clone() });

@@ -331,7 +331,7 @@ fn the_measured_part_begins_when_it_is_told_to() {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     starts.push(agree(&mut client).await.expect("a start"));
                     if warmup > 0 || progress.phase() == Phase::Warm {
-                        let again = client.start(StartRequest { start_unix_ns: 0 }).await;
+                        let again = client.start(StartRequest { start_unix_ns: unix_ns() }).await;
                         let error = again.expect_err("it has started");
                         assert_eq!(error.code(), Code::Aborted, "{error}");
                     }
@@ -425,7 +425,7 @@ fn an_experiment_can_be_watched_again() {
             last = progress;
         }
         assert!(last.ok > 0 && last.cpus_used > 0.0, "{last:?}");
-        let twice = client.start(StartRequest { start_unix_ns: 0 }).await.expect_err("it has started");
+        let twice = client.start(StartRequest { start_unix_ns: unix_ns() }).await.expect_err("it has started");
         assert_eq!(twice.code(), Code::Aborted);
         // After its end too.
         let mut ended = client.run(request).await.expect("it has ended").into_inner();

@@ -213,7 +213,7 @@ fn read_properties(files: &[PathBuf], settings: &[String]) -> Result<Spec, Prope
     let converted = properties::read(files)?;
     let spec = converted.spec(settings)?;
     for note in &converted.notes {
-        complain("note", &note);
+        complain("note", note);
     }
     if !converted.unknown.is_empty() {
         // Without values: some are passwords.

@@ -160,9 +160,11 @@ impl Database {
     /// From here on no statement can reach a file outside the folder, and none can
     /// undo this.
     fn lock(&self, root: &Path) -> Result<(), AnalyzeError> {
+        // DuckDB asks for the pattern of a view's files as well as for each file.
+        let allowed = [root.display().to_string(), literal_pattern(root)].map(|folder| quoted(&format!("{folder}/")));
         let settings = format!(
             "SET allowed_directories = [{}]; SET enable_external_access = false; SET lock_configuration = true;",
-            quoted(&format!("{}/", root.display())),
+            allowed.join(", "),
         );
         Ok(self.connection.execute_batch(&settings)?)
     }

@@ -123,7 +123,8 @@ impl Place {
     fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("t.trace");
-        schemas::files::write_json(&trace.join(schemas::manifest::FILE_NAME), &manifest(1000, 1000).identified()).unwrap();
+        schemas::files::write_json(&trace.join(schemas::manifest::FILE_NAME), &manifest(1000, 1000).identified())
+            .unwrap();
         std::fs::write(folder.path().join("token"), "hush").unwrap();
         Place { folder, set: TraceSet { folder: trace, manifest: manifest(1000, 1000) } }
     }

@@ -124,11 +124,11 @@ fn verify_finds_what_is_wrong() {
 
     let manifest = dir.join("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    for other in [2, 99] {
-        let changed = text.replace("\"format_version\": 3,", &format!("\"format_version\": {other},"));
+    for other in [3, 99] {
+        let changed = text.replace("\"format_version\": 4,", &format!("\"format_version\": {other},"));
         assert_ne!(changed, text);
         std::fs::write(&manifest, changed).unwrap();
-        let expect = format!("manifest.json: trace format version {other}, this Encore reads version 3");
+        let expect = format!("manifest.json: trace format version {other}, this Encore reads version 4");
         check_refused(dir, &["verify", "busy.trace"], 2, &[&expect]);
     }
     std::fs::write(&manifest, &text[..text.len() / 2]).unwrap();
