@@ -1,5 +1,6 @@
 //! Writes the operation logs, on a thread of its own.
 
+#[cfg(test)]
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use schemas::oplog::{LogBuffer, LogCompression, LogHeader, LogWriter};
+use schemas::oplog::{LogBuffer, LogCompression, LogHeader, LogWriter, ReservedLog};
 use schemas::trace::TableError;
 
 /// Rows that a batch holds at the most.
@@ -47,10 +48,20 @@ pub struct LogSender {
 
 impl OperationLogs {
     /// Creates the files, which must not exist, and starts the writer.
+    #[cfg(test)]
     pub fn create(files: Vec<(PathBuf, LogHeader)>, compression: LogCompression) -> Result<OperationLogs, TableError> {
+        let reserve = |(path, header): (PathBuf, LogHeader)| Ok((ReservedLog::create(&path)?, header));
+        OperationLogs::begin(files.into_iter().map(reserve).collect::<Result<_, TableError>>()?, compression)
+    }
+
+    /// Begins the logs, and starts the writer.
+    pub fn begin(
+        files: Vec<(ReservedLog, LogHeader)>,
+        compression: LogCompression,
+    ) -> Result<OperationLogs, TableError> {
         let mut logs = Vec::with_capacity(files.len());
-        for (path, header) in files {
-            logs.push(LogWriter::create(&path, &header, compression)?);
+        for (file, header) in files {
+            logs.push(LogWriter::begin(file, &header, compression)?);
         }
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let failure = Arc::new(Failure::default());

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use frames::{LogEnd, has_begun};
 pub use read::{LogColumns, LogReader, Observed};
-pub use write::{LogBuffer, LogCompression, LogWriter};
+pub use write::{LogBuffer, LogCompression, LogWriter, ReservedLog};
 
 /// Rows of a batch, at the most.
 pub const BATCH_ROWS_MAX: usize = 8_192;

@@ -283,10 +283,35 @@ pub struct LogWriter {
 /// would be half of a small batch.
 const ALIGNMENT_BYTES: usize = 8;
 
-impl LogWriter {
-    /// Creates the file, which must not exist.
-    pub fn create(path: &Path, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
+/// The file of a log that has not begun: empty, so that no reader takes it for one.
+pub struct ReservedLog {
+    path: PathBuf,
+    file: File,
+}
+
+impl ReservedLog {
+    /// Creates the file, which must not exist. On a busy disk that takes a while.
+    pub fn create(path: &Path) -> Result<ReservedLog, TableError> {
         let file = File::create_new(path).map_err(|e| TableError::writing(path, e))?;
+        Ok(ReservedLog { path: path.to_path_buf(), file })
+    }
+
+    /// Removes the file: the log will never begin.
+    pub fn remove(self) -> Result<(), TableError> {
+        std::fs::remove_file(&self.path).map_err(|e| TableError::writing(&self.path, e))
+    }
+}
+
+impl LogWriter {
+    /// Creates the file, which must not exist, and begins the log.
+    pub fn create(path: &Path, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
+        LogWriter::begin(ReservedLog::create(path)?, header, compression)
+    }
+
+    /// Begins the log.
+    pub fn begin(log: ReservedLog, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
+        let ReservedLog { path, file } = log;
+        let path = path.as_path();
         let text = serde_json::to_string(header).map_err(|e| TableError::writing(path, e))?;
         let schema = Schema::new_with_metadata(log_fields(), HashMap::from([("encore".to_string(), text)]));
         let compression = match compression {

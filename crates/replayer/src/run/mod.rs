@@ -5,7 +5,6 @@ mod report;
 mod state;
 
 use std::ops::Range;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,9 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use schemas::files;
-use schemas::oplog::LogHeader;
-use schemas::plan::Limit;
+use schemas::oplog::{LogHeader, ReservedLog};
+use schemas::plan::{FragmentPlan, Limit};
 use schemas::run::{FragmentPosition, ReplayReport};
+use schemas::trace::TableError;
 
 use crate::clock::{Clock, unix_ns};
 use crate::dispatch::{Dispatcher, Stretch, aside_max};
@@ -168,6 +168,9 @@ fn run_workers<S: Store>(
         // A worker that could not connect sends no word but ends with its error;
         // the others end when their `Start` does not come.
         let all_ready = ready.iter().count() == shares.len();
+        // Files are created before the start is agreed: on a busy disk that may take longer
+        // than there is until then.
+        let reserved = if all_ready { reserve_logs(experiment)? } else { Vec::new() };
         // From the start on the store changes. Saying so takes it a moment, which nobody
         // has who is to start with others: it is said before.
         let before = match all_ready && control.duty != StoreDuty::Follows {
@@ -190,8 +193,8 @@ fn run_workers<S: Store>(
                 // One that hears of its start too late, because it stood still, has missed the
                 // beginning: its time runs from there all the same, and it is that late.
                 let clock = Clock::starting_in(at - unix_ns());
-                let files = log_files(experiment, shares, &threads, at);
-                let logs = match OperationLogs::create(files, experiment.log_compression) {
+                let files = reserved.into_iter().zip(log_headers(experiment, shares, &threads, at)).collect();
+                let logs = match OperationLogs::begin(files, experiment.log_compression) {
                     Ok(logs) => logs,
                     Err(error) => {
                         // Why there is no log matters more than what the store says of itself.
@@ -206,6 +209,7 @@ fn run_workers<S: Store>(
                 Some((logs, clock))
             }
             None => {
+                reserved.into_iter().try_for_each(ReservedLog::remove)?;
                 take_back()?;
                 None
             }
@@ -353,39 +357,44 @@ fn merged(snapshots: &[Arc<Mutex<Snapshot>>]) -> Snapshot {
     each.reduce(merge).unwrap_or_default()
 }
 
-fn log_files(
+/// The files of the logs, empty; none of them when one cannot be created.
+fn reserve_logs(experiment: &Experiment) -> Result<Vec<ReservedLog>, TableError> {
+    let mut reserved = Vec::new();
+    let fragments = if experiment.is_logged { &experiment.plan.fragments[..] } else { &[] };
+    for fragment in fragments {
+        match ReservedLog::create(&experiment.log_path(fragment.fragment)) {
+            Ok(log) => reserved.push(log),
+            Err(error) => {
+                // Why there is no log matters more than that an empty one cannot be removed.
+                let _ = reserved.into_iter().try_for_each(ReservedLog::remove);
+                return Err(error);
+            }
+        }
+    }
+    Ok(reserved)
+}
+
+/// What each log says at its head.
+fn log_headers(
     experiment: &Experiment,
     shares: &[Vec<usize>],
     threads: &[u32],
     started_unix_ns: i64,
-) -> Vec<(PathBuf, LogHeader)> {
+) -> Vec<LogHeader> {
     let plan = &experiment.plan;
-    if !experiment.is_logged {
-        return Vec::new();
-    }
     let threads_of = |index: usize| {
         shares.iter().position(|share| share.contains(&index)).map_or(plan.threads, |worker| threads[worker])
     };
-    plan.fragments
-        .iter()
-        .enumerate()
-        .map(|(index, f)| {
-            let header = LogHeader {
-                format_version: schemas::RUN_FORMAT_VERSION,
-                experiment: plan.experiment,
-                fragment: f.fragment,
-                workload_id: experiment.source.manifest.workload_id.clone(),
-                first_session: f.begins_at(),
-                threads: threads_of(index),
-                unwritten_rows_max: UNWRITTEN_ROWS_MAX,
-                aside_sessions_max: if plan.unique_socialites {
-                    aside_max(threads_of(index) as usize) as u64
-                } else {
-                    0
-                },
-                started_unix_ns,
-            };
-            (experiment.log_path(f.fragment), header)
-        })
-        .collect()
+    let header = |(index, fragment): (usize, &FragmentPlan)| LogHeader {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        experiment: plan.experiment,
+        fragment: fragment.fragment,
+        workload_id: experiment.source.manifest.workload_id.clone(),
+        first_session: fragment.begins_at(),
+        threads: threads_of(index),
+        unwritten_rows_max: UNWRITTEN_ROWS_MAX,
+        aside_sessions_max: if plan.unique_socialites { aside_max(threads_of(index) as usize) as u64 } else { 0 },
+        started_unix_ns,
+    };
+    plan.fragments.iter().enumerate().map(header).collect()
 }
