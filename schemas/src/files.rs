@@ -58,7 +58,7 @@ fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
 /// The file that keeps a temporary folder from being swept away, as long as it is locked.
 pub const LOCK: &str = "lock";
 
-/// What is younger may be somebody's who has not locked it yet.
+/// A process may have created what is younger, and not locked it yet.
 const SWEPT_AFTER: Duration = Duration::from_secs(60);
 
 /// Removes what killed processes have left in a folder under temporary names: files and

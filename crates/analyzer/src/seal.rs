@@ -45,7 +45,7 @@ impl Table {
         let file = std::fs::create_dir_all(folder)
             .and_then(|()| tempfile::Builder::new().prefix(PREFIX).suffix(".tmp").tempfile_in(folder))
             .map_err(|e| TableError::new(&path, e))?;
-        // Not every file system knows locks; none is needed while nobody else analyzes the run.
+        // A file system without locks does no harm, as long as one analysis of the run is made at a time.
         let _ = file.as_file().try_lock();
         let writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(|e| TableError::new(&path, e))?;
         Ok(Table { path, writer })

@@ -219,7 +219,7 @@ fn read_properties(files: &[PathBuf], settings: &[String]) -> Result<Spec, Prope
         // Without values: some are passwords.
         let keys: Vec<String> =
             converted.unknown.iter().map(|place| format!("{} ({}:{})", place.key, place.file, place.line)).collect();
-        complain("warning", format_args!("left out, since nobody knows these keys here: {}", keys.join(", ")));
+        complain("warning", format_args!("unknown keys are left out: {}", keys.join(", ")));
     }
     Ok(spec)
 }

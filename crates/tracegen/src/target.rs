@@ -44,7 +44,7 @@ impl Target {
         let temporary = builder.tempdir_in(parent).map_err(at(parent))?;
         let lock = temporary.path().join(files::LOCK);
         let lock = File::create(&lock).map_err(at(&lock))?;
-        // Not every file system knows locks; none is needed while nobody else generates here.
+        // A file system without locks does no harm, as long as one trace set is generated here at a time.
         let _ = lock.try_lock();
         std::fs::create_dir(temporary.path().join("new")).map_err(at(temporary.path()))?;
         Ok(Target { place: place.to_path_buf(), temporary, _lock: lock })

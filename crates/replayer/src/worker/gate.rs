@@ -74,8 +74,8 @@ impl Drop for Keeper {
 }
 
 impl Pass {
-    /// Waits for the other workers, and until it is known when the gate opens. It opens for
-    /// nobody when one of them does not `go_on`.
+    /// Waits for the other workers, and until it is known when the gate opens. It stays shut
+    /// when one of them does not `go_on`.
     pub async fn through(mut self, go_on: bool) -> Opening {
         self.arrive(go_on);
         let mut opening = self.gate.opening.subscribe();
