@@ -1,5 +1,5 @@
-//! What encodings and compression are worth for the files that grow with the number
-//! of operations: the operations of a trace set, and the operation log.
+//! Measures encodings and compressions for the files that grow with the number of operations: the
+//! operations of a trace set, and the operation log.
 //!
 //! Every number column gets the encoding; columns of names keep their dictionary.
 //! The sealed tables consist of the same columns as these two.
@@ -19,13 +19,15 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
+use replayer::any_store;
 use replayer::experiment::{Control, Experiment};
-use replayer::stores;
 use schemas::manifest::Manifest;
 use schemas::oplog::LogReader;
 use schemas::plan::{Limit, Plan};
+use schemas::social::Social;
 use schemas::spec::Spec;
-use schemas::trace::{OPERATIONS as OPERATIONS_TABLE, ParquetBatches};
+use schemas::table::ParquetBatches;
+use schemas::trace::operations_schema;
 
 use crate::machine::Machine;
 
@@ -45,7 +47,7 @@ pub fn main(folder: &Path) -> anyhow::Result<()> {
     let manifest = tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default())?;
     let mut operations = Vec::new();
     for file in manifest.operation_files(&trace, 0) {
-        for batch in ParquetBatches::open(&file, OPERATIONS_TABLE.clone(), BATCH_ROWS)? {
+        for batch in ParquetBatches::open(&file, operations_schema::<Social>(), BATCH_ROWS)? {
             operations.push(batch?);
         }
     }
@@ -55,7 +57,7 @@ pub fn main(folder: &Path) -> anyhow::Result<()> {
     table(folder, &log(folder, &trace, &manifest)?)
 }
 
-/// The log of a replay on a store that answers as it should.
+/// The log of a replay on a store without errors.
 fn log(folder: &Path, trace: &Path, manifest: &Manifest) -> anyhow::Result<Vec<RecordBatch>> {
     let plan = Plan {
         format_version: schemas::RUN_FORMAT_VERSION,
@@ -67,10 +69,10 @@ fn log(folder: &Path, trace: &Path, manifest: &Manifest) -> anyhow::Result<Vec<R
         workers: 1,
         limit: Limit::WholeTrace,
         fragments: schemas::plan::fragments(manifest, &[], 0),
-        unique_socialites: true,
+        unique_actors: true,
     };
     let experiment = Experiment::prepare(plan, folder.join("codecs.run"))?;
-    let store = stores::open("memory:")?;
+    let store = any_store::open("memory:")?;
     store.load(experiment.source(), &|_, _| {})?;
     store.run(&experiment, &Control::default(), &mut |_| {})?;
     let path = experiment.folder().join("log/fragment-0.arrows");

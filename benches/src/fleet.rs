@@ -1,5 +1,5 @@
-//! What a fleet costs its coordinator: real replayers on this machine, and a thousand
-//! that only pretend.
+//! What a fleet costs its coordinator: with real replayers on this machine, and with up to a
+//! thousand simulated ones.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,31 +14,31 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::measure;
 
-/// Reads of a small social network, alike in all of its fragments.
+/// Reads of a small social network; all of its fragments are alike.
 const SPEC: &str = "name = \"fleet\"\n[data]\nmembers = 40000\nfriends_per_member = 8\n\
                     [access]\ndistribution = \"uniform\"\n[mix]\nview_profile = 90\nlist_friends = 10\n";
 
-/// Sessions against a store that answers at once: as many as it takes some seconds.
+/// Sessions against a store that answers at once: enough for some seconds.
 const SESSIONS: u64 = 20_000_000;
-/// Sessions enough for a store that takes its time.
+/// Sessions that are enough for a store with a latency.
 const FEW_SESSIONS: u64 = 2_000_000;
 
-/// How long an experiment takes.
+/// The duration of an experiment in seconds.
 const SECONDS: u32 = 10;
 
-/// A fleet at work.
+/// The figures of one fleet.
 #[derive(Debug, Clone, Serialize)]
 struct Line {
     case: String,
     replayers: u32,
     threads: u32,
     operations_per_s: f64,
-    /// From the start of the coordinator to its end.
+    /// Seconds from the start of the coordinator to its end.
     seconds: f64,
-    /// Of the coordinator's process alone.
+    /// CPU time of the coordinator's process alone.
     cpu_s: f64,
     memory_mib: f64,
-    /// What went over the loopback device meanwhile, in both directions.
+    /// Traffic over the loopback device in that time, in both directions.
     traffic_mib: f64,
 }
 
@@ -49,7 +49,7 @@ pub fn main(simulated: &[u32], folder: &Path, output: &Path) -> anyhow::Result<(
         for replayers in [1, 2, 4, 8] {
             let hosts: Vec<Host> = (0..replayers).map(|n| Host::replayer(folder, n)).collect::<Result<_, _>>()?;
             let addresses = hosts.iter().flat_map(|host| &host.addresses);
-            // What has no end in time ends with its sessions: the trace must not run out.
+            // A run against `null:` ends with its sessions; one with a duration must not run out of them.
             let sessions = if store == "null:" { SESSIONS } else { FEW_SESSIONS };
             lines.push(run(folder, store, &Work { store, threads, fragments: 8, sessions }, addresses)?);
             report(output, &lines)?;
@@ -65,7 +65,7 @@ pub fn main(simulated: &[u32], folder: &Path, output: &Path) -> anyhow::Result<(
     Ok(())
 }
 
-/// A process with replayers, which ends with this value.
+/// A process with replayers; dropping this value ends it.
 struct Host {
     child: Child,
     addresses: Vec<String>,
@@ -89,14 +89,14 @@ impl Host {
         let addresses = addresses.map(|line| Ok(line?.trim_start_matches("listening on ").trim().to_string()));
         let addresses: std::io::Result<Vec<String>> = addresses.collect();
         let host = Host { child, addresses: addresses? };
-        ensure!(host.addresses.len() == lines as usize, "{command:?} ended at once");
+        ensure!(host.addresses.len() == lines as usize, "{command:?} ended before it listened; see its output above");
         Ok(host)
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // One that has ended by itself is as well.
+        // It may have ended by itself, which does no harm.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -105,11 +105,11 @@ impl Drop for Host {
 /// A program of the same build.
 fn beside(name: &str) -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?.with_file_name(name);
-    ensure!(program.is_file(), "{} is not there; start this with benches/run", program.display());
+    ensure!(program.is_file(), "{} is missing; start the benches with benches/run, which builds it", program.display());
     Ok(program)
 }
 
-/// What a fleet does.
+/// The work of a fleet.
 struct Work<'a> {
     store: &'a str,
     threads: u32,
@@ -143,7 +143,7 @@ fn run<'a>(
         replayers += 1;
     }
     let (began, before) = (Instant::now(), loopback_bytes()?);
-    // An answer from nowhere breaks the agreement, and 1 is what that ends with.
+    // `null:` answers nothing, which violates the SLA. The coordinator then exits with code 1.
     let used = measure::run_to(&mut command, &[0, 1])?;
     let (seconds, traffic) = (began.elapsed().as_secs_f64(), loopback_bytes()? - before);
     let verdict: Verdict = serde_json::from_str(&used.output).context("the coordinator's verdict")?;
@@ -167,12 +167,12 @@ fn run<'a>(
     Ok(line)
 }
 
-/// What the loopback device has received so far: all that was sent over it.
+/// The bytes that the loopback device has received so far, which are all that was sent over it.
 fn loopback_bytes() -> anyhow::Result<u64> {
     let devices = std::fs::read_to_string("/proc/net/dev")?;
     let device = devices.lines().find_map(|line| line.trim_start().strip_prefix("lo:"));
     let received = device.and_then(|fields| fields.split_whitespace().next());
-    Ok(received.context("/proc/net/dev names no device lo")?.parse()?)
+    Ok(received.context("/proc/net/dev has no device lo")?.parse()?)
 }
 
 fn report(output: &Path, lines: &[Line]) -> anyhow::Result<()> {
@@ -180,10 +180,10 @@ fn report(output: &Path, lines: &[Line]) -> anyhow::Result<()> {
     let json = serde_json::json!({ "machine": machine, "seconds": SECONDS, "lines": lines });
     let mut text = format!(
         "# What a fleet costs its coordinator\n\n`benches/run fleet`, on {machine}: experiments of {SECONDS} s (against \
-         `null:` of {} million sessions) with `--leave-logs`. CPU, memory and traffic are those of the whole coordinator, from its start to its end; \
-         the replayers, real or simulated, run on the same machine, and real ones have their logs analyzed on it \
-         too.\n\n\
-         | case | replayers | T | actions/s | seconds | coordinator CPU s | memory MiB | traffic MiB |\n\
+         `null:` of {} million sessions) with `--leave-logs`. CPU time, memory and traffic are the \
+         coordinator's, from start to end. All replayers, real or simulated, run on the same machine, which also \
+         analyzes the logs of the real ones.\n\n\
+         | case | replayers | T | operations/s | seconds | coordinator CPU s | memory MiB | traffic MiB |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
         SESSIONS / 1_000_000
     );

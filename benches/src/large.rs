@@ -1,9 +1,9 @@
-//! Time, memory and bytes on disk of large trace sets and logs, from a million
-//! operations on, ten times as many at each step.
+//! Time, memory and bytes on disk of large trace sets and logs, from a million operations up, ten
+//! times as many at each step.
 //!
-//! Trace sets are of 10 million members with 100 friends each. Logs are of a smaller
-//! data set, since the store that answers is this machine's memory, and of actions
-//! without long lists, since these are bytes of the application and not of Encore.
+//! Trace sets have 10 million members with 100 friends each. Logs have a smaller data set, since
+//! the store is this machine's memory. Their actions have no long lists, since those bytes are the
+//! application's and not Encore's.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Machine;
 use crate::measure;
 
-/// BG's graph at its largest, with the quickstart's mix.
+/// BG's largest graph, with the quickstart's mix.
 const TRACE_SPEC: &str = r#"
 name = "large"
 sessions = 1_000_000
@@ -64,24 +64,24 @@ reject_friend_request = 0.8
 thaw_friendship = 1
 "#;
 
-/// Exact percentiles. The view counts equal times before anything is sorted.
-const PERCENTILES: &str = "SELECT action, \
+/// Exact percentiles. The view counts equal times before it sorts anything.
+const PERCENTILES: &str = "SELECT operation, \
                              min(response_ns) FILTER (percent >= 50) AS p50_ns, \
                              min(response_ns) FILTER (percent >= 99) AS p99_ns, \
                              min(response_ns) FILTER (percent >= 99.9) AS p999_ns \
-                           FROM spectrum GROUP BY action ORDER BY action";
+                           FROM spectrum GROUP BY operation ORDER BY operation";
 
-/// The step that makes a large trace set; the others belong to a log.
+/// The step that generates a large trace set; the other steps belong to a log.
 const TRACE_STEP: &str = "generate, 10 M members";
 
-/// What an analysis may use: the whole process, and DuckDB inside it.
+/// The memory limit of an analysis: of the whole process, and of DuckDB in it.
 const MEMORY_LIMIT_BYTES: u64 = 4 << 30;
 const DUCKDB_LIMIT: &str = "2GiB";
 
 /// A raw log of more operations is larger than most disks have room for.
 const RAW_LOG_OPERATIONS_MAX: u64 = 10_000_000;
 
-/// A step of the pipeline on so many operations.
+/// A step of the pipeline on this many operations.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Line {
     operations: u64,
@@ -89,25 +89,25 @@ struct Line {
     seconds: f64,
     cpu_s: f64,
     memory_mib: f64,
-    /// What it wrote; 0 for nothing.
+    /// The bytes that it wrote; 0 for none.
     bytes: u64,
 }
 
-/// What is to be measured.
+/// The sizes to measure.
 pub struct Large {
     /// The most operations of a trace set.
     pub trace_operations: u64,
     /// The most operations of a log.
     pub log_operations: u64,
-    /// Where the files go, and go away again.
+    /// The folder for files, which are removed again.
     pub folder: PathBuf,
-    /// Where the report goes, without an extension.
+    /// The path of the report, without an extension.
     pub output: PathBuf,
 }
 
-/// Measures, and writes table and charts anew after each size, so that nothing is
-/// lost when the next one fails. What an earlier report of the same machine has and is
-/// not measured again stays as it was.
+/// Measures all sizes. The table and the charts are written again after each size, so that a
+/// failure loses nothing. Results in an earlier report of the same machine stay if they are not
+/// measured again.
 pub fn main(large: &Large) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for operations in steps(large.trace_operations) {
@@ -171,12 +171,12 @@ fn generate(
     Ok(())
 }
 
-/// A tool that was built beside this program.
+/// A tool in the folder of this program.
 fn program(name: &str) -> anyhow::Result<Command> {
     Ok(Command::new(std::env::current_exe()?.with_file_name(name)))
 }
 
-/// Ends the program's address space at the limit: memory beyond it is refused.
+/// Limits the program's address space: the system refuses memory beyond the limit.
 fn limited(command: &mut Command) {
     let limit = libc::rlimit { rlim_cur: MEMORY_LIMIT_BYTES, rlim_max: MEMORY_LIMIT_BYTES };
     // SAFETY: one system call, which may be made between fork and exec.
@@ -242,29 +242,30 @@ fn report(large: &Large, lines: &[Line]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The lines of an earlier report. Those of another machine would be compared with these.
+/// The lines of an earlier report. A report of another machine is refused: its lines cannot be
+/// compared with these.
 fn earlier(path: &Path, machine: &Machine) -> anyhow::Result<Vec<Line>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
     let mut report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
     if report["machine"] != serde_json::to_value(machine)? {
-        bail!("{} was measured on another machine; name another file with -o", path.display());
+        bail!("{}: measured on another machine; choose another file with -o", path.display());
     }
     serde_json::from_value(report["lines"].take())
-        .with_context(|| format!("{} is no report of this bench; name another file with -o", path.display()))
+        .with_context(|| format!("{}: not a report of this bench; choose another file with -o", path.display()))
 }
 
-/// Name, unit and value of what is drawn.
+/// The name, unit and value of a chart.
 type Drawn = (&'static str, &'static str, fn(&Line) -> f64);
 const CHARTS: [Drawn; 3] = [
     ("time", "seconds", |line| line.seconds),
-    ("memory", "most memory resident (MiB)", |line| line.memory_mib),
+    ("memory", "peak resident memory (MiB)", |line| line.memory_mib),
     ("bytes", "written (MB)", |line| line.bytes as f64 / 1e6),
 ];
 
-/// Both axes in powers of ten, where what grows with the operations rises by one
-/// step each, and what does not stays level.
+/// Both axes are logarithmic. So a figure that is proportional to the operations rises by one step
+/// for each step of the x axis, and a constant one stays level.
 fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> anyhow::Result<String> {
     let mut series: Vec<LineSeries> = Vec::new();
     for line in lines.iter().filter(|line| of(line) > 0.0) {
@@ -274,13 +275,13 @@ fn chart(name: &str, y_label: &str, of: fn(&Line) -> f64, lines: &[Line]) -> any
             None => series.push(LineSeries { label: line.step.clone(), points: vec![point], ..LineSeries::default() }),
         }
     }
-    let told = series.iter().map(|series| {
+    let sentences = series.iter().map(|series| {
         let points = series.points.iter().map(|point| format!("{:.1} at {} M", point.y, point.x));
         format!("{}: {}", series.label, points.collect::<Vec<_>>().join(", "))
     });
     let chart = LineChart {
         title: format!("Large trace sets and logs: {name}"),
-        description: told.collect::<Vec<_>>().join("; "),
+        description: sentences.collect::<Vec<_>>().join("; "),
         x_label: "million operations".into(),
         y_label: y_label.into(),
         across: Across::Numbers(Scale::Log),
@@ -300,9 +301,8 @@ fn table(large: &Large, machine: &Machine, lines: &[Line]) -> String {
     let command = format!("benches/run large --trace {} --log {}", most(true), most(false));
     let mut text = format!("# Large trace sets and logs\n\n`{command}`, on {machine}\n\n");
     text += &format!(
-        "What reads a log ran with an address space of {} GiB, so that more memory would have been refused; \
-         DuckDB in it with `--memory-limit {DUCKDB_LIMIT}`. Bytes are those of the operations alone, \
-         without the data set.\n\n",
+        "Steps that read a log ran with an address space limited to {} GiB, and DuckDB with \
+         `--memory-limit {DUCKDB_LIMIT}`. Bytes are those of the operations, without the data set.\n\n",
         MEMORY_LIMIT_BYTES >> 30
     );
     for (name, _, _) in CHARTS {
@@ -359,11 +359,11 @@ mod tests {
         assert!(read("large.md").ends_with(&rows.replace("| 4.0 |", "| 3.0 |")), "{}", read("large.md"));
         let (bytes, time) = (read("large.bytes.svg"), read("large.time.svg"));
         assert!(time.contains("b: 1.0 at 1 M") && !bytes.contains("b: "), "{bytes}");
-        // But not of another machine.
+        // But a report of another machine is refused.
         let json = read("large.json").replace("\"cores\": ", "\"cores\": 9");
         std::fs::write(folder.path().join("large.json"), json).unwrap();
         let error = report(&large, &lines).unwrap_err().to_string();
-        assert!(error.contains("large.json was measured on another machine"), "{error}");
+        assert!(error.contains("large.json: measured on another machine"), "{error}");
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! The machine on which the figures were taken.
+//! The machine on which the figures were measured.
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// What decides how fast programs are.
-#[derive(Debug, Clone, Serialize)]
+/// The properties of a machine that decide how fast programs are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,
     /// Processors that this process may use.
     pub cores: usize,
-    /// Memory.
+    /// Memory in GiB.
     pub memory_gib: u64,
     /// The operating system's kernel.
     pub system: String,
 }
 
 impl Machine {
-    /// This one.
+    /// This machine.
     pub fn current() -> Machine {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let (cpus, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));

@@ -1,5 +1,5 @@
-//! Measures Encore beside the tools that people use today, and beside the leanest
-//! clients there are, in several interleaved rounds; `benches/run` starts it.
+//! Measures Encore beside the tools in common use, and beside minimal clients, in several
+//! interleaved rounds. `benches/run` starts it.
 
 mod codecs;
 mod fleet;
@@ -27,17 +27,18 @@ use sample::{Figures, Sample};
 use table::Tool;
 
 const EXAMPLES: &str = "Examples:
-  benches/run                                    everything, some twenty minutes
-  benches/run --only null --rounds 1             one table, quickly
+  benches/run                                    all groups (about twenty minutes)
+  benches/run --only null --rounds 1             one group, one round
   benches/run --seconds 10 -o /tmp/figures       longer runs, other files
-  benches/run codecs                             what encodings and compressions are worth
+  benches/run codecs                             compare encodings and compressions
   benches/run large --log 1000000000             large trace sets and logs
-  benches/run truth --threads 16 --theta 0.27    throughput measured beside the true one
-  benches/run fleet                              what a fleet costs its coordinator
+  benches/run truth --threads 16 --theta 0.27    compare measured with true throughput
+  benches/run fleet                              measure the coordinator's cost per fleet size
 
-Peers that are not installed are left out by name: go builds go-ycsb, mvn fetches YCSB,
-pgbench and memtier_benchmark come with the system. PostgreSQL and memcached are started
-on loopback and end with the measurement. Nothing else should run meanwhile.";
+The report names peers that are not installed, and skips them. go builds go-ycsb, mvn
+downloads YCSB; install pgbench and memtier_benchmark with the system's packages. The
+bench starts PostgreSQL and memcached on loopback, and stops them at the end. Run nothing
+else at the same time.";
 
 /// Measures Encore beside other tools and writes FILE.md and FILE.json
 #[derive(Parser)]
@@ -45,79 +46,82 @@ on loopback and end with the measurement. Nothing else should run meanwhile.";
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Measure this alone; may be given several times
+    /// Measure only this group; repeat the flag for more groups [default: all groups]
     #[arg(long, value_enum)]
     only: Vec<Group>,
-    /// How often everything is measured
+    /// Number of rounds; each round measures everything once
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// How long each run against a server takes
+    /// Duration of each run against a server, in seconds
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
-    /// How many operations each run against nothing has
+    /// Number of operations of each run against a back end that does nothing
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
     operations: u64,
-    /// Where the report goes, without .md and .json
+    /// Path of the report, without .md and .json
     #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/results")]
     output: PathBuf,
-    /// Folder for peers that are built or fetched
+    /// Folder for peers that are built or downloaded
     #[arg(long, value_name = "DIR", default_value = "benches-peers")]
     peers: PathBuf,
-    /// Folder for data and logs, on the disk to be measured [default: that for temporary files]
+    /// Folder for data and logs, on the disk to be measured [default: the folder for temporary files]
     #[arg(long, value_name = "DIR", global = true)]
     folder: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Sizes and speeds of encodings and compressions, for trace and log
+    /// Measure sizes and speeds of encodings and compressions, for trace and log
     Codecs,
-    /// Time, memory and bytes of large trace sets and logs
+    /// Measure time, memory and bytes of large trace sets and logs
     Large {
-        /// The most operations of a trace set
+        /// Largest number of operations of a trace set
         #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
         trace: u64,
-        /// The most operations of a log; some 40 bytes each are needed on the disk
+        /// Largest number of operations of a log; each needs some 40 bytes of disk space
         #[arg(long, value_name = "N", default_value_t = 100_000_000)]
         log: u64,
-        /// Where report and charts go, without .md, .json and .svg
+        /// Path of report and charts, without .md, .json and .svg
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/large")]
         output: PathBuf,
     },
-    /// Measured throughput beside the true one, of stores whose throughput is known by formula
+    /// Compare measured with true throughput, on stores whose throughput follows from a formula
     Truth {
-        /// Threads; may be given several times
+        /// Number of threads; repeat the flag for more values
         #[arg(long, value_name = "T", default_values_t = [1, 16, 64, 256, 1024])]
         threads: Vec<u32>,
-        /// Skew of the access (access.theta); may be given several times
+        /// Skew of the access distribution (access.theta, 0 to 1); repeat the flag for more values
         #[arg(long, value_name = "THETA", default_values_t = [0.0, 0.27, 0.6, 0.99])]
         theta: Vec<f64>,
-        /// Seconds of an experiment; may be given several times
+        /// Duration of an experiment in seconds; repeat the flag for more values
         #[arg(long, value_name = "S", default_values_t = [3])]
         seconds: Vec<u32>,
-        /// What else runs on the replayer's processor; may be given several times
+        /// Other load on the replayer's processor; repeat the flag for more values
         #[arg(long, value_enum, default_values_t = [truth::Host::Quiet, truth::Host::Starved])]
         host: Vec<truth::Host>,
-        /// Where the report goes, without .md and .json
+        /// Keep the experiments that the report of an interrupted command has
+        #[arg(long)]
+        resume: bool,
+        /// Path of the report, without .md and .json
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/truth")]
         output: PathBuf,
     },
-    /// What a fleet costs its coordinator
+    /// Measure what a fleet costs its coordinator
     Fleet {
-        /// How many replayers are simulated; may be given several times
+        /// Number of simulated replayers; repeat the flag for more values
         #[arg(long, value_name = "N", default_values_t = [10, 100, 1000])]
         simulated: Vec<u32>,
-        /// Where the report goes, without .md and .json
+        /// Path of the report, without .md and .json
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/fleet")]
         output: PathBuf,
     },
-    /// Replayers that only pretend, as a process of their own
+    /// Simulated replayers, in a separate process
     #[command(hide = true)]
     Simulated { replayers: u32 },
-    /// The bare loop over the memcache crate, as a process of its own
+    /// The bare loop over the memcache crate, in a separate process
     #[command(hide = true)]
     Bare { address: String, threads: u32, seconds: u32 },
-    /// The replayer against nothing without its log, as a process of its own
+    /// The replayer without its log against a store that does nothing, in a separate process
     #[command(hide = true)]
     Unlogged { trace: PathBuf, threads: u32 },
 }
@@ -126,26 +130,26 @@ enum Command {
 enum Group {
     /// Clients against a back end that does nothing
     Null,
-    /// The same statements through Encore and pgbench
+    /// The same statements through Encore and through pgbench
     Postgres,
     /// Hits in memcached
     Memcached,
 }
 
-/// What all groups need.
+/// Settings for all groups.
 pub struct Settings {
     /// How often everything is measured.
     pub rounds: u32,
-    /// Of a run against a server.
+    /// The duration of a run against a server, in seconds.
     pub seconds: u32,
-    /// Of a run against nothing.
+    /// The operations of a run against a back end that does nothing.
     pub operations: u64,
     /// Folder of the peers.
     pub peers: PathBuf,
 }
 
 impl Settings {
-    /// Says what has just been measured.
+    /// Reports progress: the figures just measured.
     pub fn progress(&self, round: u32, group: &str, case: &str, threads: u32, tool: &str, figures: &Figures) {
         eprintln!(
             "[{round}/{}] {group}: {case}, T={threads}, {tool}: {:.0} operations/s, {:.2} CPU s/M",
@@ -154,7 +158,7 @@ impl Settings {
     }
 }
 
-/// What the replayer beside this program is.
+/// The name and version of the replayer in the folder of this program.
 pub fn encore_version() -> String {
     format!("Encore {}", env!("CARGO_PKG_VERSION"))
 }
@@ -181,8 +185,8 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         Some(Command::Fleet { simulated, output }) => {
             return fleet::main(&simulated, work_folder(cli.folder.as_deref())?.path(), &output);
         }
-        Some(Command::Truth { threads, theta, seconds, host, output }) => {
-            let truth = truth::Truth { threads, thetas: theta, seconds, hosts: host, output };
+        Some(Command::Truth { threads, theta, seconds, host, resume, output }) => {
+            let truth = truth::Truth { threads, thetas: theta, seconds, hosts: host, resume, output };
             return truth::main(&truth, work_folder(cli.folder.as_deref())?.path());
         }
         Some(Command::Simulated { replayers }) => return simulated::main(replayers),
@@ -200,19 +204,19 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         [(Group::Null, null::run), (Group::Postgres, postgres::run), (Group::Memcached, memcached::run)];
     let mut wanted = groups.iter().filter(|(group, _)| is_wanted(*group));
     let done = wanted.try_for_each(|(_, run)| run(&settings, folder.path(), &mut tools, &mut samples));
-    // What was measured before something went wrong is not lost.
+    // Results from before a failure are not lost.
     let failure = done.as_ref().err().map(|error| format!("{error:#}"));
     write(&cli, &tools, &samples, failure.as_deref())?;
     done
 }
 
-/// A folder for data and logs, removed in the end.
+/// A folder for data and logs, removed at the end.
 fn work_folder(parent: Option<&Path>) -> anyhow::Result<TempDir> {
     let folder = parent.map_or_else(tempfile::tempdir, tempfile::tempdir_in);
-    folder.context("no folder for data and logs")
+    folder.context("cannot create a folder for data and logs; choose another with --folder")
 }
 
-/// A server that is started by root runs as somebody else, whose data is inside.
+/// A server that root starts runs as another user, who must be able to enter the folder.
 fn readable_by_servers(folder: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)

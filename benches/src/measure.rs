@@ -1,4 +1,4 @@
-//! Runs a program to its end and says what it used.
+//! Runs a program to its end, and reports what it used.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -9,23 +9,23 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-/// What a program used and said.
+/// What a program used, and its output.
 #[derive(Debug, Clone)]
 pub struct Used {
     /// User and system time of all its threads.
     pub cpu_s: f64,
-    /// The most memory that it ever had resident.
+    /// Its peak resident memory.
     pub memory_bytes: u64,
     /// Its standard output.
     pub output: String,
 }
 
-/// Runs a program; one that fails is an error with the last of what it said.
+/// Runs a program. A failure is an error with the last lines of the program's standard error.
 pub fn run(command: &mut Command) -> anyhow::Result<Used> {
     run_to(command, &[0])
 }
 
-/// Runs a program, which is to end with one of these codes.
+/// Runs a program that must end with one of these exit codes.
 pub fn run_to(command: &mut Command, codes: &[i32]) -> anyhow::Result<Used> {
     let said = format!("{command:?}");
     let errors = tempfile::tempfile()?;
@@ -53,8 +53,8 @@ pub fn run_to(command: &mut Command, codes: &[i32]) -> anyhow::Result<Used> {
     Ok(Used { cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime), memory_bytes, output })
 }
 
-/// The most memory that a process has had resident, asked for while it runs: what
-/// the system says of an ended child includes what its parent had when it started it.
+/// The peak resident memory of a process, read while it runs. The figure that the system reports
+/// for an ended child includes the memory that its parent had at its start.
 struct Peak {
     is_over: Arc<AtomicBool>,
     watcher: JoinHandle<u64>,
@@ -64,7 +64,7 @@ impl Peak {
     fn watch(process: u32) -> Peak {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
-        // Once before anything else: a short program may be over when the watcher begins.
+        // It is read once before anything else: a short program may have ended when the watcher begins.
         let mut most = peak_bytes(process).unwrap_or(0);
         let watcher = std::thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
@@ -89,12 +89,11 @@ fn peak_bytes(process: u32) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Waits for a child's end, which the standard library does without telling what
-/// it used.
+/// Waits for a child's end. The standard library does too, but does not report what the child used.
 fn wait(child: &Child) -> anyhow::Result<(i32, libc::rusage)> {
     let mut status = 0;
-    // SAFETY: both addresses are valid for writing, all-zero bytes are a valid
-    // rusage, and nobody else waits for this child.
+    // SAFETY: both addresses are valid for writing, all-zero bytes are a valid rusage, and no other
+    // code waits for this child.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         if libc::wait4(child.id() as i32, &mut status, 0, &mut usage) < 0 {
@@ -104,11 +103,10 @@ fn wait(child: &Child) -> anyhow::Result<(i32, libc::rusage)> {
     }
 }
 
-/// CPU time that a server's processes have used so far, those that have ended
-/// included.
+/// CPU time that a server's processes have used so far, including processes that have ended.
 pub fn server_cpu_s(processes: &[u32]) -> f64 {
     let ticks: u64 = processes.iter().filter_map(|id| cpu_ticks(*id)).sum();
-    // SAFETY: asks for a number.
+    // SAFETY: asks only for a number.
     ticks as f64 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
 }
 
@@ -116,7 +114,7 @@ pub fn server_cpu_s(processes: &[u32]) -> f64 {
 /// its children that have ended.
 fn cpu_ticks(process: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is the name in parentheses, and may hold spaces.
+    // The second field is the name in parentheses, and may contain spaces.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<u64> = rest.split_whitespace().skip(11).take(4).filter_map(|f| f.parse().ok()).collect();
     (fields.len() == 4).then(|| fields.iter().sum())

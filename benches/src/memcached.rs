@@ -1,5 +1,4 @@
-//! Hits in memcached: through Encore's CASQL, and through clients that do nothing
-//! with what they get.
+//! Hits in memcached: through Encore's CASQL, and through clients that ignore the values.
 
 use std::path::Path;
 
@@ -17,7 +16,7 @@ pub const GROUP: &str = "memcached";
 
 const CASE: &str = "View Profile, all hits";
 
-/// A profile of some 300 bytes, of few members, so that all are in the cache soon.
+/// A profile has some 300 bytes. There are few members, so that all profiles are soon in the cache.
 const SPEC: &str = r#"
 name = "memcached"
 sessions = 8_000_000
@@ -35,7 +34,7 @@ own_profile_share = 0
 view_profile = 1
 "#;
 
-/// A value: the codec, the row's values, text and image with their lengths.
+/// The size of a value: the codec, the row's values, text and image with their lengths.
 const VALUE_BYTES: u64 = 1 + 1 + 2 * 8 + 4 + 256 + 4;
 
 /// Runs all rounds.
@@ -67,9 +66,9 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
         threads,
         seconds,
         continued: true,
-        shared_socialites: true,
+        shared_actors: true,
     };
-    // Fills the cache.
+    // This run fills the cache.
     encore.replay(&replay(16, Some(3)))?;
 
     for round in 1..=settings.rounds {

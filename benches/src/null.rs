@@ -1,4 +1,4 @@
-//! What a client itself costs: each tool against a back end that does nothing.
+//! The cost of the client itself: each tool against a back end that does nothing.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
     let encore = Encore::new(folder)?;
     let trace = encore.trace("null", SPEC, &[&format!("sessions={operations}")])?;
     tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), "null:, BG's actions, every operation logged"));
-    tools.push(Tool::here(GROUP, "Encore, no log", &crate::encore_version(), "the same, to see what the log costs"));
+    tools.push(Tool::here(GROUP, "Encore, no log", &crate::encore_version(), "as above, without the log"));
     let go_ycsb =
         Tool::find(tools, GROUP, "go-ycsb", go_ycsb::SETTINGS, GoYcsb::find(&settings.peers), GoYcsb::version);
     let ycsb = Tool::find(tools, GROUP, "YCSB", ycsb::SETTINGS, Ycsb::find(&settings.peers), Ycsb::version);
@@ -41,10 +41,10 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
                 threads,
                 seconds: None,
                 continued: false,
-                shared_socialites: false,
+                shared_actors: false,
             };
             let figures = encore.replay(&replay)?;
-            // A response time of nothing is the clock's own.
+            // The response time of `null:` is only the cost of the clock.
             add("Encore", Figures { mean_us: None, p50_us: None, p99_us: None, ..figures });
             add("Encore, no log", unlogged::run(&trace, threads)?);
             if let Some(go_ycsb) = &go_ycsb {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use replayer::stores::relational::design::{Counts, Design, Friendship, Images, Indexes};
+use replayer::stores::relational::social::design::{Counts, Design, Friendship, Images, Indexes};
 use schemas::social::Action;
 use servers::{Kind, Options, Server, StartError};
 
@@ -17,12 +17,12 @@ pub const GROUP: &str = "PostgreSQL";
 
 const MEMBERS: u32 = 10_000;
 
-/// That of a URL with `images=none`.
+/// The design of a URL with `images=none`.
 pub const DESIGN: Design =
     Design { friendship: Friendship::TwoRow, images: Images::None, counts: Counts::Computed, indexes: Indexes::On };
 
-/// Both tools draw members Zipfian with an exponent of (almost) 1, the least that
-/// pgbench has.
+/// Both tools draw members from a Zipfian distribution with an exponent of (almost) 1, the lowest
+/// that pgbench supports.
 const SPEC: &str = r#"
 name = "postgres"
 sessions = 4_000_000
@@ -43,7 +43,7 @@ own_profile_share = 0
 [mix]
 "#;
 
-/// What is asked, as BG's mix and as scripts.
+/// A case, as BG's mix and as scripts.
 struct Case {
     name: &'static str,
     mix: &'static str,
@@ -72,7 +72,7 @@ fn cases() -> Vec<Case> {
                     scripts.read("list_friends", Action::ListFriends, 500),
                     scripts.read("view_friend_requests", Action::ViewFriendRequests, 500),
                     scripts.read("view_top_k_resources", Action::ViewTopKResources, 4_900),
-                    // Five actions each.
+                    // Each of these transactions has five actions.
                     scripts.writes(20),
                 ]
             },
@@ -83,7 +83,7 @@ fn cases() -> Vec<Case> {
 /// Runs all rounds.
 pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
     let pgbench = Tool::find(tools, GROUP, "pgbench", pgbench::SETTINGS, Pgbench::find(folder), Pgbench::version);
-    // All data in the server's memory, every commit on disk.
+    // The server holds all data in memory, and writes every commit to disk.
     let arguments = ["-c", "shared_buffers=1GB", "-c", "max_connections=200"];
     let options = Options { durable: true, folder: Some(folder), arguments: &arguments, port: None };
     let server = match Server::try_start(Kind::Postgres, options) {
@@ -95,12 +95,12 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
         Err(error) => return Err(error.into()),
     };
     let encore = Encore::new(folder)?;
-    let what = "?images=none, --shared-socialites, one worker, every operation logged; fsync=on, shared_buffers=1GB, data in memory";
+    let what = "?images=none, --shared-actors, one worker, every operation logged; fsync=on, shared_buffers=1GB, data in memory";
     tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), what));
 
     for (number, case) in cases().into_iter().enumerate() {
         let trace = encore.trace(&format!("postgres-{number}"), &format!("{SPEC}{}", case.mix), &[])?;
-        // Each tool writes into a database of its own.
+        // Each tool writes to a database of its own.
         let url = |tool: &str| server.url(&format!("{tool}_{number}"));
         let store = format!("{}?images=none", url("encore"));
         encore.load(&trace, &store)?;
@@ -115,7 +115,7 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
                 };
                 let seconds = Some(settings.seconds);
                 let replay =
-                    Replay { trace: &trace, store: &store, threads, seconds, continued: true, shared_socialites: true };
+                    Replay { trace: &trace, store: &store, threads, seconds, continued: true, shared_actors: true };
                 measured("Encore", &mut || encore.replay(&replay))?;
                 for (tool, draw) in [("pgbench", Draw::Zipfian), ("pgbench, uniform", Draw::Uniform)] {
                     let Some(pgbench) = &pgbench else { continue };

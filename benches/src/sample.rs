@@ -1,4 +1,4 @@
-//! What one run of one tool gave.
+//! The result of one run of one tool.
 
 use serde::Serialize;
 use servers::Server;
@@ -10,42 +10,41 @@ use crate::measure::{Used, server_cpu_s};
 pub struct Sample {
     /// The table.
     pub group: &'static str,
-    /// What was asked of the tools, within the table.
+    /// The case within the table.
     pub case: String,
-    /// T: threads, clients or connections, whatever the tool calls them.
+    /// T: threads, clients or connections, by the tool's own name.
     pub threads: u32,
     /// The tool.
     pub tool: &'static str,
-    /// What came out.
+    /// The measured figures.
     pub figures: Figures,
 }
 
-/// Figures; those that a tool does not give are none.
+/// Figures; `None` for those that a tool does not report.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Figures {
-    /// Operations a second, as the tool itself counts.
+    /// Operations per second, by the tool's own count.
     pub operations_per_s: f64,
-    /// CPU seconds of the tool's process, from its start to its end, for a
-    /// million operations.
+    /// CPU seconds of the tool's process for each million operations, from its start to its end.
     pub client_cpu_s_per_million: f64,
-    /// CPU seconds of the server's processes in that time.
+    /// CPU seconds of the server's processes in that time, for each million operations.
     pub server_cpu_s_per_million: Option<f64>,
-    /// The most memory that the tool had resident.
+    /// The tool's peak resident memory.
     pub memory_mib: f64,
     /// Mean response time.
     pub mean_us: Option<f64>,
     /// Half of the response times are no longer than this.
     pub p50_us: Option<f64>,
-    /// 99% of them.
+    /// 99% of the response times are no longer than this.
     pub p99_us: Option<f64>,
 }
 
-/// A figure's name in the tables, how it is had, and its decimals.
+/// A figure's name in the tables, its getter, and its number of decimals.
 pub type Column = (&'static str, fn(&Figures) -> Option<f64>, usize);
 
 impl Figures {
-    /// What every tool has: its own throughput, and what its process used for so
-    /// many operations.
+    /// The figures that every tool has: its own throughput, and what its process used for this many
+    /// operations.
     pub fn of(used: &Used, operations: f64, operations_per_s: f64) -> Figures {
         Figures {
             operations_per_s,
@@ -55,7 +54,7 @@ impl Figures {
         }
     }
 
-    /// The figures of a run of so many seconds, with what the server used meanwhile.
+    /// The figures of a run of this many seconds, with what the server used in that time.
     pub fn beside(
         server: &Server,
         seconds: u32,
@@ -68,7 +67,7 @@ impl Figures {
         Ok(Figures { server_cpu_s_per_million: Some(used_s / millions), ..figures })
     }
 
-    /// Operations for each CPU second of the tool.
+    /// Operations per CPU second of the tool.
     pub fn operations_per_cpu_s(&self) -> f64 {
         1e6 / self.client_cpu_s_per_million.max(1e-9)
     }
@@ -86,10 +85,10 @@ impl Figures {
     ];
 }
 
-/// The middle one of some figures, and the lowest and highest.
+/// The median of some figures, and the lowest and highest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// Half of them are no higher.
+    /// Half of the figures are no higher than this.
     pub median: f64,
     /// The lowest.
     pub lowest: f64,
@@ -98,7 +97,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of the figures of several runs; none when there is none.
+    /// The spread of the figures of several runs; `None` without figures.
     pub fn of(figures: impl Iterator<Item = f64>) -> Option<Spread> {
         let mut sorted: Vec<f64> = figures.collect();
         sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! Replayers that only pretend: as many as one coordinator is to be measured with, in one
-//! process. They answer every call as a replayer would, and do nothing.
+//! Simulated replayers, to measure a coordinator with many of them: all in one process. They answer
+//! every call as a replayer would, and do nothing.
 
 use std::io::Write;
 use std::pin::Pin;
@@ -19,20 +19,21 @@ use schemas::rpc::replayer_server::{Replayer, ReplayerServer};
 use schemas::rpc::{self, PROTOCOL_VERSION, Phase};
 use schemas::run::{FragmentPosition, ReplayReport};
 use schemas::sla::Sla;
-use schemas::social::{Action, Operation};
+use schemas::social::{Action, Operation, Social};
+use schemas::vocabulary::Vocabulary;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
-/// Operations a second of each.
+/// Operations per second of each simulated replayer.
 const OPERATIONS_PER_S: u64 = 20_000;
-/// As often as a replayer.
+/// The interval between progress reports, as in a replayer.
 const PROGRESS: Duration = Duration::from_millis(500);
-/// What a summary has to count.
+/// How many operations a summary has.
 const SUMMARIZED: i64 = 2_000;
 
-/// Listens as so many replayers, and prints their addresses; ends when it is killed.
+/// Listens as this many replayers, and prints their addresses. It runs until it is killed.
 pub fn main(replayers: u32) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
@@ -77,7 +78,7 @@ fn seconds(plan: &Plan) -> f64 {
     }
 }
 
-/// The nth response time: a few hundred different ones.
+/// The nth response time; there are a few hundred different ones.
 fn response_ns(n: u64) -> i64 {
     200_000 + (n * 7_919 % 997) as i64 * 3_000
 }
@@ -105,12 +106,12 @@ fn report(plan: &Plan) -> ReplayReport {
     }
 }
 
-/// What `analyzer summarize` would have written.
+/// The summary that `analyzer summarize` would have written.
 fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
     let counted_ns = fleet.elapsed_ns.min((seconds(plan) * 1e9) as u64);
     let measured =
         Measured { from_ns: fleet.warmup_ns as i64, elapsed_ns: fleet.elapsed_ns, counted_ns, planned_ns: None };
-    let mut summary = Summary::new(sla.beta_ns, measured);
+    let mut summary = Summary::new(Social::KINDS, sla.beta_ns, measured);
     for n in 0..SUMMARIZED {
         let start_ns = measured.from_ns + n * counted_ns as i64 / SUMMARIZED;
         let log = LogRow {
@@ -128,7 +129,8 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
         let action = if n % 10 == 0 { Action::ListFriends } else { Action::ViewProfile };
         let operation = Operation { action, socialite: 0, target: 1, comment: None };
         let place = Place::default();
-        let row = Row { log, operation, after: None, kind: 0, noops: 0, warmup: false, drained: false, place };
+        let row =
+            Row { log, operation, actor: 0, after: None, kind: 0, noops: 0, warmup: false, drained: false, place };
         summary.add(&row, &Findings::default());
     }
     SummaryDocument {
@@ -174,7 +176,7 @@ impl Replayer for Simulated {
     }
 
     async fn send(&self, _: Request<Streaming<rpc::FileChunk>>) -> Result<Response<rpc::SendReply>, Status> {
-        Err(Status::aborted("nothing is lacked"))
+        Err(Status::aborted("no file is missing"))
     }
 
     async fn prepare(&self, request: Request<rpc::PrepareRequest>) -> Result<Response<rpc::PrepareReply>, Status> {

@@ -1,5 +1,4 @@
-//! The report: which tools there were, and medians with their spread, as Markdown
-//! and as JSON.
+//! The report as Markdown and JSON: the tools, and medians with their spread.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,31 +9,31 @@ use serde_json::{Value, json};
 use crate::machine::Machine;
 use crate::sample::{Figures, Sample, Spread};
 
-/// A tool of a table, or why it is not there.
+/// A tool of a table, or the reason why it was skipped.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tool {
     /// The table.
     pub group: &'static str,
     /// The tool.
     pub name: &'static str,
-    /// Its version; none when it was left out.
+    /// Its version; `None` when it was skipped.
     pub version: Option<String>,
-    /// What it was asked for; or why it was left out.
+    /// Its settings, or the reason why it was skipped.
     pub remark: String,
 }
 
 impl Tool {
-    /// One that takes part.
+    /// A tool that takes part.
     pub fn here(group: &'static str, name: &'static str, version: &str, settings: &str) -> Tool {
         Tool { group, name, version: Some(version.into()), remark: settings.into() }
     }
 
-    /// One that is left out.
+    /// A tool that is skipped.
     pub fn missing(group: &'static str, name: &'static str, why: &str) -> Tool {
         Tool { group, name, version: None, remark: why.into() }
     }
 
-    /// Notes a tool that was looked for, and gives it if it was found.
+    /// Records the result of a search for a tool, and returns the tool if it was found.
     pub fn find<T>(
         tools: &mut Vec<Tool>,
         group: &'static str,
@@ -50,7 +49,7 @@ impl Tool {
             }
             Err(error) => {
                 let why = format!("{error:#}");
-                eprintln!("benches: {name} is left out: {why}");
+                eprintln!("benches: skipped {name}: {why}");
                 tools.push(Tool::missing(group, name, why.lines().next().unwrap_or_default()));
                 None
             }
@@ -58,7 +57,7 @@ impl Tool {
     }
 }
 
-/// A row of a table: the figures of all rounds of one tool at one T.
+/// The key of a row: the case, T and the tool.
 type Key<'a> = (&'a str, u32, &'a str);
 
 /// The report as Markdown.
@@ -71,7 +70,7 @@ pub fn markdown(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sam
         for tool in tools.iter().filter(|tool| tool.group == group) {
             let _ = match &tool.version {
                 Some(version) => writeln!(text, "- {}: {version}; {}", tool.name, tool.remark),
-                None => writeln!(text, "- {} is left out: {}", tool.name, tool.remark),
+                None => writeln!(text, "- {} skipped: {}", tool.name, tool.remark),
             };
         }
         let samples: Vec<&Sample> = samples.iter().filter(|sample| sample.group == group).collect();
@@ -82,7 +81,7 @@ pub fn markdown(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sam
     if let Some(failure) = failure.and_then(|failure| failure.lines().last()) {
         let _ = write!(text, "\nEnded early: {failure}\n");
     }
-    text += "\nMedians of all rounds; in brackets the lowest and the highest.\n";
+    text += "\nMedian of all rounds (lowest–highest).\n";
     text
 }
 
@@ -103,7 +102,7 @@ fn write_table(text: &mut String, samples: &[&Sample]) {
     }
 }
 
-/// Rows in the order in which they were first measured.
+/// Rows in the order of their first measurements.
 fn grouped<'a>(samples: &[&'a Sample]) -> Vec<(Key<'a>, Vec<Figures>)> {
     let mut places: BTreeMap<Key, usize> = BTreeMap::new();
     let mut rows: Vec<(Key, Vec<Figures>)> = Vec::new();
@@ -138,7 +137,7 @@ fn with_commas(number: &str) -> String {
     fraction.map_or(out.clone(), |fraction| format!("{out}.{fraction}"))
 }
 
-/// The report as JSON: all samples as they came.
+/// The report as JSON, with all samples as measured.
 pub fn json(machine: &Machine, command: &str, tools: &[Tool], samples: &[Sample], failure: Option<&str>) -> Value {
     json!({ "machine": machine, "command": command, "tools": tools, "samples": samples, "failure": failure })
 }
@@ -160,7 +159,7 @@ mod tests {
             [sample(1, "x", 1000.0), sample(64, "x", 7.0), sample(1, "x", 3000.0), sample(1, "x", 2_000_000.0)];
         let text = markdown(&machine, "benches/run", &tools, &samples, Some("x failed:\nno disk"));
         assert!(text.contains("\nEnded early: no disk\n"), "{text}");
-        assert!(text.contains("- x: 1.0; -q\n- y is left out: not installed\n"), "{text}");
+        assert!(text.contains("- x: 1.0; -q\n- y skipped: not installed\n"), "{text}");
         assert!(text.contains("| reads | 1 | x | 3,000 (1,000–2,000,000) | 500,000 | 2.00 |"), "{text}");
         assert!(text.contains("| reads | 64 | x | 7 |"), "{text}");
         assert!(!text.contains("p99"), "{text}");

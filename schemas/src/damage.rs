@@ -1,8 +1,8 @@
-//! Reading files that may be damaged.
+//! Reads files that may be damaged.
 //!
-//! The libraries for Arrow and Parquet trust what a file says of itself, and panic where it
-//! contradicts itself. Here that is an error like any other, and nothing of the panic
-//! reaches the terminal.
+//! The Arrow and Parquet libraries trust what a file says about itself, and panic where the file
+//! contradicts itself. This module turns such a panic into an error, and keeps its message off
+//! the terminal.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -10,11 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether this thread reads such a file.
+    /// True while this thread runs [`guarded`].
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Reads a part of a file; a panic is an error.
+/// Reads a part of a file; turns a panic into an error.
 pub(crate) fn guarded<X, E: Display>(read: impl FnOnce() -> Result<X, E>) -> Result<X, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -30,7 +30,7 @@ pub(crate) fn guarded<X, E: Display>(read: impl FnOnce() -> Result<X, E>) -> Res
     IS_GUARDED.set(outer);
     match result {
         Ok(result) => result.map_err(|e| e.to_string()),
-        Err(_) => Err("it contradicts itself".to_string()),
+        Err(_) => Err("its contents are inconsistent".to_string()),
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_and_the_thread_goes_on() {
         let panics = || guarded(|| -> Result<(), String> { panic!("not shown") });
-        assert_eq!(panics().unwrap_err(), "it contradicts itself");
+        assert_eq!(panics().unwrap_err(), "its contents are inconsistent");
         assert_eq!(guarded(|| Err::<(), _>("wrong")).unwrap_err(), "wrong");
         assert_eq!(guarded(|| panics().or(Ok::<_, String>(()))), Ok(()));
         assert!(!IS_GUARDED.get());

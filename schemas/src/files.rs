@@ -1,5 +1,5 @@
-//! Output: whole files, written to a temporary name beside the target, then renamed; what
-//! goes to standard output; names of files.
+//! Writes and reads whole files, checks their names, and removes what killed processes left. A
+//! file is written under a temporary name beside the target, then renamed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,9 +12,19 @@ use std::time::Duration;
 pub struct FileError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The operating system's error.
     #[source]
     pub source: io::Error,
+}
+
+/// Whether the system refuses a file because of the name that the user gave: no such file, or a
+/// folder in its place. Otherwise the system itself is the cause: no space, no permission, or too
+/// many open files.
+pub fn is_about_the_name(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{
+        AlreadyExists, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound, UnexpectedEof,
+    };
+    matches!(kind, NotFound | NotADirectory | IsADirectory | AlreadyExists | InvalidInput | InvalidData | UnexpectedEof)
 }
 
 /// Adds the path to an [`io::Error`].
@@ -22,20 +32,19 @@ pub fn at(path: &Path) -> impl FnOnce(io::Error) -> FileError + '_ {
     move |source| FileError { path: path.to_path_buf(), source }
 }
 
-/// Writes a whole file so that a reader sees the old or the new content, never
-/// half of it, and a failure leaves what was there.
+/// Writes a whole file. A reader sees the old or the new content, never a part of it, and a
+/// failure leaves the old content.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), FileError> {
     write(path, content, 0o644)
 }
 
-/// [`write_atomically`], of a file that nobody but its owner may read, not even while it is
-/// being written.
+/// Like [`write_atomically`], but only the owner may read the file, also while it is being
+/// written.
 pub fn write_privately(path: &Path, content: &[u8]) -> Result<(), FileError> {
     write(path, content, 0o600)
 }
 
-/// Writes a file with these permissions; until then it has those of a temporary file, which
-/// only its owner may read.
+/// Writes a file with these permissions. While it is being written, only its owner may read it.
 fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     let folder = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -55,15 +64,15 @@ fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The file that keeps a temporary folder from being swept away, as long as it is locked.
+/// The lock file of a temporary folder. [`sweep`] keeps the folder as long as a process locks it.
 pub const LOCK: &str = "lock";
 
-/// A process may have created what is younger, and not locked it yet.
+/// [`sweep`] keeps younger entries: a process may have created one and not locked it yet.
 const SWEPT_AFTER: Duration = Duration::from_secs(60);
 
-/// Removes what killed processes have left in a folder under temporary names: files and
-/// folders with this prefix that no process has locked (a folder by its [`LOCK`]). A folder
-/// that keeps the `old` content of another stays, and what cannot be removed does no harm.
+/// Removes from a folder what killed processes left under temporary names: files and folders with
+/// this prefix that no process has locked (a folder by its [`LOCK`]). It keeps a folder with an
+/// `old` entry, which is the former content of another folder. It ignores what it cannot remove.
 pub fn sweep(folder: &Path, prefix: &str) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
@@ -80,8 +89,8 @@ pub fn sweep(folder: &Path, prefix: &str) {
     }
 }
 
-/// Whether this may be the name of a run, a specification or a plan, and so of a file:
-/// letters, digits, `-`, `_` and `.`, which does not come first.
+/// Whether this is a valid name of a run, a specification or a plan, and so of a file: letters,
+/// digits, `-`, `_` and `.`, but no `.` at the beginning.
 pub fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain)
@@ -97,7 +106,16 @@ pub fn write_json<X: serde::Serialize>(path: &Path, value: &X) -> Result<(), Fil
 /// Reads a JSON document; the error names the file and the line.
 pub fn read_json<X: serde::de::DeserializeOwned>(path: &Path) -> Result<X, FileError> {
     let text = std::fs::read_to_string(path).map_err(at(path))?;
-    serde_json::from_str(&text).map_err(|e| at(path)(io::Error::new(io::ErrorKind::InvalidData, e)))
+    serde_json::from_str(&text).map_err(|e| at(path)(io::Error::new(io::ErrorKind::InvalidData, not_the_document(&e))))
+}
+
+/// Why a text is not the JSON document that it should be.
+fn not_the_document(error: &serde_json::Error) -> String {
+    let kind = if error.is_data() { "not the expected JSON document" } else { "not valid JSON" };
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = error.to_string();
+    let message = text.strip_suffix(&place).unwrap_or(&text);
+    format!("{kind}{place}: {message}; restore the file or make the run again")
 }
 
 /// The BLAKE3 sum of a file, as lower-case hex.
@@ -112,7 +130,7 @@ pub fn blake3_of(path: &Path) -> Result<String, FileError> {
 mod tests {
     use super::*;
 
-    /// What a killed process left goes, and nothing else.
+    /// The sweep removes what a killed process left, and nothing else.
     #[test]
     fn leftovers_of_killed_processes_are_swept_away() {
         let folder = tempfile::tempdir().unwrap();
@@ -143,6 +161,19 @@ mod tests {
         drop(holder);
         sweep(folder.path(), ".work-");
         assert!(!held.exists());
+    }
+
+    #[test]
+    fn damaged_documents_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rating.json");
+        let check = |text: &str, expect: &str| {
+            std::fs::write(&path, text).unwrap();
+            let error = read_json::<std::collections::BTreeMap<String, f64>>(&path).unwrap_err().to_string();
+            assert_eq!(error, format!("{}: {expect}; restore the file or make the run again", path.display()));
+        };
+        check("{\n\"a\": NaN}", "not valid JSON at line 2 column 6: expected value");
+        check("[1]", "not the expected JSON document at line 1 column 0: invalid type: sequence, expected a map");
     }
 
     #[test]

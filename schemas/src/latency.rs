@@ -6,14 +6,14 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
-/// Three significant digits from 1 ns to an hour; longer counts as an hour.
+/// Three significant digits from 1 ns to an hour; a longer time counts as an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The head of HdrHistogram's V2 encoding: what it is, how many bytes of counts follow, and
-/// the bounds.
+/// The length of the head of HdrHistogram's V2 encoding: the format, the number of bytes of
+/// counts that follow, and the bounds.
 const HEAD_BYTES: usize = 40;
 
-/// That of a histogram with the bounds that all have here.
+/// The head of a histogram with the bounds that all tools use.
 static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut bytes = ResponseTimes::default().to_bytes();
     bytes.truncate(HEAD_BYTES);
@@ -44,7 +44,7 @@ impl ResponseTimes {
         self.0.saturating_record_n(response_ns.max(0) as u64, count);
     }
 
-    /// As HdrHistogram has it, for its own formats.
+    /// The histogram itself, for HdrHistogram's own formats.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.0
     }
@@ -64,18 +64,18 @@ impl ResponseTimes {
         self.0.mean()
     }
 
-    /// The longest, exactly to 0.1%.
+    /// The longest, within 0.1%.
     pub fn max_ns(&self) -> u64 {
         self.0.max()
     }
 
-    /// Counts all of another's too.
+    /// Adds all times of another histogram.
     pub fn merge(&mut self, other: &ResponseTimes) {
         self.0.add(&other.0).unwrap_or_else(|e| unreachable!("all histograms have the same bounds: {e}"));
     }
 
-    /// What was counted since `earlier`, an older state of the same histogram;
-    /// None when it is not one.
+    /// What was counted since `earlier`, an older state of the same histogram; None when
+    /// `earlier` is not one.
     pub fn since(&self, earlier: &ResponseTimes) -> Option<ResponseTimes> {
         let mut rest = self.0.clone();
         rest.subtract(&earlier.0).ok()?;
@@ -92,7 +92,8 @@ impl ResponseTimes {
 
     /// From [`ResponseTimes::to_bytes`]; None when the bytes are something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<ResponseTimes> {
-        // Memory is taken by what the head says: that must be what is there.
+        // The decoder allocates what the head claims: check the claim against the bytes that are
+        // there.
         let head = bytes.first_chunk::<HEAD_BYTES>()?;
         let [_, _, _, _, a, b, c, d, ..] = *head;
         let counts = u32::from_be_bytes([a, b, c, d]) as usize;
@@ -131,9 +132,10 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Bytes come over the wire too: they are read or refused, whatever they are.
+        /// Bytes also come over the network. The decoder reads or refuses damaged bytes; it does
+        /// not panic.
         #[test]
-        fn damaged_bytes_bring_nobody_down(
+        fn damaged_bytes_never_panic(
             times in prop::collection::vec(1i64..10_000_000_000, 0..20),
             damage in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
             cut in 0usize..60,
@@ -169,7 +171,7 @@ mod tests {
         }
     }
 
-    /// A head that claims four gigabytes of counts took them.
+    /// A head that claimed four gigabytes of counts made the decoder allocate them.
     #[test]
     fn a_head_that_claims_what_is_not_there_is_refused() {
         let mut times = ResponseTimes::default();

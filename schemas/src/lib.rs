@@ -1,27 +1,27 @@
-//! Every format that crosses the border of one of Encore's tools.
+//! Every format that Encore's tools write for each other or for users.
 //!
 //! The generator writes trace sets, the replayer reads them and writes
 //! operation logs, the analyzer joins the two and writes sealed tables and
-//! verdicts, the coordinator plans. They share nothing but the types of this
-//! crate, and this crate knows none of them:
+//! verdicts, the coordinator writes plans. The tools share only the types of this crate, and this
+//! crate depends on none of them:
 //!
 //! | module | format |
 //! |---|---|
-//! | [`spec`] | the workload specification (TOML) |
-//! | [`social`] | the vocabulary of the `social` family: what each action changes and observes |
-//! | [`session`] | kinds of sessions: BG's eight, single actions, composed ones |
-//! | [`trace`], [`dataset`], [`manifest`] | a trace set: operations, data set, manifest |
-//! | [`payload`], [`digest`] | strings and images as a function of (seed, kind, id, length); digest of a state |
+//! | [`spec`], [`workload`] | the workload specification (TOML); the part of each family |
+//! | [`vocabulary`] | the operations that a store can be asked for |
+//! | [`social`] | the vocabulary of BG: what each action changes and observes; kinds of sessions |
+//! | [`trace`], [`manifest`] | a trace set: operations, manifest; the data set is its family's ([`workload`]) |
+//! | [`table`] | how Parquet files are read |
+//! | [`payload`], [`digest`] | bytes as a function of (seed, kind, id, length); digest of a state |
 //! | [`oplog`] | the operation log (Arrow IPC stream) |
 //! | [`plan`], [`run`], [`verdict`], [`sla`] | the JSON documents of a run folder |
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
-//! | [`latency`], [`share`] | response times as a histogram; what one of several gets of a whole |
-//! | [`files`], [`terminal`] | how all of them are written, and what the tools print |
+//! | [`latency`], [`share`] | a histogram of response times; how sessions are divided among fragments |
+//! | [`files`], [`terminal`], [`words`] | how the tools write files, print, and write numbers |
 //!
-//! `README.md` beside this crate documents every table and column for readers
-//! who have pandas or a DuckDB shell and no Rust.
+//! `docs/src/reference/formats.md` and `views.md` document every table and column.
 //!
 //! ```
 //! use schemas::social::{Action, Operation};
@@ -34,7 +34,6 @@
 
 pub mod comparison;
 mod damage;
-pub mod dataset;
 pub mod digest;
 pub mod files;
 pub mod latency;
@@ -43,22 +42,26 @@ pub mod oplog;
 pub mod payload;
 pub mod plan;
 mod plausible;
+pub mod program;
 pub mod rpc;
 pub mod run;
 pub mod sealed;
-pub mod session;
 pub mod share;
 pub mod sla;
-pub mod social;
 pub mod spec;
+pub mod table;
 pub mod terminal;
 pub mod trace;
 pub mod verdict;
+pub mod vocabulary;
 mod warmup;
+pub mod words;
+pub mod workload;
 
-/// The version of the trace format. Same spec, same seed, same version: the
-/// same bytes.
-pub const TRACE_FORMAT_VERSION: u32 = 4;
+pub use vocabulary::social;
+
+/// The version of the trace format. The same spec, seed and version give the same bytes.
+pub const TRACE_FORMAT_VERSION: u32 = 5;
 
 /// The version of the operation log and of the JSON documents of a run.
-pub const RUN_FORMAT_VERSION: u32 = 3;
+pub const RUN_FORMAT_VERSION: u32 = 4;

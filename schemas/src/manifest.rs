@@ -1,26 +1,31 @@
-//! `manifest.json`: what a trace set is, where it came from, and the BLAKE3 sum
-//! of every file.
+//! `manifest.json`: what a trace set contains, its specification, and the BLAKE3 sum of every
+//! file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{self, FileError};
-use crate::social::Action;
-use crate::spec::Spec;
+use crate::spec::{Spec, SpecError};
+use crate::workload::Workload;
 
 /// The name of the manifest in a trace set's folder.
 pub const FILE_NAME: &str = "manifest.json";
 
-/// A trace set that cannot be used as it is.
+/// Why a trace set cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceSetError {
     /// The folder has no readable manifest.
-    #[error("{0}; is this a trace set? `tracegen gen` makes one")]
+    #[error("{0}; is this a trace set? Create one with `encore trace gen`")]
     Manifest(#[source] FileError),
     /// Written by another version of the format.
-    #[error("{}: trace format version {found}, this Encore reads version {expected}; generate it again from its spec with this `tracegen`, or use the Encore that wrote it", path.display())]
+    #[error(
+        "{}: trace format version {found}, this Encore reads version {expected}; generate the trace set again from its \
+         specification, or use the version of Encore that wrote it",
+        path.display()
+    )]
     Version {
         /// The manifest.
         path: PathBuf,
@@ -36,25 +41,31 @@ pub enum TraceSetError {
         path: PathBuf,
     },
     /// A file is not what the manifest says.
-    #[error("{}: {what} differs from the manifest ({found}, should be {expected}); copy the trace set again from its source", path.display())]
+    #[error(
+        "{}: {what} is {found}, the manifest has {expected}; copy the trace set again from its source",
+        path.display()
+    )]
     Changed {
         /// The file.
         path: PathBuf,
         /// Size or BLAKE3 sum.
         what: &'static str,
-        /// As found.
+        /// The value found.
         found: String,
-        /// As the manifest says.
+        /// The value in the manifest.
         expected: String,
     },
-    /// The manifest is not the one that its id names.
+    /// The manifest's content does not match its ids.
     #[error("{}: {message}; copy the trace set again from its source", path.display())]
     Edited {
         /// The manifest.
         path: PathBuf,
-        /// What does not fit.
+        /// What does not match.
         message: String,
     },
+    /// The specification is wrong, or of a family that this version does not know.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// A file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
@@ -79,71 +90,24 @@ pub struct Manifest {
     pub requested_mix: BTreeMap<String, f64>,
     /// Share of each kind of session among the sessions.
     pub achieved_mix: BTreeMap<String, f64>,
-    /// Operations by action.
-    pub operations_by_action: BTreeMap<Action, u64>,
-    /// BG's no-operations by kind: how often it was drawn and nothing of it
-    /// could be done, so that another kind was drawn for the same socialite, or
-    /// another socialite when there was no other kind.
+    /// Operations by name, in the vocabulary's order.
+    pub operations_by_name: IndexMap<String, u64>,
+    /// BG's no-operations by kind: how often a kind was drawn and none of it could be done. The
+    /// generator then drew another kind for the same actor, or another actor when there was no
+    /// other kind.
     pub noops: BTreeMap<String, u64>,
     /// How many sessions of each kind ended before their last step.
     pub ended_early: BTreeMap<String, u64>,
-    /// What the data set and the trace look like.
-    pub statistics: Statistics,
+    /// How many threads the trace can keep busy in steady state, when an actor acts in one session
+    /// at a time.
+    pub active_threads_max: u64,
+    /// The family's statistics of the data set and the trace ([`Workload::Statistics`]).
+    pub statistics: serde_json::Map<String, serde_json::Value>,
     /// Every file but the manifest, sorted by path.
     pub files: Vec<FileEntry>,
 }
 
-/// What a data set and a trace look like, over all fragments.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Statistics {
-    /// Confirmed friends of the members before the first session.
-    pub friends: Histogram,
-    /// Invitations that wait for the members before the first session.
-    pub pending: Histogram,
-    /// Resources on the members' walls.
-    pub wall_resources: Histogram,
-    /// Who acts.
-    pub socialites: SocialiteStatistics,
-    /// Who is drawn to be acted upon: members, strangers, owners of resources.
-    pub targets: TargetStatistics,
-    /// Share of all confirmed friendships (each counted for both sides) that
-    /// the fifth of the members with the most friends has; 0 to 1.
-    pub friends_of_top_fifth: f64,
-}
-
-/// How often which socialites act.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SocialiteStatistics {
-    /// `access.unique_window` of the specification, in sessions of the whole trace.
-    pub unique_window_asked: u64,
-    /// The window in effect, in sessions of the whole trace: the asked one, or
-    /// less where half of a fragment's members are fewer than its share of it.
-    /// No socialite acts twice within so many consecutive sessions of the
-    /// global order; with several fragments, which round for themselves, within
-    /// as many sessions less as there are fragments besides hers.
-    pub unique_window: u64,
-    /// Share of the sessions of the socialite who acts most often.
-    pub most_active: Shares,
-    /// Share of the sessions of the fifth of the members who rank highest in
-    /// the access distribution.
-    pub top_fifth: Shares,
-    /// How many threads the trace can keep busy in steady state, when a member
-    /// acts in one session at a time: the sessions from one of the most active
-    /// socialite to her next (1 / `most_active.expected`), and at least
-    /// `unique_window` and 1.
-    pub active_threads_max: u64,
-}
-
-/// How often which members are drawn to be acted upon.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct TargetStatistics {
-    /// Share of the draws that go to the fifth of the members who rank highest
-    /// in the access distribution, which is what is expected of them.
-    pub top_fifth: Shares,
-}
-
-/// A share by the access distribution, by what else the specification asks for,
-/// and as it came out; 0 to 1.
+/// A share from 0 to 1: by the access distribution, by the whole specification, and as achieved.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Shares {
     /// What the access distribution alone would give.
@@ -154,39 +118,15 @@ pub struct Shares {
     pub achieved: f64,
 }
 
-/// How many members have how many of something.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Histogram {
-    /// The least.
-    pub min: u64,
-    /// The mean.
-    pub mean: f64,
-    /// The most.
-    pub max: u64,
-    /// By rising number; ranges without members are left out.
-    pub buckets: Vec<Bucket>,
-}
-
-/// Members with a number in a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bucket {
-    /// The lowest number of the range, ...
-    pub from: u64,
-    /// ... and the highest.
-    pub to: u64,
-    /// How many members have such a number.
-    pub members: u64,
-}
-
 /// What one fragment holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FragmentCounts {
     /// Its number.
     pub fragment: u32,
-    /// Share of all draws that fall on its members.
+    /// Share of the sessions that it gets.
     pub weight: f64,
-    /// Members.
-    pub members: u64,
+    /// Actors.
+    pub actors: u64,
     /// Sessions.
     pub sessions: u64,
     /// Operations.
@@ -206,38 +146,45 @@ pub struct FileEntry {
     pub blake3: String,
 }
 
+/// Statistics as a manifest holds them.
+pub fn plain(statistics: &impl Serialize) -> serde_json::Map<String, serde_json::Value> {
+    match serde_json::to_value(statistics) {
+        Ok(serde_json::Value::Object(statistics)) => statistics,
+        other => unreachable!("statistics are plain data with names: {other:?}"),
+    }
+}
+
 impl Manifest {
     /// The manifest with its id.
     pub fn identified(self) -> Manifest {
         Manifest { trace_id: self.id(), ..self }
     }
 
-    /// The id of the trace set: BLAKE3 over all that the manifest says but the id itself and
-    /// the version of the generator. The sums of the files are in it, and so are the
-    /// specification, which decides what the payloads are, and what a verdict takes from
-    /// the statistics: two sets with one id are the same work.
+    /// The id of the trace set: BLAKE3 over the manifest without the id itself and the version of
+    /// the generator. It covers the sums of the files, the specification (which decides the
+    /// payloads) and the statistics (which a verdict uses). Two trace sets with one id are the
+    /// same work.
     pub fn id(&self) -> String {
         let named = Manifest { trace_id: String::new(), generator_version: String::new(), ..self.clone() };
         let text = serde_json::to_string(&named).unwrap_or_else(|e| unreachable!("a manifest is plain data: {e}"));
         blake3::hash(text.as_bytes()).to_hex()[..32].to_string()
     }
 
-    /// Whether the ids are those of what the manifest says; the error says what is not.
+    /// Checks that both ids match the manifest's content; the error names the one that does not.
     pub fn check_ids(&self) -> Result<(), String> {
         let (found, expected) = (self.spec.workload_id(), &self.workload_id);
         if found != *expected {
-            return Err(format!("the specification has the workload_id {found}, the manifest says {expected}"));
+            return Err(format!("workload_id is {expected}, but the manifest's specification gives {found}"));
         }
         let (found, expected) = (self.id(), &self.trace_id);
         if found != *expected {
-            return Err(format!("the manifest's content has the trace_id {found}, it says {expected}"));
+            return Err(format!("trace_id is {expected}, but the manifest's content gives {found}"));
         }
         Ok(())
     }
 
-    /// Reads the manifest of a trace set and checks that it is the one that its id names,
-    /// and that every file is there with its size. [`verify`](Manifest::verify) checks the
-    /// sums of the files too.
+    /// Reads the manifest of a trace set. Checks that its content matches its ids, and that every
+    /// file exists with its size. [`verify`](Manifest::verify) checks the sums of the files too.
     pub fn read(folder: &Path) -> Result<Manifest, TraceSetError> {
         let path = folder.join(FILE_NAME);
         let value: serde_json::Value = files::read_json(&path).map_err(TraceSetError::Manifest)?;
@@ -246,11 +193,12 @@ impl Manifest {
         if found != expected as u64 {
             return Err(TraceSetError::Version { path, found, expected });
         }
-        let manifest: Manifest = serde_json::from_value(value).map_err(|e| {
-            let source = std::io::Error::new(std::io::ErrorKind::InvalidData, e);
-            TraceSetError::Manifest(FileError { path: path.clone(), source })
-        })?;
-        manifest.check_ids().map_err(|message| TraceSetError::Edited { path, message })?;
+        // Read again, because a JSON value does not keep the order of its keys.
+        let manifest: Manifest = files::read_json(&path).map_err(TraceSetError::Manifest)?;
+        manifest.check_ids().map_err(|message| TraceSetError::Edited { path: path.clone(), message })?;
+        manifest.spec.check(&path.display().to_string())?;
+        let fits = manifest.spec.family()?.check_statistics(&manifest.statistics);
+        fits.map_err(|e| TraceSetError::Edited { path: path.clone(), message: format!("statistics: {e}") })?;
         for entry in &manifest.files {
             let path = folder.join(&entry.path);
             let Ok(metadata) = std::fs::metadata(&path) else {
@@ -258,7 +206,7 @@ impl Manifest {
             };
             if metadata.len() != entry.bytes {
                 let (found, expected) = (metadata.len().to_string(), entry.bytes.to_string());
-                return Err(TraceSetError::Changed { path, what: "its size", found, expected });
+                return Err(TraceSetError::Changed { path, what: "size", found, expected });
             }
         }
         Ok(manifest)
@@ -270,15 +218,15 @@ impl Manifest {
             let path = folder.join(&entry.path);
             let found = files::blake3_of(&path)?;
             if found != entry.blake3 {
-                return Err(TraceSetError::Changed {
-                    path,
-                    what: "its BLAKE3 sum",
-                    found,
-                    expected: entry.blake3.clone(),
-                });
+                return Err(TraceSetError::Changed { path, what: "BLAKE3 sum", found, expected: entry.blake3.clone() });
             }
         }
         Ok(())
+    }
+
+    /// The statistics of a trace set of this family.
+    pub fn statistics_of<W: Workload>(&self) -> Result<W::Statistics, serde_json::Error> {
+        W::Statistics::deserialize(&self.statistics)
     }
 
     /// Sessions over all fragments.

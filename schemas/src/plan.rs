@@ -10,7 +10,7 @@ use crate::manifest::Manifest;
 use crate::run::FragmentPosition;
 use crate::share::ends_after;
 use crate::sla::percent;
-use crate::trace::TableError;
+use crate::table::TableError;
 use crate::warmup::sessions_with;
 
 /// One experiment.
@@ -23,25 +23,26 @@ pub struct Plan {
     pub experiment: u32,
     /// The trace set's folder.
     pub trace: PathBuf,
-    /// The trace set's id, which the folder must still have.
+    /// The trace set's id; the folder must have the same.
     pub trace_id: String,
     /// The store's URL; written to files only after [`redact`].
     pub store: String,
-    /// Threads: streams of sessions at the same time.
+    /// Threads (T): sessions that run concurrently.
     pub threads: u32,
-    /// Operating-system threads that drive them; fragments are shared among
-    /// these, so more than there are fragments is of no use.
+    /// Workers: operating-system threads that drive the threads. They divide the fragments among
+    /// them, so more workers than fragments are of no use.
     pub workers: u32,
     /// When the experiment ends.
     pub limit: Limit,
     /// The fragments to replay, and where each starts.
     pub fragments: Vec<FragmentPlan>,
-    /// Never let two threads act for one socialite at the same time.
-    pub unique_socialites: bool,
+    /// Whether an actor acts in at most one session at a time.
+    pub unique_actors: bool,
 }
 
-/// When an experiment ends. What is in flight then is finished and logged; sessions that
-/// wait for a busy socialite are given back when a time ends it, and run else.
+/// When an experiment ends. Sessions under way then run to their end and are logged. Sessions
+/// that wait for a busy actor are given back (not run) if time ends the experiment; otherwise
+/// they are run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -59,22 +60,21 @@ pub enum Limit {
 pub struct FragmentPlan {
     /// The fragment.
     pub fragment: u32,
-    /// Its first session in this experiment: all before it are in the store, but for those
-    /// that were given back.
+    /// Its first session in this experiment. The store has the effects of all sessions before it,
+    /// except those that were given back.
     pub first_session: u64,
-    /// Sessions before the first that an earlier experiment has given back, in their order.
-    /// They are run before all others, as a warm-up.
+    /// Sessions before the first that an earlier experiment gave back, in order. They run before
+    /// all others, as a warm-up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_back: Vec<u64>,
-    /// How many sessions from there on are the warm-up: replayed and logged like
-    /// all others, but no part of the figures, and over before the measured part
-    /// begins.
+    /// How many sessions from `first_session` on are the warm-up. They are replayed and logged
+    /// like all others, but count in no figure, and end before the measured part begins.
     #[serde(default)]
     pub warmup_sessions: u64,
 }
 
 impl FragmentPlan {
-    /// The first session of the trace that it needs.
+    /// The first session of the trace that this experiment reads.
     pub fn begins_at(&self) -> u64 {
         self.given_back.first().copied().unwrap_or(self.first_session)
     }
@@ -84,7 +84,7 @@ impl FragmentPlan {
         self.first_session.saturating_add(self.warmup_sessions)
     }
 
-    /// Whether anything is run before the measured part.
+    /// Whether any session runs before the measured part.
     pub fn has_warmup(&self) -> bool {
         self.warmup_sessions > 0 || !self.given_back.is_empty()
     }
@@ -95,9 +95,9 @@ impl FragmentPlan {
     }
 }
 
-/// The fragments of a trace set, each taken up where `positions` says (at its
-/// beginning where it says nothing), with the first `warmup_sessions` of the
-/// global order from there on as warm-up.
+/// The plans of all fragments of a trace set. Each fragment starts at its position in
+/// `positions`, or at its beginning if it has none. The first `warmup_sessions` of the global
+/// order from there on are the warm-up.
 pub fn fragments(manifest: &Manifest, positions: &[FragmentPosition], warmup_sessions: u64) -> Vec<FragmentPlan> {
     let position = |fragment| positions.iter().find(|p| p.fragment == fragment);
     let firsts: Vec<u64> =
@@ -124,17 +124,17 @@ pub fn fragments(manifest: &Manifest, positions: &[FragmentPosition], warmup_ses
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Warmup {
-    /// So many sessions over all fragments.
+    /// A number of sessions over all fragments.
     Sessions(u64),
     /// This share of all sessions of the trace set, from 0 to less than 100 percent.
     Percent(f64),
-    /// As many sessions as hold so many operations, counted from the trace's beginning.
+    /// A number of operations: as many sessions from the trace's beginning as hold them.
     Operations(u64),
 }
 
 impl Warmup {
-    /// How many sessions of the trace set in a folder that is, over all fragments,
-    /// rounded up. Reads as many operations as it is about, when it is about these.
+    /// How many sessions over all fragments the warm-up has, rounded up. For a number of
+    /// operations it reads that many operations of the trace set in `folder`.
     pub fn sessions(self, folder: &Path, manifest: &Manifest) -> Result<u64, TableError> {
         match self {
             Warmup::Sessions(sessions) => Ok(sessions),
@@ -144,10 +144,11 @@ impl Warmup {
     }
 }
 
-/// A text that is no warm-up.
+/// A text that is not a valid warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no warm-up; write a number of sessions (20000), a share of the trace below 100% (10%) or a number of operations (500000ops)"
+    "{text:?} is not a warm-up; write a number of sessions (20000), a share of the trace below 100% (10%) or a number \
+     of operations (500000ops)"
 )]
 pub struct WarmupError {
     text: String,
@@ -179,13 +180,13 @@ impl fmt::Display for Warmup {
     }
 }
 
-/// Whether a scheme is followed by a path or by nothing, so that an '@' is a part of a name.
+/// Whether URLs of this scheme have only a path or nothing, so that an '@' is a part of a name.
 fn is_of_files(scheme: &str) -> bool {
     matches!(scheme.rsplit('+').next(), Some("sqlite" | "memory" | "null"))
 }
 
-/// A host, without what stands where its port would, if that is no number: the user and the
-/// password of a URL that ends there.
+/// The host of a URL, with a password hidden. A URL that was cut off after `user:password` seems
+/// to have the password as its port, so a port that is not a number is hidden.
 fn without_password(base: &str) -> String {
     let (host, rest) = base.split_at(base.find('/').unwrap_or(base.len()));
     match host.rsplit_once(':') {
@@ -203,7 +204,7 @@ fn without_password(base: &str) -> String {
 /// use schemas::plan::redact;
 /// assert_eq!(redact("postgres://me:hush@db/encore?a=1&password=x"), "postgres://me:***@db/encore?a=1&password=***");
 /// assert_eq!(redact("sqlite:a@b.db"), "sqlite:a@b.db");
-/// // Mistyped ones keep their secrets too.
+/// // Mistyped URLs keep their secrets hidden too.
 /// assert_eq!(redact("postgres://me:hush"), "postgres://me:***");
 /// assert_eq!(redact("postgres//me:hush@db/x"), "postgres//me:***@db/x");
 /// assert_eq!(redact("me:hush@db/x"), "me:***@db/x");
@@ -212,7 +213,8 @@ fn without_password(base: &str) -> String {
 pub fn redact(url: &str) -> String {
     let (scheme, rest) = match (url.split_once("://"), url.split_once(':')) {
         (Some((scheme, rest)), _) => (format!("{scheme}://"), rest),
-        // What comes before is no store's scheme: a user, or one that lacks its colon.
+        // The part before the ':' is not a store's scheme: it is a user, or a scheme that lacks
+        // its ':'.
         (None, Some((user, rest)))
             if !is_of_files(user) && rest.rfind('@').is_some_and(|at| !rest[..at].contains(':')) =>
         {
@@ -226,7 +228,7 @@ pub fn redact(url: &str) -> String {
     }
     let end = match scheme.ends_with("//") {
         true => end_of_credentials(rest),
-        // An '@' ends credentials only where a ':' stands before it.
+        // An '@' ends credentials only if a ':' stands before it.
         false => rest.rfind('@').filter(|at| rest[..*at].contains(':')),
     };
     let (credentials, rest) = match end {
@@ -257,13 +259,13 @@ pub fn redact(url: &str) -> String {
     out
 }
 
-/// What stands before the place and the parameters of a URL, after its `//`.
+/// The authority of a URL: what follows its `//`, up to the path or the parameters.
 fn authority(rest: &str) -> &str {
     &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]
 }
 
-/// Whether what follows the `//` of a URL looks like a user whose password holds a
-/// character that ends it: `me:hu/sh@db`.
+/// Whether what follows the `//` of a URL looks like a user with a password that contains an
+/// unescaped `/`, `?` or `#`: `me:hu/sh@db`.
 pub fn has_raw_password(rest: &str) -> bool {
     let authority = authority(rest);
     let after_colon = authority.rsplit_once(':').map(|(_, port)| port);
@@ -274,17 +276,17 @@ pub fn has_raw_password(rest: &str) -> bool {
     ends_in_query || (!authority.contains('@') && after_colon.is_some() && !has_port && rest.contains('@'))
 }
 
-/// Whether an '@' in the parameters may end a password as well as be a part of a value:
-/// then nothing is shown.
+/// Whether an '@' in the parameters may end a password or be a part of a value. [`redact`] then
+/// hides everything after the scheme.
 fn is_unclear(rest: &str) -> bool {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let is_place = |behind: &str| !place.contains('/') || behind.contains('/');
     place.contains(':') && query.split_once('@').is_some_and(|(_, behind)| is_place(behind))
 }
 
-/// Where the '@' is behind the credentials of what follows the `//` of a URL: the last
-/// one that may be, since a password may hold any character. One in the value of a
-/// parameter (`?application_name=a@b`) is none.
+/// The position of the '@' that ends the credentials in what follows the `//` of a URL. It is the
+/// last possible one, since a password may contain any character. An '@' in the value of a
+/// parameter (`?application_name=a@b`) does not count.
 fn end_of_credentials(rest: &str) -> Option<usize> {
     if has_raw_password(rest) {
         return rest.rfind('@');
@@ -306,7 +308,7 @@ fn is_secret(name: &str) -> bool {
 }
 
 impl Plan {
-    /// The plan as it may be written to a file.
+    /// The plan without secrets, as it may be written to a file.
     pub fn redacted(&self) -> Plan {
         Plan { store: redact(&self.store), ..self.clone() }
     }
@@ -353,7 +355,7 @@ mod tests {
         let counts = sessions.iter().enumerate().map(|(fragment, sessions)| FragmentCounts {
             fragment: fragment as u32,
             weight: 0.5,
-            members: 10,
+            actors: 10,
             sessions: *sessions,
             operations: 3 * sessions,
         });
@@ -367,9 +369,10 @@ mod tests {
             fragments: counts.collect(),
             requested_mix: Default::default(),
             achieved_mix: Default::default(),
-            operations_by_action: Default::default(),
+            operations_by_name: Default::default(),
             noops: Default::default(),
             ended_early: Default::default(),
+            active_threads_max: 1,
             statistics: Default::default(),
             files: Vec::new(),
         }
@@ -386,7 +389,7 @@ mod tests {
         check("7", 7);
         check("10%", 101);
         check(" 0% ", 0);
-        // Without any file the mean of three operations a session has to do.
+        // There are no files here, so the mean of three operations a session is used.
         check("300ops", 100);
         check("301 ops", 101);
         for wrong in ["", "%", "ops", "-1", "100%", "1.5", "5s", "2.5ops"] {
@@ -395,8 +398,8 @@ mod tests {
         }
     }
 
-    /// A fragment that is ahead of the others waits for them, and the warm-up is
-    /// as long as it was asked for.
+    /// A fragment that is ahead of the others waits for them, and the warm-up has the requested
+    /// length.
     #[test]
     fn the_warm_up_of_a_continued_trace_starts_where_the_fragments_stand() {
         let manifest = manifest(&[1000, 1000]);

@@ -1,17 +1,17 @@
-//! Whether a replayer's report can be true. It comes from another machine: what cannot be
-//! must neither be added up nor be believed.
+//! Checks whether a replayer's report can be true. The report comes from another machine, so
+//! impossible values must not be added up or trusted.
 
 use crate::plan::{FragmentPlan, Plan};
 use crate::run::{EndReason, FragmentPosition, ReplayReport};
 
-/// No experiment lasts as long: a hundred years.
+/// A hundred years: no experiment lasts that long.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
-/// More than anything can count that is done one by one.
+/// No count of single events reaches this number.
 const MOST: u64 = 1 << 53;
 
 impl ReplayReport {
-    /// Says what in it cannot be, for an experiment of this plan.
+    /// Checks the report of an experiment of this plan; the error names the impossible value.
     pub fn check(&self, plan: &Plan) -> Result<(), String> {
         let shares = [
             ("worker_cpu_share", Some(self.worker_cpu_share)),
@@ -51,17 +51,17 @@ impl ReplayReport {
                 return Err(format!("{name} is {value}"));
             }
         }
-        // The time of all threads together.
+        // This is the sum over all threads.
         if self.idle_ns > LONGEST_NS {
             return Err(format!("idle_ns is {}", self.idle_ns));
         }
         if let EndReason::TraceExhausted { sessions_needed } = self.end
             && sessions_needed > MOST
         {
-            return Err(format!("it needs {sessions_needed} sessions"));
+            return Err(format!("sessions_needed is {sessions_needed}"));
         }
         if self.ok_counted > self.ok {
-            return Err(format!("ok_counted is {}, and only {} succeeded", self.ok_counted, self.ok));
+            return Err(format!("ok_counted is {}, more than ok ({})", self.ok_counted, self.ok));
         }
         self.positions.iter().try_for_each(|position| check_position(position, plan))?;
         let repeated = |at: usize| self.positions[..at].iter().any(|p| p.fragment == self.positions[at].fragment);
@@ -76,15 +76,17 @@ fn check_position(position: &FragmentPosition, plan: &Plan) -> Result<(), String
     let FragmentPosition { fragment, next_session, given_back } = position;
     let own = |planned: &&FragmentPlan| planned.fragment == *fragment;
     let Some(planned) = plan.fragments.iter().find(own) else {
-        return Err(format!("it has a position of fragment {fragment}, which it was not given"));
+        return Err(format!("it has a position of fragment {fragment}, which is not in its plan"));
     };
     if !(planned.first_session..=MOST).contains(next_session) {
         let first = planned.first_session;
-        return Err(format!("fragment {fragment} stands at session {next_session}, and began at {first}"));
+        return Err(format!("fragment {fragment} is at session {next_session}, but its first session is {first}"));
     }
     let in_order = given_back.is_sorted_by(|a, b| a < b) && given_back.last().is_none_or(|last| last < next_session);
     if !in_order {
-        return Err(format!("what it gives back of fragment {fragment} is not in order before session {next_session}"));
+        return Err(format!(
+            "given_back of fragment {fragment} is not in ascending order below session {next_session}"
+        ));
     }
     Ok(())
 }
@@ -107,7 +109,7 @@ mod tests {
             workers: 1,
             limit: Limit::WholeTrace,
             fragments: vec![fragment(1), fragment(3)],
-            unique_socialites: true,
+            unique_actors: true,
         }
     }
 
@@ -133,10 +135,10 @@ mod tests {
         check(|r| r.elapsed_ns = u64::MAX, "elapsed_ns is");
         check(|r| r.ok = u64::MAX, "ok is");
         check(|r| r.ok_counted = 101, "ok_counted is 101");
-        check(|r| r.positions[0].fragment = 2, "fragment 2, which it was not given");
+        check(|r| r.positions[0].fragment = 2, "fragment 2, which is not in its plan");
         check(|r| r.positions[0].fragment = 3, "two positions");
-        check(|r| r.positions[0].next_session = 9, "stands at session 9, and began at 10");
-        check(|r| r.positions[0].given_back = vec![14, 12], "not in order");
-        check(|r| r.positions[0].given_back = vec![50], "not in order");
+        check(|r| r.positions[0].next_session = 9, "is at session 9, but its first session is 10");
+        check(|r| r.positions[0].given_back = vec![14, 12], "not in ascending order");
+        check(|r| r.positions[0].given_back = vec![50], "not in ascending order");
     }
 }

@@ -4,18 +4,19 @@
 
 tonic::include_proto!("encore.replayer");
 
-/// The version of the protocol; a replayer of another version is refused.
+/// The version of the protocol. Coordinator and replayer refuse each other if their versions
+/// differ.
 pub const PROTOCOL_VERSION: u32 = 3;
 
 /// The metadata that names the lease of a call.
 pub const LEASE: &str = "encore-lease";
 
-/// The largest message that either side takes. Manifests and reports are the
-/// largest there are; files come in chunks.
+/// The largest message that either side accepts. Manifests and reports are the largest messages;
+/// files are sent in chunks.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// The innermost cause of an error, which says what is wrong: those around it only say
-/// that a call or a connection failed.
+/// The innermost cause of an error, which says what is wrong. The outer errors only say that a
+/// call or a connection failed.
 pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -27,5 +28,5 @@ pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// The bytes of a file in one message.
+/// The most bytes of a file in one message.
 pub const CHUNK_BYTES: usize = 256 << 10;

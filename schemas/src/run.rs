@@ -1,11 +1,12 @@
-//! The run folder: where everything is, `run.json`, and what a replayer reports
-//! at the end of an experiment (`replay.json`).
+//! The run folder: its paths, `run.json`, and the report of a replayer at the end of an
+//! experiment (`replay.json`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::ComparisonFolder;
 use crate::files::{self, FileError};
 use crate::plan::Limit;
 use crate::sla::Sla;
@@ -23,7 +24,7 @@ use crate::spec::Spec;
 ///                      verdict.json             verdict::Verdict
 ///                      trial.json               TrialNote
 ///                      log/fragment-0.arrows    oplog
-///                      summaries/HOST_PORT.json what a replayer made of logs that it kept
+///                      summaries/HOST_PORT.json summary of logs that stayed with a replayer
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
 /// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
 /// ```
@@ -58,12 +59,13 @@ impl RunFolder {
         self.root.join("rating.json")
     }
 
-    /// `FinalResult.csv`: a line an experiment, in the column order of BG's file of that name.
+    /// `FinalResult.csv`: one line per experiment, in the column order of BG's file of that name.
     pub fn bg_final_result(&self) -> PathBuf {
         self.root.join("FinalResult.csv")
     }
 
-    /// `Results.csv`: a line for each replayer of each experiment, likewise.
+    /// `Results.csv`: one line for each replayer of each experiment, in the column order of BG's
+    /// file.
     pub fn bg_results(&self) -> PathBuf {
         self.root.join("Results.csv")
     }
@@ -83,9 +85,17 @@ impl RunFolder {
         self.root.join(format!("unpredictable/experiment={experiment}/fragment={fragment}/part-0.parquet"))
     }
 
-    /// Reads `run.json`; the error says how a run folder comes to be.
+    /// Which sealed tables were verified on this machine. Hidden, because it is not part of the results.
+    pub fn verified(&self) -> PathBuf {
+        self.root.join(".verified.json")
+    }
+
+    /// Reads `run.json`; the error says how to create a run folder.
     pub fn read_document(&self) -> Result<RunDocument, RunError> {
         let path = self.document();
+        if !path.exists() && ComparisonFolder::new(&self.root).document().exists() {
+            return Err(RunError::IsComparison { folder: self.root.clone() });
+        }
         let value: serde_json::Value = files::read_json(&path).map_err(RunError::NoRun)?;
         let found = value["format_version"].as_u64().unwrap_or(0);
         if found != crate::RUN_FORMAT_VERSION as u64 {
@@ -98,13 +108,18 @@ impl RunFolder {
     }
 
     /// The experiments of the run, by number.
-    pub fn experiments(&self) -> Result<Vec<(u32, ExperimentFolder)>, FileError> {
+    pub fn experiments(&self) -> Result<Vec<(u32, ExperimentFolder)>, RunError> {
         let folder = self.root.join("experiments");
         let mut found = Vec::new();
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(found),
-            Err(e) => return Err(files::at(&folder)(e)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.read_document() {
+                Ok(document) if document.state == RunState::Complete => {
+                    return Err(RunError::NoExperiments { folder });
+                }
+                _ => return Ok(found),
+            },
+            Err(e) => return Err(files::at(&folder)(e).into()),
         };
         for entry in entries {
             let entry = entry.map_err(files::at(&folder))?;
@@ -119,14 +134,37 @@ impl RunFolder {
     }
 }
 
-/// A run that cannot be read.
+/// Why a run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// There is no `run.json`, or it is damaged.
-    #[error("{0}; is this a run folder? `coord rate` or `replayer run` makes one")]
+    #[error("{0}; is this a run folder? Create one with `encore rate` or `encore replay run`")]
     NoRun(#[source] FileError),
+    /// The folder is a comparison, which holds several runs.
+    #[error(
+        "{}: this folder is a comparison; give one of the run folders in it, or query its cells with \
+         `encore analyze sql`",
+        folder.display()
+    )]
+    IsComparison {
+        /// The comparison's folder.
+        folder: PathBuf,
+    },
+    /// The run is complete, but its experiments are missing.
+    #[error(
+        "{}: missing, although run.json says that the run is complete; copy the whole run folder again",
+        folder.display()
+    )]
+    NoExperiments {
+        /// `experiments/`.
+        folder: PathBuf,
+    },
     /// Written by another version.
-    #[error("{}: run format version {found}, this Encore reads version {}", path.display(), crate::RUN_FORMAT_VERSION)]
+    #[error(
+        "{}: run format version {found}, this Encore reads version {}; use the version of Encore that wrote it",
+        path.display(),
+        crate::RUN_FORMAT_VERSION
+    )]
     Version {
         /// `run.json`.
         path: PathBuf,
@@ -145,7 +183,7 @@ pub struct ExperimentFolder {
 }
 
 impl ExperimentFolder {
-    /// The experiment in a folder of its own.
+    /// The experiment in this folder.
     pub fn new(root: impl Into<PathBuf>) -> ExperimentFolder {
         ExperimentFolder { root: root.into() }
     }
@@ -175,18 +213,18 @@ impl ExperimentFolder {
         self.root.join("trial.json")
     }
 
-    /// `summary.json`: what the logs come to, where a replayer has kept them.
+    /// `summary.json`: the summary of logs that stayed with a replayer.
     pub fn summary(&self) -> PathBuf {
         self.root.join("summary.json")
     }
 
-    /// `fleet.json`: the report of all replayers, beside the logs of one that has kept
-    /// them.
+    /// `fleet.json`: the merged report of all replayers. A replayer keeps it beside logs that
+    /// stay with it.
     pub fn fleet_report(&self) -> PathBuf {
         self.root.join("fleet.json")
     }
 
-    /// The folder of the summaries that were fetched in place of logs.
+    /// The folder of the summaries that were fetched instead of logs.
     pub fn summaries(&self) -> PathBuf {
         self.root.join("summaries")
     }
@@ -197,7 +235,7 @@ impl ExperimentFolder {
     }
 }
 
-/// `run.json`: what was rated, against what, where.
+/// `run.json`: what was rated, with which trace set and store, on which machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunDocument {
     /// [`crate::RUN_FORMAT_VERSION`] of the writer.
@@ -208,9 +246,9 @@ pub struct RunDocument {
     pub name: String,
     /// When it began, in seconds since 1970.
     pub started_unix_s: u64,
-    /// How far it got.
+    /// Whether it is running, complete, interrupted or failed.
     pub state: RunState,
-    /// The SLA, where one was given.
+    /// The SLA; null if none was given.
     pub sla: Option<Sla>,
     /// The trace set's folder.
     pub trace: PathBuf,
@@ -222,8 +260,7 @@ pub struct RunDocument {
     pub spec: Spec,
     /// The store's URL without secrets.
     pub store: String,
-    /// The settings that the store itself says are in effect: version,
-    /// durability, isolation.
+    /// The settings in effect, as the store itself reports them: version, durability, isolation.
     pub store_settings: BTreeMap<String, String>,
     /// The machine of the replayer.
     pub host: Host,
@@ -232,21 +269,27 @@ pub struct RunDocument {
 }
 
 impl RunDocument {
+    /// The SLA that its experiments are measured against: the one given, else that of the
+    /// specification, else the default.
+    pub fn sla(&self) -> Sla {
+        self.sla.or(self.spec.sla).unwrap_or_default()
+    }
+
     /// The name of the run in the work folders of replayers on other machines.
     pub fn fleet_name(&self) -> String {
         format!("{}-{}", self.name, self.started_unix_s)
     }
 }
 
-/// How far a run got.
+/// Whether a run is running, complete, interrupted or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It is going on, or it was killed without a chance to say so.
+    /// It is running, or its process was killed and could not change the state.
     Running,
     /// It ended as planned.
     Complete,
-    /// It was interrupted (Ctrl-C); what it did until then is here.
+    /// It was interrupted (Ctrl-C). The folder has the results up to then.
     Interrupted,
     /// It ended with this error.
     Failed(String),
@@ -275,32 +318,31 @@ impl Host {
     }
 }
 
-/// `replay.json`: how an experiment went, from the replayer's side.
+/// `replay.json`: a replayer's report of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayReport {
     /// [`crate::RUN_FORMAT_VERSION`] of the writer.
     pub format_version: u32,
     /// Why it ended.
     pub end: EndReason,
-    /// When the warm-up was over and the measured part began, from the start; 0
-    /// without warm-up.
+    /// When the warm-up ended and the measured part began, from the start; 0 without warm-up.
     pub warmup_ns: u64,
-    /// Operations of the warm-up, whatever their outcome; the counts below are
-    /// of the measured part alone.
+    /// Operations of the warm-up, whatever their outcome. The counts below are of the measured
+    /// part alone.
     pub warmup_operations: u64,
     /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
-    /// What the rates are measured over: the planned time, or all of `elapsed_ns` where no
-    /// time was planned or the experiment ended before it was over.
+    /// The time that rates are measured over: the planned time, or all of `elapsed_ns` if no time
+    /// was planned or the experiment ended early.
     pub counted_ns: u64,
     /// Operations that succeeded and ended within `counted_ns`.
     pub ok_counted: u64,
-    /// Operations that started after the planned time: later steps of sessions that were
-    /// under way. They are in none of the counts below and in no figure.
+    /// Operations that started after the planned time: later steps of sessions that were under
+    /// way. They are in none of the counts below and in no figure.
     pub drained_operations: u64,
     /// Sessions that ended, over all fragments.
     pub sessions: u64,
-    /// Where each fragment stands.
+    /// The position of each fragment: which sessions have been run.
     pub positions: Vec<FragmentPosition>,
     /// Operations by outcome.
     pub ok: u64,
@@ -312,39 +354,40 @@ pub struct ReplayReport {
     pub skipped: u64,
     /// CPU time over wall time of the busiest worker thread, 0 to 1.
     pub worker_cpu_share: f64,
-    /// How late a worker takes up an event that has happened, by a kernel timer that it
-    /// waits for as it waits for answers: the mean, ...
+    /// The scheduling delay: how late a worker notices that an event has happened. The worker
+    /// measures it with a kernel timer, which it waits for as it waits for answers. This is the
+    /// mean.
     pub dispatch_lag_ns_mean: f64,
-    /// ... the 99th percentile, ...
+    /// The 99th percentile of the scheduling delay.
     pub dispatch_lag_ns_p99: u64,
-    /// ... and the longest.
+    /// The longest scheduling delay.
     pub dispatch_lag_ns_max: u64,
-    /// Share of the measured part in which the most delayed worker thread was ready to run
-    /// and waited for a processor, as the kernel counts it, 0 to 1; none where it does not.
+    /// Share of the measured part, 0 to 1, in which the most delayed worker thread was ready to
+    /// run and waited for a processor. The kernel counts it; null where it does not.
     pub run_delay_share: Option<f64>,
-    /// Time that threads had nothing to do because every session that could come next
-    /// belongs to a busy socialite, added up over all threads.
+    /// Time that threads were idle because every session that could come next belongs to a busy
+    /// actor, summed over all threads.
     pub idle_ns: u64,
-    /// Sessions under way on average over the measured part.
+    /// Mean number of sessions under way in the measured part.
     pub sessions_in_flight: f64,
-    /// Time that workers stood still because the log could not be written fast enough.
+    /// Time that workers were blocked because the log could not be written fast enough.
     pub log_stall_ns: u64,
-    /// Time that workers stood still because the trace could not be read fast enough.
+    /// Time that workers were blocked because the trace could not be read fast enough.
     pub trace_stall_ns: u64,
-    /// The settings that the store itself said were in effect when the experiment began.
+    /// The settings that the store itself reported when the experiment began.
     pub store_settings: BTreeMap<String, String>,
-    /// What the store has counted in the experiment, warm-up included: cache
-    /// hits and misses, say. Empty where it counts nothing.
+    /// The store's own counters for the experiment, warm-up included, such as cache hits and
+    /// misses. Empty if the store counts nothing.
     #[serde(default)]
     pub store_counters: BTreeMap<String, u64>,
-    /// Writes that did not succeed, warm-up included; one more where a cache could not be
-    /// told of some.
+    /// Writes that did not succeed, warm-up included; one more if a cache could not be notified
+    /// of some writes.
     #[serde(default)]
     pub writes_not_ok: u64,
-    /// What each replayer did, by a coordinator.
+    /// What each replayer did; only a coordinator fills this in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replayers: Vec<ReplayerReport>,
-    /// What happened to which replayer, where the experiment says nothing for it.
+    /// Which replayers failed, and how. Any entry makes the experiment void.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 }
@@ -356,7 +399,7 @@ impl ReplayReport {
     }
 }
 
-/// A replay that was over at once: nothing done, nothing wrong.
+/// The report of a replay that ended at once, without operations and without errors.
 impl Default for ReplayReport {
     fn default() -> ReplayReport {
         ReplayReport {
@@ -405,7 +448,7 @@ pub struct ReplayerReport {
     pub threads: u32,
     /// Its operations that succeeded.
     pub ok: u64,
-    /// Its operations that did not.
+    /// Its operations that did not succeed.
     pub errors: u64,
     /// CPU time over wall time of its busiest worker thread, 0 to 1.
     pub worker_cpu_share: f64,
@@ -421,31 +464,31 @@ pub struct ReplayerReport {
     pub clock: [ClockReading; 2],
 }
 
-/// How a replayer's clock stands to the coordinator's. Nothing in a validation depends
-/// on it, as each fragment belongs to one replayer.
+/// How a replayer's clock differs from the coordinator's. No validation depends on it, as each
+/// fragment belongs to one replayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClockReading {
-    /// The replayer's clock less the coordinator's.
+    /// The replayer's clock minus the coordinator's.
     pub offset_ns: i64,
-    /// From the question to the answer; the offset is known to half of it.
+    /// From the request to the answer. The error of the offset is at most half of this.
     pub round_trip_ns: i64,
 }
 
-/// Where a fragment stands: which of its sessions have been run.
+/// The position of a fragment: which of its sessions have been run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FragmentPosition {
     /// The fragment.
     pub fragment: u32,
-    /// No session from here on has been run.
+    /// This session and all later ones have not been run.
     pub next_session: u64,
-    /// The sessions before it that have not been run either, in their order: they waited
-    /// for a busy socialite when the time was over.
+    /// The sessions before it that have not been run either, in order. They waited for a busy
+    /// actor when the time was over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_back: Vec<u64>,
 }
 
 impl FragmentPosition {
-    /// After all sessions before `next_session`.
+    /// The position after all sessions before `next_session`.
     pub fn at(fragment: u32, next_session: u64) -> FragmentPosition {
         FragmentPosition { fragment, next_session, given_back: Vec::new() }
     }
@@ -480,25 +523,25 @@ pub enum EndReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// It stands for itself.
+    /// A single experiment, outside of a rating.
     Single,
-    /// It belongs to a search.
+    /// An experiment of a search.
     Search,
-    /// It is to confirm what is named here.
+    /// A final experiment, which confirms the rating named here.
     Final(String),
 }
 
-/// `trial.json`: what no other file of an experiment's folder holds, for a rating that is resumed.
+/// `trial.json`: what a rating needs to resume and no other file of an experiment's folder holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialNote {
     /// What it was for.
     pub purpose: Purpose,
-    /// When it was to end.
+    /// When the experiment was planned to end.
     pub limit: Limit,
     /// When it started, in seconds since 1970; the store was loaded by then.
     pub started_unix_s: u64,
-    /// From then until its verdict, in seconds: warm-up, measured part and validation.
+    /// From its start until its verdict, in seconds: warm-up, measured part and validation.
     pub took_s: f64,
-    /// Which replayer was lost before it began, and how.
+    /// Which replayer was lost before the experiment began, and how; null if none was.
     pub lost: Option<String>,
 }

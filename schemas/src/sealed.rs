@@ -9,18 +9,20 @@ use std::sync::{Arc, LazyLock};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::oplog::observed_item;
-use crate::trace::name_type;
+use crate::trace::{ACTOR, OPERATION, name_type};
+use crate::vocabulary::{Columns, Vocabulary};
 
-/// `operations`: one row an operation, in the order of `start_ns`.
-pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
-    Arc::new(Schema::new(vec![
+/// `operations`: one row per operation, in the order of `start_ns`.
+pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
+    let mut fields = vec![
         Field::new("session", DataType::Int64, false),
         Field::new("step", DataType::Int16, false),
         Field::new("kind", name_type(), false),
-        Field::new("action", name_type(), false),
-        Field::new("socialite", DataType::Int64, false),
-        Field::new("target", DataType::Int64, false),
-        Field::new("comment", DataType::Int64, true),
+        Field::new(OPERATION, name_type(), false),
+        Field::new(ACTOR, DataType::Int64, false),
+    ];
+    fields.extend(V::Columns::fields());
+    fields.extend([
         Field::new("after", DataType::Int64, true),
         Field::new("thread", DataType::Int32, false),
         Field::new("due_ns", DataType::Int64, true),
@@ -36,25 +38,21 @@ pub static OPERATIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new("unpredictable", DataType::Boolean, false),
         Field::new("warmup", DataType::Boolean, false),
         Field::new("drained", DataType::Boolean, false),
-    ]))
-});
+    ]);
+    Arc::new(Schema::new(fields))
+}
 
-/// `unpredictable`: one row for each data item that a read returned and no
-/// correct store could have.
+/// `unpredictable`: one row for each data item that a read returned and that no correct store
+/// could have returned.
 ///
-/// `item` is `friend_count`, `pending_count` or `resource_count` (then
-/// `observed`, `low` and `high` are values), `friends`, `pending` or `comments`
-/// (then `element` is the member or comment, and the three are 1 for present
-/// and 0 for absent, `observed` above 1 for listed more than once), `top_k`
-/// (then `element` is the place in the list, from 0, and the three are resource
-/// ids, -1 for none), or `shape` (the answer has another number of values than
-/// the action observes: `observed` is how many, `low` and `high` how many it
-/// should have been).
+/// `item` says what `observed`, `low` and `high` are; a correct store returns `low` to `high`. Each
+/// family has its own items, and `shape` in common: the numbers of values, of an answer with another
+/// number of values than the operation observes.
 pub static UNPREDICTABLE: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![
         Field::new("session", DataType::Int64, false),
         Field::new("step", DataType::Int16, false),
-        Field::new("action", name_type(), false),
+        Field::new(OPERATION, name_type(), false),
         Field::new("start_ns", DataType::Int64, false),
         Field::new("end_ns", DataType::Int64, false),
         Field::new("item", DataType::Utf8, false),

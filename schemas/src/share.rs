@@ -1,13 +1,12 @@
-//! How a number of sessions is shared between fragments of unequal weight.
+//! Divides a number of sessions among fragments of unequal weight.
 //!
-//! Session k (from 0) of a fragment with weight w falls due at virtual time
-//! (k + 1) / w; all sessions of a trace set in the order of that time (ties by
-//! fragment) are its *global order*. The first N of it are each fragment's
-//! share of N sessions, so a longer trace never takes a session away from a
-//! fragment, and a replayer that works on several fragments interleaves them
-//! in this order.
+//! Session k (from 0) of a fragment with weight w is due at virtual time (k + 1) / w. The *global
+//! order* of a trace set is all its sessions in the order of that time (ties by fragment). A
+//! fragment's share of N sessions is its part of the first N of that order. So a longer trace
+//! never takes a session away from a fragment. A replayer that works on several fragments
+//! interleaves them in this order.
 
-/// The virtual time at which session `index` of a fragment falls due.
+/// The virtual time at which session `index` of a fragment is due.
 fn due(index: u64, weight: f64) -> f64 {
     (index + 1) as f64 / weight
 }
@@ -17,7 +16,7 @@ fn due(index: u64, weight: f64) -> f64 {
 /// Weights are positive and finite; their unit does not matter.
 pub fn sessions_by_fragment(weights: &[f64], total: u64) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
-    // A little below the exact quota, so that rounding never hands out too much.
+    // A little below the exact quota, so that rounding never assigns too many sessions.
     let mut shares: Vec<u64> =
         weights.iter().map(|w| ((w / sum) * total as f64 * (1.0 - 1e-12) - 1.0).floor().max(0.0) as u64).collect();
     let mut given: u64 = shares.iter().sum();
@@ -29,9 +28,9 @@ pub fn sessions_by_fragment(weights: &[f64], total: u64) -> Vec<u64> {
     shares
 }
 
-/// Where each fragment ends when `sessions` more are taken from `positions` on,
-/// in the global order. Fragments that are ahead of that order (replayers end an
-/// experiment each for itself) wait until the others have caught up.
+/// The position of each fragment after `sessions` more sessions of the global order, taken from
+/// `positions` on. Replayers end an experiment independently, so a fragment can be ahead of the
+/// global order. It then waits until the others have caught up.
 pub fn ends_after(weights: &[f64], positions: &[u64], sessions: u64) -> Vec<u64> {
     let ends = |total| {
         let shares = sessions_by_fragment(weights, total).into_iter();
@@ -39,7 +38,7 @@ pub fn ends_after(weights: &[f64], positions: &[u64], sessions: u64) -> Vec<u64>
     };
     let before: u64 = positions.iter().sum();
     let goal = before.saturating_add(sessions);
-    // Each further session of the global order moves one fragment by one or none,
+    // Each further session of the global order advances one fragment by one session or by none,
     // and `goal` of them are always enough.
     let total = least(0, goal, |total| ends(total).iter().sum::<u64>() >= goal);
     ends(total)
@@ -51,15 +50,15 @@ pub fn sessions_enough(weights: &[f64], wanted: &[u64]) -> u64 {
     let sum: f64 = weights.iter().sum();
     let quota = |(weight, wanted): (&f64, &u64)| (*wanted as f64 + 1.0) / weight * sum;
     let most = weights.iter().zip(wanted).map(quota).fold(0.0, f64::max) as u64;
-    // Rounding gives no fragment more than a session less than its quota.
+    // By rounding, a share may be smaller than its quota, but by at most one session.
     let most = most.saturating_add(2 * weights.len() as u64);
     least(wanted.iter().sum(), most, |total| {
         sessions_by_fragment(weights, total).iter().zip(wanted).all(|(share, wanted)| share >= wanted)
     })
 }
 
-/// The least number from `low` to `high` of which `holds`, which holds of `high`
-/// and of all numbers above one of which it holds.
+/// The smallest number from `low` to `high` for which `holds` is true. `holds` must be true for
+/// `high`, and for every number above one for which it is true.
 fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -78,8 +77,8 @@ pub fn next_fragment(weights: &[f64], positions: &[u64]) -> usize {
     next_among(candidates.map(|(fragment, (weight, position))| (fragment, weight, position))).unwrap_or(0)
 }
 
-/// Like [`next_fragment`], for some of the fragments: (number, weight,
-/// position), by rising number.
+/// Like [`next_fragment`], for some of the fragments: (number, weight, position), sorted by
+/// number.
 pub fn next_among(candidates: impl Iterator<Item = (usize, f64, u64)>) -> Option<usize> {
     let mut best = None;
     for (fragment, weight, position) in candidates {
@@ -97,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The closed form gives what dealing one by one gives.
+        /// The closed form gives the same as assigning the sessions one by one.
         #[test]
         fn shares_are_the_prefix_of_the_global_order(
             weights in prop::collection::vec(0.01f64..5.0, 1..9), total in 0u64..2000,
@@ -110,8 +109,8 @@ mod tests {
             prop_assert_eq!(sessions_by_fragment(&weights, total), dealt);
         }
 
-        /// Wherever the fragments stand: what is taken is what dealing one by one
-        /// from the beginning takes, without what has been taken already.
+        /// From any positions, the result is the same as assigning one by one from the beginning
+        /// and skipping the sessions that were already taken.
         #[test]
         fn ends_count_only_sessions_that_are_left(
             fragments in prop::collection::vec((0.01f64..5.0, 0u64..60), 1..7), sessions in 0u64..300,

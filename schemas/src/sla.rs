@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sla {
-    /// α: this share of operations, in percent, ...
+    /// α: the share of operations, in percent, that must succeed within β.
     pub alpha_percent: f64,
-    /// β: ... succeeds within this time, ...
+    /// β: the limit of the response time, in nanoseconds.
     pub beta_ns: u64,
-    /// τ: ... with at most this share of reads unpredictable, in percent, ...
+    /// τ: the largest share of unpredictable reads, in percent.
     pub tau_percent: f64,
-    /// Δ: ... for this long.
+    /// Δ: the duration, in seconds.
     pub delta_s: f64,
 }
 
@@ -32,11 +32,10 @@ impl Default for Sla {
     }
 }
 
-/// A text that is no SLA.
+/// A text that is not a valid SLA.
 #[derive(Debug, thiserror::Error, PartialEq)]
-#[error("SLA {text:?}: {message}; write it like \"95% < 100ms, 0.1% unpredictable, 60s\"")]
+#[error("{message}; write it like \"95% < 100ms, 0.1% unpredictable, 60s\"")]
 pub struct SlaError {
-    text: String,
     message: String,
 }
 
@@ -44,7 +43,7 @@ impl FromStr for Sla {
     type Err = SlaError;
 
     fn from_str(text: &str) -> Result<Sla, SlaError> {
-        let wrong = |message: String| SlaError { text: text.into(), message };
+        let wrong = |message: String| SlaError { message };
         let mut sla = Sla::default();
         let mut parts = text.split(',').map(str::trim);
         let latency = parts.next().unwrap_or_default();
@@ -62,13 +61,17 @@ impl FromStr for Sla {
     }
 }
 
-/// A share from 0 to 100 with its `%`.
+/// Parses a share from 0 to 100 with its `%`.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
     number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(|| format!("{:?} is not a percentage", text.trim()))
 }
 
-/// A positive time with its unit: ns, us, ms, s, m or h.
+/// The longest time in nanoseconds. Beyond it, seconds as a floating-point number are not exact to the
+/// nanosecond, and an agreement would not read back as it was written.
+const LONGEST_NS: f64 = 1e15;
+
+/// Parses a positive time with its unit: ns, us, ms, s, m or h.
 pub fn nanoseconds(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -83,14 +86,21 @@ pub fn nanoseconds(text: &str) -> Result<u64, String> {
         _ => return Err(format!("{text:?} is not a time with its unit (ns, us, ms, s, m or h)")),
     };
     match number.trim().parse::<f64>() {
-        Ok(n) if n > 0.0 && n * scale < 1e18 => Ok((n * scale).round() as u64),
+        Ok(n) if n * scale >= LONGEST_NS => Err(format!("{text:?} is longer than 11 days")),
+        // Less than half a nanosecond would be no time at all.
+        Ok(n) if (n * scale).round() >= 1.0 => Ok((n * scale).round() as u64),
         _ => Err(format!("{text:?} is not a time above 0")),
     }
 }
 
-/// A time in the largest unit that keeps it short, to two decimals: `100ms`, `1.5s`.
+/// A time in its largest suitable unit, rounded to two decimals: `100ms`, `1.5s`.
 pub fn short_time(ns: u64) -> String {
     time(ns, |number| (number * 100.0).round() / 100.0)
+}
+
+/// A time in its largest suitable unit, with all its digits: `145.840981ms`.
+pub fn exact_time(ns: u64) -> String {
+    time(ns, |number| number)
 }
 
 fn time(ns: u64, rounded: fn(f64) -> f64) -> String {
@@ -105,8 +115,29 @@ fn time(ns: u64, rounded: fn(f64) -> f64) -> String {
 
 impl fmt::Display for Sla {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beta = time(self.beta_ns, |number| number);
+        let beta = exact_time(self.beta_ns);
         write!(f, "{}% < {beta}, {}% unpredictable, {}s", self.alpha_percent, self.tau_percent, self.delta_s)
+    }
+}
+
+/// An SLA that may be missing from a document, as text and as on the command line.
+pub mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Sla;
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(sla: &Option<Sla>, serializer: S) -> Result<S::Ok, S::Error> {
+        match sla {
+            Some(sla) => serializer.collect_str(sla),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sla>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Some).map_err(|e| serde::de::Error::custom(format!("sla: {e}")))
     }
 }
 
@@ -117,7 +148,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is written down or sent to a replayer is the agreement itself.
+        /// An SLA that is written to a file or sent to a replayer reads back unchanged.
         #[test]
         fn an_agreement_reads_back_as_it_is(
             alpha_percent in 0.0..=100.0,
@@ -128,6 +159,13 @@ mod tests {
             let sla = Sla { alpha_percent, beta_ns, tau_percent, delta_s: delta_ms as f64 / 1e3 };
             prop_assert_eq!(sla.to_string().parse(), Ok(sla));
         }
+    }
+
+    #[test]
+    fn a_time_of_weeks_is_refused() {
+        let error = "95% < 5ms, 4444495445ms".parse::<Sla>().unwrap_err().to_string();
+        assert!(error.contains("longer than 11 days"), "{error}");
+        assert!("95% < 5ms, 240h".parse::<Sla>().is_ok());
     }
 
     #[test]
@@ -148,6 +186,7 @@ mod tests {
         check("195% < 100ms", "\"195%\" is not a percentage");
         check("95% < 100", "not a time with its unit");
         check("95% < 0ms", "not a time above 0");
+        check("95% < 0.18ns", "not a time above 0");
         check("95% < 100ms, soon", "not a time");
     }
 }

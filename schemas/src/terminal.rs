@@ -1,15 +1,17 @@
-//! What the tools print. Names, paths and messages come from other machines and from
-//! stores: nothing in them may command the terminal.
+//! Prints to the terminal. Names, paths and messages come from other machines and from stores, so
+//! they must not control it.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Prints to standard output, to a terminal without control characters. A reader who has
-/// seen enough (`| head`) is no error.
+use crate::program::as_called;
+
+/// Prints to standard output; to a terminal without control characters. A closed pipe (`| head`)
+/// is not an error.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout();
-    // What goes into a file or another program is data, and stays as it is.
+    // Output to a file or to another program is data and stays unchanged.
     let text = if out.is_terminal() { printable(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
@@ -21,12 +23,12 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Prints an error, a warning or a note to standard error, without control characters.
 pub fn complain(kind: &str, what: impl Display) {
-    // Where standard error is gone there is nothing left to say it to.
-    let _ = writeln!(io::stderr(), "{kind}: {}", printable(&what.to_string()));
+    // If standard error is closed, the message is lost.
+    let _ = writeln!(io::stderr(), "{kind}: {}", printable(&as_called(&what.to_string())));
 }
 
-/// Whether the process was started to outlive its terminal (`nohup`): then the end of the
-/// terminal is no request to end.
+/// Whether the process was started to outlive its terminal (`nohup`). SIGHUP is then not a
+/// request to end.
 pub fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -34,8 +36,8 @@ pub fn hangup_is_ignored() -> bool {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
-/// The text with control characters spelled out, but for line breaks, tabs and the
-/// sequences that set a colour or weight.
+/// The text with control characters escaped, except line breaks, tabs and the sequences that set
+/// a colour or weight.
 ///
 /// ```
 /// use schemas::terminal::printable;
@@ -61,7 +63,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// The length of the sequence that sets a style with which a text begins.
+/// The length of the style sequence at the beginning of a text; None if there is none.
 fn style_bytes(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let length = parameters.find(|c: char| !(c.is_ascii_digit() || c == ';'))?;

@@ -1,13 +1,14 @@
-//! `verdict.json` and `rating.json`: what came out, computed from the raw log.
+//! `verdict.json` and `rating.json`: the results, computed from the raw log.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::files::{self, FileError};
 use crate::sla::Sla;
-use crate::social::Action;
 
-/// `verdict.json`: an experiment's figures, and whether it kept the SLA.
+/// `verdict.json`: an experiment's figures, and whether it met the SLA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// [`crate::RUN_FORMAT_VERSION`] of the writer.
@@ -20,19 +21,50 @@ pub struct Verdict {
     pub sla: Sla,
     /// Pass, fail or void.
     pub ruling: Ruling,
-    /// Why it is not a pass: the clauses missed or what made it void.
+    /// Why it is not a pass: the SLA clauses that it missed, or what made it void.
     pub reasons: Vec<String>,
     /// The figures.
     pub figures: Figures,
-    /// Each replayer's own, where several took part.
+    /// Each replayer's own figures, if several took part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replayers: Vec<ReplayerFigures>,
+    /// The checksums of the sealed tables. Empty if none were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<SealedFragment>,
 }
 
-/// What one of several replayers saw.
+/// The checksums of a fragment's sealed tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedFragment {
+    /// The fragment.
+    pub fragment: u32,
+    /// Of the table `operations`.
+    pub operations: Checksum,
+    /// Of the table `unpredictable`.
+    pub unpredictable: Checksum,
+}
+
+/// What identifies the content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    /// Its length.
+    pub bytes: u64,
+    /// Its BLAKE3 sum, as lower-case hex.
+    pub blake3: String,
+}
+
+impl Checksum {
+    /// The checksum of a file as it is now.
+    pub fn of(path: &Path) -> Result<Checksum, FileError> {
+        let bytes = std::fs::metadata(path).map_err(files::at(path))?.len();
+        Ok(Checksum { bytes, blake3: files::blake3_of(path)? })
+    }
+}
+
+/// The figures of one of several replayers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayerFigures {
-    /// As in [`crate::run::ReplayerReport`].
+    /// Its name, as in [`crate::run::ReplayerReport`].
     pub name: String,
     /// Its share of T.
     pub threads: u32,
@@ -42,17 +74,17 @@ pub struct ReplayerFigures {
     pub within_beta_percent: f64,
     /// Of its reads, the unpredictable ones, in percent.
     pub unpredictable_percent: f64,
-    /// Which clauses of the SLA it missed by itself.
+    /// The SLA clauses that it missed by itself.
     pub missed: Vec<String>,
 }
 
-/// The ruling on an experiment.
+/// The verdict on an experiment, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// The SLA was kept.
+    /// The experiment met the SLA.
     Pass,
-    /// The SLA was missed.
+    /// The experiment missed the SLA.
     Fail,
     /// The experiment says nothing about the store.
     Void,
@@ -69,49 +101,50 @@ impl Ruling {
     }
 }
 
-/// The figures of an experiment's measured part, over all its fragments: of the operations
-/// that started in it. What was in flight when the planned time was over counts for
-/// everything but the rates, since leaving it out would hide the slowest answers.
+/// The figures of an experiment's measured part, over all its fragments. They cover the
+/// operations that started in it. Operations in flight at the end of the planned time count for
+/// all figures except the rates: without them the slowest answers would be missing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
     /// From the beginning of the measured part to the end of its last operation.
     pub elapsed_ns: u64,
-    /// What the rates are measured over: the planned time, or all of `elapsed_ns`
-    /// where none was planned or the experiment ended before it was over.
+    /// The time that rates are measured over: the planned time, or all of `elapsed_ns` if no time
+    /// was planned or the experiment ended early.
     pub counted_ns: u64,
     /// Operations of the warm-up.
     pub warmup_operations: u64,
-    /// Operations that started after the planned time, to end sessions that were under way;
-    /// no other figure counts them.
+    /// Operations that started after the planned time, to end sessions that were under way. No
+    /// other figure counts them.
     #[serde(default)]
     pub drained_operations: u64,
     /// Sessions with at least one row in the log.
     pub sessions: u64,
     /// BG's no-operations: sessions that were drawn and of which nothing could be done.
     pub noops: u64,
-    /// Operations over all actions.
-    pub overall: ActionFigures,
-    /// Operations by action.
-    pub by_action: BTreeMap<Action, ActionFigures>,
-    /// Successful operations that ended within `counted_ns`, a second.
+    /// All operations.
+    pub overall: OperationFigures,
+    /// Operations by their names, in the family's order.
+    pub by_operation: IndexMap<String, OperationFigures>,
+    /// Successful operations per second that ended within `counted_ns`.
     pub throughput_per_s: f64,
-    /// Sessions whose first operation ended within `counted_ns`, a second; as in
-    /// BG, no-operations count as sessions.
+    /// Sessions per second whose first operation ended within `counted_ns`. As in BG,
+    /// no-operations count as sessions.
     pub sessions_per_s: f64,
     /// Share of the operations (failed ones count, skipped ones do not) that
     /// succeeded within β.
     pub within_beta_percent: f64,
-    /// What operations that failed or are of unknown fate took of the time that counts, all
-    /// threads together. Few of them are much when each lasts until a time limit.
+    /// Time spent in operations that failed or are of unknown fate, within the time that counts,
+    /// summed over all threads. A few such operations take much time if each lasts until a time
+    /// limit.
     #[serde(default)]
     pub error_ns: u64,
     /// Reads that were answered.
     pub reads: u64,
-    /// Those of them that returned what no correct store could have.
+    /// Those of them that returned data that no correct store could have returned.
     pub unpredictable_reads: u64,
     /// The share of unpredictable reads among `reads`, in percent; 0 without reads.
     pub unpredictable_percent: f64,
-    /// What is missing from the log of a killed replayer, one sentence a fragment.
+    /// What is missing from the log of a killed replayer, one sentence per fragment.
     pub missing: Vec<String>,
     /// The measured part in slices of equal length.
     pub timeline: Timeline,
@@ -129,34 +162,34 @@ pub struct Timeline {
     pub slices: Vec<Slice>,
 }
 
-/// What ended within one slice of time.
+/// The operations that ended within one slice of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that failed, are of unknown fate or were skipped.
     pub errors: u64,
-    /// Reads that returned what no correct store could have.
+    /// Reads that returned data that no correct store could have returned.
     pub unpredictable: u64,
-    /// Response times of the successful ones: the median, ...
+    /// Median response time of the successful operations.
     pub p50_ns: u64,
-    /// ... the 95th percentile, ...
+    /// 95th percentile of the response times.
     pub p95_ns: u64,
-    /// ... the 99th percentile, ...
+    /// 99th percentile of the response times.
     pub p99_ns: u64,
-    /// ... and the longest.
+    /// Longest response time.
     pub max_ns: u64,
 }
 
-/// BG's freshness confidence: of the data items read so long after the last
-/// completed update of the item, how many showed all updates completed before
-/// the read. An item is a member's friend or pending count, or a whole list.
+/// BG's freshness confidence for one range of times since an item's last completed update: how
+/// many of the items read then showed all updates completed before the read. An item is a
+/// member's friend or pending count, or a whole list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
-    /// The time from the end of the last completed update of the item to the
-    /// start of the read: from here, ...
+    /// Lower end of the range, inclusive: from the end of the item's last completed update to the
+    /// start of the read.
     pub from_us: u64,
-    /// ... to less than this.
+    /// Upper end of the range, exclusive.
     pub to_us: u64,
     /// Items read.
     pub reads: u64,
@@ -164,9 +197,9 @@ pub struct Freshness {
     pub fresh: u64,
 }
 
-/// Counts and response times of one action, or of all.
+/// Counts and response times of one operation of the vocabulary, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct ActionFigures {
+pub struct OperationFigures {
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that failed.
@@ -177,18 +210,25 @@ pub struct ActionFigures {
     pub skipped: u64,
     /// Operations that succeeded within β.
     pub within_beta: u64,
-    /// Reads that returned what no correct store could have.
+    /// Reads that returned data that no correct store could have returned.
     pub unpredictable: u64,
-    /// Response times of successful operations: the mean, ...
+    /// Mean response time of the successful operations.
     pub mean_ns: f64,
-    /// ... the median, ...
+    /// Median response time.
     pub p50_ns: u64,
-    /// ... the 95th percentile, ...
+    /// 95th percentile of the response times.
     pub p95_ns: u64,
-    /// ... the 99th percentile, ...
+    /// 99th percentile of the response times.
     pub p99_ns: u64,
-    /// ... and the longest.
+    /// Longest response time.
     pub max_ns: u64,
+}
+
+impl OperationFigures {
+    /// All operations, whatever became of them.
+    pub fn operations(&self) -> u64 {
+        self.ok + self.failed + self.unknown + self.skipped
+    }
 }
 
 /// `rating.json`: the ratings and the experiments they rest on.
@@ -198,81 +238,95 @@ pub struct RatingDocument {
     pub format_version: u32,
     /// The SLA.
     pub sla: Sla,
-    /// How it was searched.
+    /// The parameters of the search.
     pub parameters: RatingParameters,
-    /// Highest throughput that keeps the SLA, in actions a second; none when
-    /// only the other rating was asked for.
+    /// Highest throughput that meets the SLA, in operations a second; null if only the other rating
+    /// was requested.
     pub soar: Option<Rating>,
-    /// Highest number of threads that keeps the SLA; none when only the other
-    /// rating was asked for.
+    /// Highest number of threads that meets the SLA; null if only the other rating was requested.
     pub socialites: Option<Rating>,
     /// Every experiment, in the order in which it ran.
     pub experiments: Vec<RatedExperiment>,
 }
 
+impl RatingDocument {
+    /// 3 when nothing could be measured, or a rating is unconfirmed because its final experiments were
+    /// void; 1 when no number of threads met the SLA, or the final experiments missed it; else 0.
+    pub fn exit_code(&self) -> u8 {
+        let ratings = || [&self.soar, &self.socialites].into_iter().flatten();
+        match () {
+            () if ratings().any(|rating| rating.unmeasured) => 3,
+            () if ratings().any(|rating| rating.value <= 0.0) => 1,
+            () if ratings().all(|rating| rating.confirmed_by.is_some()) => 0,
+            () if self.experiments.iter().any(|trial| trial.is_final && trial.ruling == Ruling::Fail) => 1,
+            () => 3,
+        }
+    }
+}
+
 /// How ratings are searched (bg-rating: rating parameters).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RatingParameters {
-    /// δ: how long the experiments of a search run, in seconds; of several the
-    /// two largest have to agree.
+    /// δ: how long the experiments of a search run, in seconds. If there are several, the two
+    /// largest have to agree.
     pub search_s: Vec<f64>,
     /// The δ that the ratings rest on, in seconds.
     pub settled_search_s: f64,
-    /// When a final experiment differs from those of the search by more than
-    /// this, in percent, the search is repeated with a longer δ.
+    /// If a final experiment differs from those of the search by more than this, in percent, the
+    /// search is repeated with a longer δ. Null: no such repetition.
     pub delta_check_percent: Option<f64>,
-    /// The first T.
+    /// The T that the search starts with.
     pub first_threads: u32,
-    /// The highest T.
+    /// The highest T of the search.
     pub max_threads: u32,
     /// What happens to the store between two experiments.
     pub between: Between,
     /// Sessions of warm-up in each experiment.
     pub warmup_sessions: u64,
-    /// One session of a socialite at a time.
-    pub unique_socialites: bool,
+    /// Whether an actor acts in at most one session at a time.
+    pub unique_actors: bool,
 }
 
 /// What happens to the store between two experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Between {
-    /// It is brought back to the data set, and the trace begins anew.
+    /// It is reset to the data set, and the trace starts from its beginning.
     #[default]
     Load,
-    /// It stays as it is, and the trace is taken up where the last experiment stopped.
+    /// It stays as it is, and the trace continues where the last experiment stopped.
     Continue,
 }
 
 /// One of the two ratings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rating {
-    /// Actions a second, or threads; 0 when no experiment kept the SLA, or when nothing
-    /// could be measured.
+    /// Operations a second, or threads; 0 when no experiment met the SLA, or when nothing could be
+    /// measured.
     pub value: f64,
     /// The threads at which it was reached; 0 when none.
     pub threads: u32,
-    /// Where the true value lies.
+    /// The interval in which the true value lies. Null if the value is 0 or has no upper bound.
     pub interval: Option<Interval>,
-    /// The search stopped at its upper limit of threads: the store may do better.
+    /// The search stopped at its upper limit of threads: the true value may be higher.
     pub at_least: bool,
-    /// The final experiment that confirmed it, if one did.
+    /// The final experiment that confirmed it; null if none did.
     pub confirmed_by: Option<u32>,
-    /// Every experiment of the search was void: nothing is known of the store, and
-    /// `rests_on_void` says why.
+    /// Every experiment of the search was void: nothing is known about the store. `rests_on_void`
+    /// says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unmeasured: bool,
-    /// The numbers of the experiments that it rests on: every one with its T, those
-    /// that bound it, and the final ones.
+    /// The numbers of the experiments that it rests on: all with its T, those that bound it, and
+    /// the final ones.
     pub rests_on: Vec<u32>,
-    /// What void experiments leave open, when there are any: which experiments, why, and
-    /// what they were to verify.
+    /// What void experiments leave unverified: which experiments, why, and what they should have
+    /// verified. Null if there is nothing.
     pub rests_on_void: Option<String>,
-    /// What else a reader of the number has to know.
+    /// Further notes that a reader of the number needs.
     pub notes: Vec<String>,
 }
 
-/// Where a rating's true value lies.
+/// The interval in which a rating's true value lies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The lower end, in the rating's unit.
@@ -283,7 +337,7 @@ pub struct Interval {
     pub basis: String,
 }
 
-/// An experiment as the rating saw it.
+/// An experiment of a rating.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RatedExperiment {
     /// Its number.
@@ -294,18 +348,19 @@ pub struct RatedExperiment {
     pub threads: u32,
     /// Its planned duration, without warm-up.
     pub duration_s: f64,
-    /// Whether it was to confirm a rating (else it belongs to the search).
+    /// Whether it is a final experiment, which confirms a rating. Otherwise it belongs to the
+    /// search.
     pub is_final: bool,
     /// Pass, fail or void.
     pub ruling: Ruling,
-    /// Why not a pass.
+    /// Why it is not a pass.
     pub reasons: Vec<String>,
     /// Successful operations a second.
     pub throughput_per_s: f64,
     /// Sessions a second, no-operations included.
     pub sessions_per_s: f64,
-    /// Share of the operations that succeeded within β.
+    /// Share of the operations that succeeded within β, in percent.
     pub within_beta_percent: f64,
-    /// Share of the reads that were unpredictable.
+    /// Share of the reads that were unpredictable, in percent.
     pub unpredictable_percent: f64,
 }

@@ -1,5 +1,4 @@
-//! Wrong input: one clear error that names what is wrong, the right exit code,
-//! and everything as it was.
+//! Bad input: one clear error that names the mistake, the right exit code, and no file changed.
 
 use crate::support::Workplace;
 
@@ -44,7 +43,8 @@ fn trace_sets() {
     std::fs::write(&part, &bytes).expect("written");
     place.run(&["trace", "verify", "busy.trace"]).succeeds();
 
-    // Runs may rest on the sessions of a longer trace set: it is not made shorter.
+    // Existing runs may depend on the sessions of the longer trace set, so a shorter one does not
+    // replace it.
     check(
         &place,
         &["trace", "gen", "busy.toml", "-o", "busy.trace", "--sessions", "10"],
@@ -54,7 +54,7 @@ fn trace_sets() {
 
     let manifest = place.path("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).expect("a manifest");
-    // Payload sizes are in no file of the trace set, and decide the work all the same.
+    // Payload sizes and the thread limit are only in the manifest, and they decide the work.
     for (from, to) in
         [("\"image_bytes\": ", "\"image_bytes\": 9"), ("\"active_threads_max\": ", "\"active_threads_max\": 9")]
     {
@@ -66,19 +66,38 @@ fn trace_sets() {
     let changed = text.replace(&format!("\"format_version\": {version}"), "\"format_version\": 99");
     std::fs::write(&manifest, changed).expect("written");
     check(&place, &load, 2, &["manifest.json", "version 99", &format!("version {version}")]);
-    check(&place, &["replay", "load", "--trace", "nowhere", "--store", "null:"], 2, &["nowhere", "tracegen gen"]);
+    check(&place, &["replay", "load", "--trace", "nowhere", "--store", "null:"], 2, &["nowhere", "encore trace gen"]);
+}
+
+/// What earlier versions wrote is refused by the name of its version, and not half understood.
+#[test]
+fn older_formats_are_refused_by_name() {
+    let place = Workplace::new();
+    let stored = |name: &str| format!("{}/formats/{name}", env!("CARGO_MANIFEST_DIR"));
+    let trace = format!("version {}", schemas::TRACE_FORMAT_VERSION);
+    for arguments in [
+        &["trace", "show", &stored("trace-4")][..],
+        &["replay", "load", "--trace", &stored("trace-4"), "--store", "null:"],
+    ] {
+        check(&place, arguments, 2, &["manifest.json", "trace format version 4", &trace, "generate"]);
+    }
+    let run = format!("version {}", schemas::RUN_FORMAT_VERSION);
+    for arguments in [&["analyze", "summary", &stored("run-3")][..], &["analyze", "sql", &stored("run-3"), "SELECT 1"]]
+    {
+        check(&place, arguments, 2, &["run.json", "version 3", &run]);
+    }
 }
 
 #[test]
 fn stores() {
     let place = Workplace::with_trace();
     let run = ["replay", "run", "--trace", "busy.trace", "--store", "sqlite:s.db", "-T", "1", "-o", "r"];
-    check(&place, &run, 2, &["sqlite:s.db", "is not loaded", "replayer load"]);
+    check(&place, &run, 2, &["sqlite:s.db", "is not loaded", "encore replay load"]);
     place.run(&["trace", "gen", "busy.toml", "-o", "other.trace", "--set", "seed=8"]).succeeds();
     place.run(&["replay", "load", "--trace", "other.trace", "--store", "sqlite:s.db"]).succeeds();
-    check(&place, &run, 2, &["sqlite:s.db", "holds workload", "busy.trace"]);
-    check(&place, &["replay", "digest", "--trace", "busy.trace", "--store", "sqlite:s.db"], 2, &["holds workload"]);
-    // A file that is no store of Encore's is left alone.
+    check(&place, &run, 2, &["sqlite:s.db", "contains workload", "busy.trace"]);
+    check(&place, &["replay", "digest", "--trace", "busy.trace", "--store", "sqlite:s.db"], 2, &["contains workload"]);
+    // `load` must not overwrite a file that is not a store of Encore.
     std::fs::write(place.path("letter.txt"), "Dear reader, this is not a database.").expect("written");
     check(
         &place,
@@ -87,6 +106,18 @@ fn stores() {
         &["letter.txt", "not a database"],
     );
     check(&place, &["replay", "load", "--trace", "busy.trace", "--store", "oracle:x"], 2, &["oracle"]);
+    // Nothing listens at port 1.
+    let refuses = ["run", "busy.toml", "--threads", "1", "--store", "postgres://u@127.0.0.1:1/x"];
+    place.run(&refuses).fails(3, &["error: --store postgres://u@127.0.0.1:1/x: ", "is the server running"]);
+    // `load` does not create the folder of a mistyped path.
+    let nowhere = ["replay", "load", "--trace", "busy.trace", "--store", "sqlite:no/such/folder/s.db"];
+    check(&place, &nowhere, 2, &["sqlite:no/such/folder/s.db", "there is no folder no/such/folder"]);
+    // A request for more sessions than there are is refused before anything is loaded or run.
+    for (sessions, words) in [("3001", "busy.trace has only 3000 left"), ("18446744073709551615", "are too many")] {
+        let run =
+            ["replay", "run", "--trace", "busy.trace", "--store", "sqlite:new.db", "--load", "-T", "1", "-o", "n"];
+        check(&place, &[&run[..], &["--sessions", sessions]].concat(), 2, &[sessions, words]);
+    }
 }
 
 #[test]
@@ -96,6 +127,18 @@ fn command_lines() {
         .run(&["replay", "run", "--trace", "busy.trace", "--store", "null:", "-T", "0", "-o", "r"])
         .fails(2, &["--threads", "0"]);
     place.run(&["run", "busy.toml", "--threads", "0"]).fails(2, &["--threads", "0"]);
+    let usage = "Usage: encore trace gen";
+    check(&place, &["trace", "gen", "busy.toml", "--sessions=-5"], 2, &["must not be negative", usage]);
+    check(
+        &place,
+        &["trace", "gen", "busy.toml", "--set", "sessions=999999999999999999"],
+        2,
+        &["PiB on disk", "999,999"],
+    );
+    check(&place, &["rate", "--search-s", "abc"], 2, &["'abc' for '--search-s <SECONDS>': not a number"]);
+    for host in ["-x", "10.0.0.999"] {
+        check(&place, &["certs", "c", "--host", host], 2, &[&format!("--host {host:?}: not a host name or address")]);
+    }
     place.run(&["rate", "--sla", "fast"]).fails(2, &["fast", "write it like"]);
     place.run(&["analyze", "summary", "nowhere"]).fails(2, &["nowhere", "run folder"]);
     std::fs::create_dir(place.path("mine")).expect("a folder");
@@ -108,13 +151,13 @@ fn command_lines() {
     );
 }
 
-/// DuckDB takes these characters for patterns.
+/// Folder names with characters that DuckDB treats as patterns.
 #[test]
 fn folders_with_odd_names() {
     let place = Workplace::with_trace();
     for name in ["a[b]c", "a*", "a?b", "it's", "[", "two\nlines"] {
         place.run(&["replay", "run", "--trace", "busy.trace", "--store", "memory:", "-T", "2", "-o", name]).succeeds();
-        place.run(&["analyze", "summary", name]).succeeds();
+        place.run(&["analyze", "summary", name]).ends();
         let count = place.run(&["analyze", "sql", name, "SELECT count(*) > 0 AS n FROM operations", "--format", "csv"]);
         assert!(count.succeeds().contains("true"), "{name}");
         place.run(&["analyze", "report", name]).succeeds();
@@ -132,37 +175,36 @@ fn logs() {
     check(&place, &["analyze", "summary", "r"], 2, &["fragment-1.arrows", "damaged"]);
     std::fs::remove_file(&log).expect("removed");
     check(&place, &["analyze", "summary", "r"], 2, &["fragment-1.arrows"]);
-    // Cut short it is what a killed replayer leaves: read as far as it goes.
+    // A truncated log is what a killed replayer leaves: it is read as far as it goes.
     std::fs::write(&log, &bytes[..bytes.len() - 40]).expect("written");
     let text = place.run(&["analyze", "summary", "r", "--json"]).stdout();
-    assert!(text.contains("without its closing mark") && text.contains("\"void\""), "{text}");
-    // An experiment that was stopped before it began does not hide the others.
+    assert!(text.contains("log incomplete") && text.contains("\"void\""), "{text}");
+    // An experiment that stopped before it began does not hide the others.
     let plan = std::fs::read_to_string(place.path("r/experiments/0001-T2/plan.json")).expect("a plan");
     std::fs::create_dir(place.path("r/experiments/0002-T2")).expect("a folder");
     let second = plan.replace("\"experiment\": 1", "\"experiment\": 2");
     std::fs::write(place.path("r/experiments/0002-T2/plan.json"), second).expect("written");
     let text = place.run(&["analyze", "summary", "r", "--json"]).stdout();
-    assert!(text.contains("the experiment never began"), "{text}");
+    assert!(text.contains("the experiment never started"), "{text}");
     place.run(&["analyze", "sql", "r", "SELECT count(*) FROM operations"]).succeeds();
 }
 
 #[test]
 fn a_trace_that_runs_out_says_how_long_it_should_be() {
     let place = Workplace::with_trace();
-    place
-        .run(&[
-            "replay",
-            "run",
-            "--trace",
-            "busy.trace",
-            "--store",
-            "memory:",
-            "-T",
-            "2",
-            "--duration",
-            "30s",
-            "-o",
-            "r",
-        ])
-        .fails(2, &["busy.trace", "ran out after 3000 sessions", "tracegen gen --sessions"]);
+    let run = "replay run --trace busy.trace --store memory: -T 2 --duration 30s -o r";
+    let ran = place.run(&run.split(' ').collect::<Vec<_>>());
+    ran.fails(2, &["busy.trace", "ran out after 3000 sessions", "extend it with `encore trace gen"]);
+    // The command works as printed. A few sessions are enough here.
+    let said = ran.stderr();
+    let command =
+        said.split('`').nth(1).expect("a command").strip_prefix("encore ").expect("a command of this program");
+    let mut words: Vec<&str> = command.split(' ').collect();
+    let sessions = words.iter().position(|word| *word == "--sessions").expect("how many");
+    assert!(words[sessions + 1].parse::<u64>().expect("a number") > 3000, "{command}");
+    words[sessions + 1] = "3500";
+    place.run(&words).succeeds();
+    let shown = place.run(&["trace", "show", "busy.trace", "--json"]).succeeds();
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["sessions"], 3500, "{shown}");
 }

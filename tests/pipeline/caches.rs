@@ -1,5 +1,5 @@
-//! A cache that answers what is no longer true is convicted; one that keeps its
-//! leases is not, whatever happens to it.
+//! The validator finds the stale reads of an incoherent cache. It finds none with a cache that uses
+//! leases, whatever faults occur.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use servers::{Kind, Options, Proxy, Server};
 use crate::faults::with;
 use crate::replays::{Replay, Replayed};
 
-/// Writes often enough that a race has its chance, members few enough too.
+/// Writes are frequent and members few, so that races occur.
 const RACY: &[&str] = &["sessions=6000", "data.members=40", "data.friends_per_member=4", "fragments=1"];
 
-/// The databases of this machine with a cache in front.
+/// The databases of this machine, each with a cache in front.
 fn cached(folder: &std::path::Path, memcached: &str) -> Vec<String> {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let number = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -42,21 +42,21 @@ fn values_that_only_time_removes_are_found_stale() {
     }
 }
 
-/// How often a cache was emptied.
+/// How often the cache was emptied.
 fn flushes(memcached: &str) -> u64 {
     let mut stream = TcpStream::connect(memcached).expect("it listens");
     stream.write_all(b"stats\r\nquit\r\n").expect("it takes commands");
-    let mut told = String::new();
-    stream.read_to_string(&mut told).expect("it answers");
-    let line = told.lines().find_map(|line| line.strip_prefix("STAT cmd_flush "));
-    line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{told}"))
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it answers");
+    let line = text.lines().find_map(|line| line.strip_prefix("STAT cmd_flush "));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// A database that was changed without its cache, by a load or by a replay, is not read
-/// through what the cache held before.
+/// A load or replay may change a database without its cache. Later reads must not return what the
+/// cache held before.
 #[test]
 fn a_cache_of_another_state_is_emptied() {
-    // One of its own: other tests empty the one that they share.
+    // This test needs a memcached of its own: other tests empty the shared one.
     let Some(memcached) = Server::start(Kind::Memcached, Options::default()) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     for store in cached(folder.path(), &memcached.address()) {
@@ -68,7 +68,7 @@ fn a_cache_of_another_state_is_emptied() {
         replay.load(&database).unwrap_or_else(|error| panic!("{error}"));
         let replayed = replay.on_loaded(&leased, &mut |_| {});
         assert_eq!(replayed.verdict.figures.unpredictable_reads, 0, "{store}");
-        // What fits is kept: nothing was done to either since it was loaded.
+        // A cache that fits the database is kept: neither was changed since the load.
         replay.load(&leased).unwrap_or_else(|error| panic!("{error}"));
         let flushes = flushes(&memcached.address());
         replay.on_loaded(&leased, &mut |_| {});
@@ -76,8 +76,8 @@ fn a_cache_of_another_state_is_emptied() {
     }
 }
 
-/// A reader that fills the cache late puts back what a write has removed, unless
-/// it needs a lease for that. The race is provoked by a pause before each fill.
+/// A slow reader that fills the cache can restore a value that a write has invalidated, unless the
+/// fill requires a lease. A pause before each fill provokes this race.
 #[test]
 fn leases_close_the_race_that_invalidations_leave_open() {
     let Some(memcached) = servers::memcached() else { return };
@@ -99,27 +99,26 @@ fn leases_close_the_race_that_invalidations_leave_open() {
     }
 }
 
-/// bg-2013, section C.2: what is larger than an item may be comes from the
-/// database each time.
+/// bg-2013, section C.2: a value larger than the item limit comes from the database each time.
 #[test]
 fn values_too_large_for_the_cache_come_from_the_database() {
     let Some(memcached) = servers::memcached() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     for store in cached(folder.path(), &memcached.address()) {
-        // Items have 1 MiB at the most.
+        // An item has at most 1 MiB.
         let settings = &["sessions=1500", "data.members=30", "fragments=1", "data.image_bytes=1100000"];
         let replay = Replay { settings, ..Replay::new(folder.path()) };
         let replayed = replay.on(&with(&store, "consistency=lease"));
         assert_eq!(replayed.report.ok, 1500, "{store}");
         assert!(counted(&replayed, "cache_too_large") > 100, "{store}: {:?}", replayed.report.store_counters);
-        // Everything but profiles fits.
+        // All values except profiles fit.
         assert!(counted(&replayed, "cache_hits") > 50, "{store}: {:?}", replayed.report.store_counters);
         assert_eq!(replayed.verdict.figures.unpredictable_reads, 0, "{store}");
     }
 }
 
-/// Slower, never wrong: not when the cache dies and comes back empty, and not
-/// when it cannot be reached for a while and comes back as it was.
+/// A fault of the cache makes answers slower, never wrong. The cache dies and comes back empty, or
+/// is unreachable for a while and comes back with its old values.
 #[test]
 fn a_cache_that_is_away_makes_nothing_wrong() {
     let Some(memcached) = Server::start(Kind::Memcached, Options::default()) else { return };
@@ -133,7 +132,7 @@ fn a_cache_that_is_away_makes_nothing_wrong() {
             replay.load(&store).unwrap_or_else(|error| panic!("{error}"));
             let (mut phase, mut since) = (0, (0, 0));
             let replayed = replay.until(&store, &mut |snapshot| {
-                // A second of the replay each, and enough operations in it however slow the machine.
+                // Each phase lasts a second of the replay, and enough operations on a slow machine too.
                 let (ok, now_ns) = (snapshot.outcomes[0], snapshot.elapsed_ns);
                 if ok < since.0 + 300 || now_ns < since.1 + 1_000_000_000 {
                     return false;

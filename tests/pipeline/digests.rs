@@ -1,5 +1,5 @@
-//! A whole replay leaves the same state with any number of threads and in any
-//! store: the one that the trace says.
+//! A whole replay leaves the same state with any number of threads and in any store: the state that
+//! the trace defines.
 
 use crate::support::Workplace;
 
@@ -37,12 +37,12 @@ fn a_whole_replay_leaves_the_same_state_everywhere() {
     }
 }
 
-/// A latency makes sessions of a socialite wait aside and dependencies wait for
-/// each other, which a store that answers at once never does.
+/// With a latency, sessions wait for their actor and for the sessions that they depend on. A
+/// store that answers at once never makes them wait.
 #[test]
 fn a_slow_store_ends_in_the_same_state() {
     let place = Workplace::new();
-    // Members act again at once, and writes follow the last of their relation.
+    // Members may act again at once, and writes may depend on a recent write.
     let set = ["--set", "access.unique_window=0", "--set", "access.dependency_window=0"];
     place.run(&[&["trace", "gen", "busy.toml", "-o", "busy.trace"], &set[..]].concat()).succeeds();
     let expected = last_line(&place.run(&["trace", "digest", "busy.trace"]).succeeds());
@@ -92,7 +92,7 @@ fn a_part_of_the_trace_leaves_the_state_of_that_part() {
         "--digest",
     ]);
     assert_eq!(last_line(&ran.succeeds()), expected);
-    // ... and a store in that state is not one to start the trace from.
+    // A store in that state cannot start the trace from the beginning.
     place
         .run(&[
             "replay",
@@ -106,5 +106,5 @@ fn a_part_of_the_trace_leaves_the_state_of_that_part() {
             "-o",
             "next",
         ])
-        .fails(2, &["sqlite:a.db", "the experiment starts at 0", "replayer load"]);
+        .fails(2, &["sqlite:a.db", "the experiment starts at 0", "encore replay load"]);
 }

@@ -1,4 +1,4 @@
-//! Replays that do not end as planned: killed, interrupted, out of disk.
+//! Replays that do not end as planned: killed, interrupted, or out of disk space.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn workplace() -> Workplace {
     place
 }
 
-/// Waits for a condition that must come true; ten minutes are for very slow machines.
+/// Waits for a condition that must become true; the ten minutes are for very slow machines.
 fn until(what: &str, child: &mut Child, mut condition: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(600);
     while !condition() {
@@ -47,18 +47,18 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Ctrl-C for a program: it must end with code 3, say where its results are, and leave a run
-/// that says that it was interrupted.
+/// Sends Ctrl-C to a program. It must end with code 130, name the place of its results, and mark
+/// the run as interrupted.
 fn interrupt(child: Child, place: &Workplace, run: &str, named: &str) {
     interrupt_by(libc::SIGINT, child, place, run, named);
 }
 
-/// The same by any signal that asks it to end.
+/// The same with any signal that asks a program to end.
 fn interrupt_by(number: i32, child: Child, place: &Workplace, run: &str, named: &str) {
     signal(&child, number);
     let output = child.wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.contains("interrupted") && error.contains(named), "{error}");
     let document = std::fs::read_to_string(place.path(run).join("run.json")).expect("run.json");
     assert!(document.contains("\"interrupted\""), "{document}");
@@ -74,10 +74,10 @@ fn a_killed_replayer_loses_its_last_batch_and_no_more() {
     child.wait().expect("it is dead");
     let summary = place.run(&["analyze", "summary", "r", "--json"]);
     let text = summary.stdout();
-    assert!(text.contains("without its closing mark"), "{text}\n{}", summary.stderr());
+    assert!(text.contains("log incomplete"), "{text}\n{}", summary.stderr());
     assert!(text.contains("\"void\""), "{text}");
-    // All that was flushed is there, and nothing that the log does not know of
-    // makes the truthful store a liar.
+    // Everything that was flushed is there. Rows that are missing from the log do not make the
+    // correct store look wrong.
     let sql = "SELECT count(*) AS n, count(*) FILTER (unpredictable) AS u FROM operations";
     let rows = place.run(&["analyze", "sql", "r", sql, "--format", "csv"]).succeeds();
     let (n, u) = rows.lines().last().and_then(|l| l.split_once(',')).expect("two numbers");
@@ -93,10 +93,10 @@ fn ctrl_c_closes_the_log_and_says_so() {
     until("a batch", &mut child, || bytes(&log) > 20_000);
     interrupt(child, &place, "r", "r/experiments/0001-T16");
     let summary = place.run(&["analyze", "summary", "r", "--json"]).stdout();
-    assert!(summary.contains("interrupted") && !summary.contains("without its closing mark"), "{summary}");
+    assert!(summary.contains("interrupted") && !summary.contains("log incomplete"), "{summary}");
 }
 
-/// The end of the terminal is a request to end too, but not for what was started to outlive it.
+/// A closed terminal (SIGHUP) ends a replay too, unless the replay was started to ignore that signal.
 #[test]
 fn a_terminal_that_closes_ends_a_replay_and_leaves_its_log() {
     let place = workplace();
@@ -133,7 +133,7 @@ fn a_terminal_that_closes_ends_a_replay_and_leaves_its_log() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What a replayer that stood still measured was called the store's.
+/// Regression: the delays of a replayer that stood still were reported as the store's.
 #[test]
 fn a_replayer_that_stood_still_is_void() {
     let place = Workplace::alone();
@@ -171,8 +171,7 @@ fn an_interrupted_rating_keeps_what_it_has() {
     place.run(&["analyze", "sql", "runs/r", "SELECT count(*) FROM operations"]).succeeds();
 }
 
-/// A replayer outlives its coordinator for as long as it takes to finish and log
-/// what is in flight.
+/// After its coordinator is killed, a replayer finishes and logs the operations in flight, and then ends.
 #[test]
 fn a_killed_coordinator_leaves_a_whole_log() {
     let place = workplace();
@@ -200,10 +199,10 @@ fn a_killed_coordinator_leaves_a_whole_log() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let summary = place.run(&["analyze", "summary", "runs/r", "--json"]).stdout();
-    assert!(summary.contains("interrupted") && !summary.contains("without its closing mark"), "{summary}");
+    assert!(summary.contains("interrupted") && !summary.contains("log incomplete"), "{summary}");
 }
 
-/// A file that may not grow is what a full disk looks like to a program.
+/// To a program, a file that may not grow looks like a full disk.
 #[test]
 fn a_full_disk_is_named_and_leaves_what_was_there() {
     let place = workplace();

@@ -1,41 +1,69 @@
-//! kill -9 at random moments of every stage: what was flushed is there, nothing is half-written
-//! under its final name, and the next command goes on. A few moments each in a test;
+//! Kills every stage with kill -9 at random moments. What was flushed is there, no file with a
+//! final name is incomplete, and the next command continues. A test kills each stage a few times;
 //!
-//!     ENCORE_KILLS=200 cargo test --release -p e2e --test pipeline killed -- --nocapture
+//!     tests/run --kills 200
 //!
-//! takes as many of each stage, and prints what it found.
+//! kills each stage that often, and prints what it found.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::fleet::{Host, ends};
 use crate::support::Workplace;
 
-/// How many moments of each stage.
+/// How many times each stage is killed.
 fn kills() -> u64 {
     std::env::var("ENCORE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
 }
 
-/// Moments that are the same each time.
-struct Moments(u64);
+/// The kills of one stage, at moments that are the same in each run.
+///
+/// The span is divided into as many equal parts as there are kills, and each part has one moment. The
+/// span is that of a first run, which also warms caches. If the later runs are so much faster that
+/// every kill comes too late, some more follow at earlier and earlier moments.
+struct Kills {
+    stage: &'static str,
+    random: u64,
+    span: Duration,
+    number: u64,
+    hits: u64,
+}
 
-impl Moments {
-    /// Somewhere within a time.
-    fn within(&mut self, time: Duration) -> Duration {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        time.mul_f64((self.0 >> 11) as f64 / (1u64 << 53) as f64)
+impl Kills {
+    fn new(stage: &'static str, seed: u64, span: Duration) -> Kills {
+        Kills { stage, random: seed, span, number: 0, hits: 0 }
+    }
+
+    /// Calls `kill` with the number and the moment of each kill. It returns whether the stage was
+    /// still running.
+    fn each(mut self, mut kill: impl FnMut(u64, Duration) -> bool) {
+        const MORE: u64 = 6;
+        while self.number < kills() || (self.hits == 0 && self.number < kills() + MORE) {
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let within = (self.random >> 11) as f64 / (1u64 << 53) as f64;
+            if self.number >= kills() {
+                self.span /= 2;
+            }
+            let part = (self.number % kills()) as f64;
+            let moment = self.span.mul_f64((part + within) / kills() as f64);
+            self.hits += u64::from(kill(self.number, moment));
+            self.number += 1;
+        }
+        assert!(self.hits > 0, "{}: no kill came while it ran", self.stage);
+        println!("{}: {} kills, {} of them while it ran; nothing lost", self.stage, self.number, self.hits);
     }
 }
 
-/// Runs a command to its end; how long it took.
+/// Runs a command to its end, and returns how long it took.
 fn timed(place: &Workplace, arguments: &[&str]) -> Duration {
     let began = Instant::now();
-    place.run(arguments).succeeds();
+    place.run(arguments).ends();
     began.elapsed()
 }
 
-/// Runs a command and kills it after some time; whether it was still running.
+/// Runs a command and kills it after some time. Returns whether it was still running.
 fn killed(place: &Workplace, arguments: &[&str], after: Duration) -> bool {
     let mut child = place.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child");
     std::thread::sleep(after);
@@ -43,12 +71,12 @@ fn killed(place: &Workplace, arguments: &[&str], after: Duration) -> bool {
     child.wait().expect("it is dead").code().is_none()
 }
 
-/// Nothing under a final name is half there.
+/// Checks that no file with a final name is incomplete.
 fn check_files(place: &Workplace) {
     for (path, content) in place.contents() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let whole = match path.extension().and_then(|e| e.to_str()) {
-            // The markers of databases and what has a temporary name are their writers' business.
+            // Hidden files are markers of databases and temporary files, which may be incomplete.
             _ if name.starts_with('.') => true,
             Some("json") => serde_json::from_slice::<Value>(&content).is_ok(),
             Some("parquet") => content.starts_with(b"PAR1") && content.ends_with(b"PAR1"),
@@ -59,58 +87,56 @@ fn check_files(place: &Workplace) {
     }
 }
 
-/// The stores whose states must survive: a file, and a server where there is one.
-fn stores() -> Vec<String> {
-    let database = format!("encore_killed_{}", std::process::id());
+/// The stores whose states must survive: a file, and a server if there is one. Tests run in
+/// parallel, each with a database of its own.
+fn stores(test: &str) -> Vec<String> {
+    let database = format!("encore_killed_{test}_{}", std::process::id());
     let server = servers::postgres().map(|server| server.url(&database));
     ["sqlite:s.db?synchronous=off".to_string()].into_iter().chain(server).collect()
-}
-
-fn report(stage: &str, hits: u64) {
-    println!("{stage}: {} kills, {hits} of them while it ran; nothing lost", kills());
 }
 
 #[test]
 fn a_killed_load_is_loaded_again() {
     let place = Workplace::with_trace();
-    for store in stores() {
+    for store in stores("load") {
         let load = ["replay", "load", "--trace", "busy.trace", "--store", &store];
-        let (span, mut moments, mut hits) = (timed(&place, &load), Moments(1), 0);
+        let span = timed(&place, &load);
         let digest = ["replay", "digest", "--trace", "busy.trace", "--store", &store];
         let whole = place.run(&digest).succeeds();
-        for _ in 0..kills() {
-            hits += u64::from(killed(&place, &load, moments.within(span)));
-            // Loaded, or known not to be: never taken for loaded by halves.
+        Kills::new("load", 1, span).each(|_, moment| {
+            let hit = killed(&place, &load, moment);
+            // The store is loaded, or its marker says that it is not. It must never count as loaded when it
+            // is only partly loaded.
             let ran = place.run(&digest);
             if ran.stdout() != whole {
-                ran.fails(2, &["replayer load"]);
+                ran.fails(2, &["encore replay load"]);
             }
             place.run(&load).succeeds();
             assert_eq!(place.run(&digest).succeeds(), whole);
-        }
-        report("load", hits);
+            hit
+        });
     }
 }
 
 #[test]
 fn a_killed_replay_keeps_what_was_flushed() {
     let place = Workplace::with_trace();
-    for store in stores() {
+    for store in stores("replay") {
         let words = |run: &str| {
             let words = ["replay", "run", "--trace", "busy.trace", "--store", &store, "--load", "-T", "4", "-o", run];
             words.map(ToString::to_string)
         };
         let whole = words("whole");
-        let (span, mut moments, mut hits) = (timed(&place, &whole.each_ref().map(String::as_str)), Moments(2), 0);
+        let span = timed(&place, &whole.each_ref().map(String::as_str));
         std::fs::remove_dir_all(place.path("whole")).expect("the run");
-        for number in 0..kills() {
+        Kills::new("replay", 2, span).each(|number, moment| {
             let name = format!("r{number}");
             let words = words(&name);
-            hits += u64::from(killed(&place, &words.each_ref().map(String::as_str), moments.within(span)));
+            let hit = killed(&place, &words.each_ref().map(String::as_str), moment);
             check_files(&place);
             let experiment = place.path(&name).join("experiments/0001-T4/plan.json");
             if experiment.exists() {
-                // A run that can be read, whatever there is of it.
+                // The run can be read, however much of it there is.
                 let summary = place.run(&["analyze", "summary", &name, "--json"]).stdout();
                 assert!(summary.contains("\"ruling\""), "{name}: {summary}");
                 let sql = "SELECT count(*) FILTER (unpredictable) AS lies FROM operations";
@@ -120,8 +146,8 @@ fn a_killed_replay_keeps_what_was_flushed() {
             if place.path(&name).exists() {
                 std::fs::remove_dir_all(place.path(&name)).expect("the run");
             }
-        }
-        report("replay", hits);
+            hit
+        });
     }
 }
 
@@ -146,15 +172,15 @@ fn a_killed_analysis_is_made_again() {
     };
     for (stage, arguments) in stages {
         anew();
-        let (span, mut moments, mut hits) = (timed(&place, &arguments), Moments(3), 0);
-        for _ in 0..kills() {
+        let span = timed(&place, &arguments);
+        Kills::new(stage, 3, span).each(|_, moment| {
             anew();
-            hits += u64::from(killed(&place, &arguments, moments.within(span)));
+            let hit = killed(&place, &arguments, moment);
             check_files(&place);
-            place.run(&arguments).succeeds();
+            place.run(&arguments).ends();
             assert_eq!(place.run(&sql).succeeds(), count);
-        }
-        report(stage, hits);
+            hit
+        });
     }
 }
 
@@ -170,22 +196,24 @@ fn a_killed_rating_is_resumed() {
     };
     let whole = rate("whole");
     let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
-    let (span, mut moments, mut hits) = (timed(&place, &whole), Moments(4), 0);
-    for number in 0..kills() {
+    // On a slow machine such a short rating may be void; only its duration matters here.
+    let began = Instant::now();
+    place.run(&whole);
+    Kills::new("rate", 4, began.elapsed()).each(|number, moment| {
         let name = format!("r{number}");
         let words = rate(&name);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        hits += u64::from(killed(&place, &words, moments.within(span)));
+        let hit = killed(&place, &words, moment);
         check_files(&place);
         let run = format!("runs/{name}");
         if place.path(&run).join("run.json").exists() {
             let patience = Instant::now() + Duration::from_secs(60);
-            // Its replayers end when they notice that it is gone.
+            // The replayers of the killed rating end when they notice its end.
             loop {
                 let resumed = place.run(&["rate", "--resume", &run]);
                 let said = resumed.stderr();
                 if !said.contains("another coordinator") || Instant::now() > patience {
-                    assert!(said.contains("complete") || resumed.succeeds().contains("SoAR"), "{said}");
+                    assert!(said.contains("complete") || resumed.stdout().contains("SoAR"), "{said}");
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(200));
@@ -193,6 +221,38 @@ fn a_killed_rating_is_resumed() {
             assert!(place.path(&run).join("report.html").exists());
         }
         check_files(&place);
-    }
-    report("rate", hits);
+        hit
+    });
+}
+
+/// A coordinator is killed while it fetches logs from a replayer's disk.
+#[test]
+fn a_killed_collect_is_repeated() {
+    let place = Workplace::new();
+    let start = || Host::start(&place, 9, &[]);
+    let mut host = Some(start());
+    // A restarted replayer listens on another port.
+    let address_of = |host: &Option<Host>| host.as_ref().expect("a replayer").address.clone();
+    let address = address_of(&host);
+    let rate = "run busy.toml --store memory: --threads 4 --sessions 60000 --name r --leave-logs --replayer";
+    let words: Vec<&str> = rate.split(' ').chain([address.as_str(), "--sla", "95% < 10s, 0.1s"]).collect();
+    ends(&place.command(&words).output().expect("the program starts"));
+    let logs = || {
+        let files = place.contents().into_iter().filter(|(path, _)| path.starts_with(place.path("runs/r")));
+        files.filter(|(path, _)| path.extension().is_some_and(|e| e == "arrows")).collect::<Vec<_>>()
+    };
+    let span = timed(&place, &["collect", "runs/r", "--replayer", &address]);
+    let whole = logs();
+    assert_eq!(whole.len(), 2, "a log for each fragment");
+    Kills::new("collect", 5, span).each(|_, moment| {
+        logs().iter().for_each(|(path, _)| std::fs::remove_file(path).expect("a log"));
+        let hit = killed(&place, &["collect", "runs/r", "--replayer", &address_of(&host)], moment);
+        assert!(logs().iter().all(|log| whole.contains(log)), "a log is half-written");
+        // A replayer waits 15 s for a coordinator that has ended; a restarted replayer does not.
+        drop(host.take());
+        host = Some(start());
+        place.run(&["collect", "runs/r", "--replayer", &address_of(&host)]).exits(0);
+        assert!(logs() == whole, "other logs than before");
+        hit
+    });
 }

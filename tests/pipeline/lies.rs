@@ -1,8 +1,7 @@
-//! A truthful store is never accused; every visible lie is found.
+//! A correct store is never accused, and every visible lie is found.
 //!
-//! With one thread no operation overlaps another, so that every answer that
-//! differs from the truth is a visible lie, and the store itself has counted
-//! them.
+//! With one thread no operation overlaps another. So every wrong answer is a visible lie, and the
+//! store's own count of its lies is exact.
 
 use std::path::Path;
 
@@ -12,8 +11,7 @@ use crate::replays::Replay;
 
 const SEEDS: u64 = 200;
 
-/// Replays the whole small trace of a seed; the verdict, and the lies that the
-/// store says it has told.
+/// Replays the whole small trace of a seed. Returns the verdict and the store's own count of its lies.
 fn replay(folder: &Path, seed: u64, store: &str, threads: u32) -> (Verdict, u64) {
     let settings = [
         &format!("seed={seed}"),
@@ -31,7 +29,8 @@ fn replay(folder: &Path, seed: u64, store: &str, threads: u32) -> (Verdict, u64)
 fn a_truthful_store_is_never_accused() {
     let folder = tempfile::tempdir().expect("a folder");
     for seed in 0..SEEDS {
-        // Overlapping operations, failures and writes of unknown fate are no excuse.
+        // Overlapping operations, failures and writes of unknown fate must not lead to a wrong
+        // accusation.
         let store = format!("memory:?latency_us=300&error=0.02&unknown=0.02&seed={seed}");
         let (verdict, lies) = replay(folder.path(), seed, &store, 8);
         assert_eq!((verdict.figures.unpredictable_reads, lies), (0, 0), "seed {seed}");
@@ -42,19 +41,19 @@ fn a_truthful_store_is_never_accused() {
 #[test]
 fn every_visible_lie_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut told = 0;
+    let mut lies_in_all = 0;
     for seed in 0..SEEDS {
         for lie in ["stale=0.2", "lost=0.1"] {
             let (verdict, lies) = replay(folder.path(), seed, &format!("memory:?{lie}&seed={seed}"), 1);
             assert_eq!(verdict.figures.unpredictable_reads, lies, "seed {seed} {lie}");
-            told += lies;
+            lies_in_all += lies;
         }
     }
-    assert!(told > SEEDS, "the stores told only {told} lies: the test proves nothing");
+    assert!(lies_in_all > SEEDS, "the stores told only {lies_in_all} lies: the test proves nothing");
 }
 
-/// Among overlapping operations a lie may be indistinguishable from a race, but
-/// nothing that is not a lie may be taken for one.
+/// Among overlapping operations, a lie may look like a race. But the validator must not report more
+/// unpredictable reads than there are lies.
 #[test]
 fn overlapping_operations_are_accused_of_lies_only() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,22 +1,28 @@
 //! Tests of the whole pipeline, from spec to rating.
 //!
-//! What a user types goes through the real program; where hundreds of runs are
-//! needed, the tools are called as libraries.
+//! Commands of users go through the real program. Tests that need hundreds of runs call the tools
+//! as libraries.
 
 mod bad_input;
 mod caches;
 mod digests;
 mod faults;
 mod fleet;
+mod gates;
 mod interrupted;
+mod key_value;
 mod killed;
 mod lies;
 mod rating;
+mod refused;
 mod replays;
 mod reports;
 mod servers_as_typed;
 mod sessions;
+mod shared_store;
 mod stall;
 mod support;
+mod toy;
 mod truth;
 mod whole;
+mod widths;

@@ -1,5 +1,7 @@
 //! The README's first command, on a smaller workload.
 
+use std::process::Command;
+
 use crate::support::Workplace;
 
 #[test]
@@ -8,8 +10,6 @@ fn rating_sqlite_fills_a_run_folder() {
     let arguments = [
         "rate",
         "busy.toml",
-        "--name",
-        "small",
         "--sla",
         "95% < 10s, 0.1% unpredictable, 1s",
         "--search-s",
@@ -21,10 +21,15 @@ fn rating_sqlite_fills_a_run_folder() {
         "--set",
         "data.members=400",
     ];
-    let ran = place.run(&arguments);
+    let ran = place.measures("small", &arguments);
     let text = ran.succeeds();
     assert!(text.contains("SoAR") && text.contains("Socialites"), "{text}");
-    assert!(text.contains("analyze sql runs/small") && text.contains("analyze summary runs/small"), "{text}");
+    // The commands that the rating proposes work as they are printed, from any folder.
+    for part in [" analyze sql ", " analyze summary "] {
+        let line = text.lines().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {text}"));
+        let ran = Command::new("sh").args(["-c", line.trim()]).current_dir("/").output().expect("a shell");
+        assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
 
     let read = |name: &str| -> serde_json::Value {
         let text = std::fs::read_to_string(place.path("runs/small").join(name)).expect(name);
@@ -47,16 +52,14 @@ fn rating_sqlite_fills_a_run_folder() {
         }
         assert!(place.path(&format!("runs/small/operations/experiment={number}/fragment=1/part-0.parquet")).exists());
     }
-    // The commands that it recommends work as printed.
-    place.run(&["analyze", "summary", "runs/small"]).succeeds();
     let ask = |sql: &str| place.run(&["analyze", "sql", "runs/small", sql, "--format", "csv"]).succeeds();
     let listed = ask("SELECT count(*) AS n, count(*) FILTER (ok > 0) AS done FROM experiments");
-    // One that a busy machine has swallowed whole is listed, and has no row.
+    // An experiment in which a busy machine ran no operation is listed, but has no row.
     let done = ask("SELECT count(DISTINCT experiment) AS n FROM operations").trim().replace("n\n", "");
     assert_eq!(listed.trim(), format!("n,done\n{},{done}", experiments.len()));
-    // A further run takes the trace set as it is.
+    // A further run reuses the trace set.
     let again = ["run", "busy.toml", "--name", "again", "--threads", "2", "--set", "data.members=400"];
-    let text = place.run(&[&again[..], &["--sla", "95% < 10s, 2s"]].concat()).succeeds();
+    let text = place.run(&[&again[..], &["--sla", "95% < 10s, 2s"]].concat()).ends();
     assert!(!text.contains("generating") && text.contains("60,000 sessions"), "{text}");
 }
 
@@ -67,9 +70,7 @@ fn a_store_that_lies_misses_the_sla() {
         "rate",
         "busy.toml",
         "--store",
-        "memory:?latency_us=1000&stale=0.2",
-        "--name",
-        "liar",
+        "memory:?latency_us=5000&stale=0.2",
         "--sla",
         "95% < 10s, 0.1% unpredictable, 1s",
         "--search-s",
@@ -79,8 +80,7 @@ fn a_store_that_lies_misses_the_sla() {
         "--sessions",
         "60000",
     ];
-    let ran = place.run(&arguments);
-    let text = ran.exits(1);
+    let text = place.measures("liar", &arguments).exits(1);
     assert!(text.contains("unpredictable"), "{text}");
     place.run(&["analyze", "validate", "runs/liar"]).exits(1);
 }
@@ -92,9 +92,7 @@ fn a_store_beyond_the_upper_limit_is_rated_at_least() {
         "rate",
         "busy.toml",
         "--store",
-        "memory:?latency_us=2000",
-        "--name",
-        "fast",
+        "memory:?latency_us=5000",
         "--sla",
         "95% < 10s, 0.1% unpredictable, 1s",
         "--search-s",
@@ -105,24 +103,24 @@ fn a_store_beyond_the_upper_limit_is_rated_at_least() {
         "60000",
         "--json",
     ];
-    let text = place.run(&arguments).succeeds();
+    let text = place.measures("fast", &arguments).succeeds();
     let rating: serde_json::Value = serde_json::from_str(&text).expect("one JSON object");
     assert_eq!(rating["socialites"]["value"], 4.0, "{rating}");
     assert_eq!(rating["socialites"]["at_least"], true, "{rating}");
 }
 
-/// A trace that is too short for the store is extended: the longer one starts
-/// with the shorter one, so that nothing measured before loses its meaning.
+/// A trace that is too short for the store is extended. The longer trace starts with the shorter
+/// one, so that earlier measurements stay valid.
 #[test]
 fn a_short_trace_is_extended() {
     let place = Workplace::alone();
     let run = ["run", "busy.toml", "--store", "memory:?latency_us=1000", "--name", "x", "--threads", "8"];
     let short = ["--set", "sessions=100", "--sla", "95% < 10s, 5s"];
-    let text = place.run(&[&run[..], &short].concat()).succeeds();
-    assert!(text.contains("the trace ran out: 100 sessions") && text.contains("it is extended"), "{text}");
+    let text = place.run(&[&run[..], &short].concat()).ends();
+    assert!(text.contains("trace too short: 100 sessions") && text.contains("; extended to "), "{text}");
 }
 
-/// Rulings have a colour where colours are wanted, and nowhere else.
+/// Verdicts are coloured only where the user wants colours.
 #[test]
 fn a_pipe_and_no_color_get_no_colours() {
     let place = Workplace::with_trace();

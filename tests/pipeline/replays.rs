@@ -1,13 +1,14 @@
-//! Replays and analyses in the test's own process, where a test can watch the
-//! replay and do something to the store meanwhile.
+//! Replays and analyses in the test's own process. A test can watch a replay and act on the store
+//! while it runs.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use replayer::any_store::{self, AnyStore};
 use replayer::experiment::{Control, Experiment, Snapshot};
-use replayer::stores::{self, AnyStore, StoreError};
+use replayer::stores::StoreError;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
@@ -18,9 +19,9 @@ use crate::support::BUSY_SPEC;
 
 /// A replay to be done.
 pub struct Replay<'a> {
-    /// Where trace sets and runs go.
+    /// The folder for trace sets and runs.
     pub folder: &'a Path,
-    /// What is different from the busy workload, as `key=value`.
+    /// Settings that differ from the busy workload, as `key=value`.
     pub settings: &'a [&'a str],
     /// T.
     pub threads: u32,
@@ -30,9 +31,9 @@ pub struct Replay<'a> {
 
 /// What a replay and its analysis gave.
 pub struct Replayed {
-    /// What the replayer says.
+    /// The replayer's report.
     pub report: ReplayReport,
-    /// What the analyzer says.
+    /// The analyzer's verdict.
     pub verdict: Verdict,
     /// The run's folder, with every operation.
     pub run: RunFolder,
@@ -44,7 +45,7 @@ impl<'a> Replay<'a> {
         Replay { folder, settings: &[], threads: 8, limit: Limit::WholeTrace }
     }
 
-    /// The trace set, generated if it is not there yet.
+    /// The trace set, generated if it does not exist yet.
     fn trace(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.settings.hash(&mut hasher);
@@ -76,7 +77,7 @@ impl<'a> Replay<'a> {
             workers: 1,
             limit: self.limit,
             fragments: fragments.collect(),
-            unique_socialites: true,
+            unique_actors: true,
         };
         let free = |number: &u32| !self.folder.join(format!("run-{number}")).exists();
         let number = (0..).find(free).expect("a free name");
@@ -88,7 +89,7 @@ impl<'a> Replay<'a> {
     /// Loads a store with the trace set's data.
     pub fn load(&self, store: &str) -> Result<(), StoreError> {
         let (experiment, _) = self.experiment(store);
-        stores::open(store)?.load(experiment.source(), &|_, _| {})
+        any_store::open(store)?.load(experiment.source(), &|_, _| {})
     }
 
     /// Loads a store and replays on it.
@@ -97,8 +98,8 @@ impl<'a> Replay<'a> {
         self.on_loaded(store, &mut |_| {})
     }
 
-    /// Replays on a store that is loaded (perhaps by another way to it);
-    /// `watch` is called several times a second.
+    /// Replays on a store that is already loaded (perhaps through another URL). `watch` is called
+    /// several times a second.
     pub fn on_loaded(&self, store: &str, watch: &mut dyn FnMut(Snapshot)) -> Replayed {
         self.until(store, &mut |snapshot| {
             watch(snapshot);
@@ -106,10 +107,10 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// The same, and ends once `watch` says that it has seen enough: the limit is for those
-    /// that never do.
+    /// The same, but stops once `watch` returns true. The limit ends a replay for which `watch`
+    /// never does.
     pub fn until(&self, store: &str, watch: &mut dyn FnMut(Snapshot) -> bool) -> Replayed {
-        let opened = stores::open(store).unwrap_or_else(|error| panic!("{error}"));
+        let opened = any_store::open(store).unwrap_or_else(|error| panic!("{error}"));
         self.on_opened(opened.as_ref(), store, watch)
     }
 

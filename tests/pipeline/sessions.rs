@@ -2,7 +2,7 @@
 
 use crate::support::Workplace;
 
-/// Sessions in which every action and every early end occurs.
+/// A specification in which every action and every early end occurs.
 const SESSIONS_SPEC: &str = r#"
 name = "sessions"
 seed = 3
@@ -47,7 +47,7 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// The same state everywhere, with sessions of many steps too.
+/// Sessions of many steps leave the same state in every store.
 #[test]
 fn sessions_leave_the_same_state_everywhere() {
     let place = place();
@@ -87,14 +87,14 @@ fn sessions_leave_the_same_state_everywhere() {
     }
 }
 
-/// Sessions and no-operations are counted as BG counts them, the warm-up not at all.
+/// Sessions and no-operations are counted as BG counts them. The warm-up is not counted.
 #[test]
 fn sessions_and_no_operations_are_counted() {
     let place = place();
     place.run(&["trace", "gen", "sessions.toml", "-o", "s.trace"]).succeeds();
     let ran = ["replay", "run", "--trace", "s.trace", "--store", "memory:", "-T", "8", "-o", "r", "--warmup", "1000"];
     place.run(&ran).succeeds();
-    let summary = json(&place.run(&["analyze", "summary", "r", "--json"]).succeeds());
+    let summary = json(&place.run(&["analyze", "summary", "r", "--json"]).ends());
     let figures = &summary["verdicts"][0]["figures"];
     let sql = "SELECT count(*) FILTER (NOT warmup) AS n, count(*) FILTER (warmup) AS w, \
                count(DISTINCT (fragment, session)) FILTER (NOT warmup) AS s, \
@@ -108,11 +108,11 @@ fn sessions_and_no_operations_are_counted() {
         (figures["noops"].as_f64().expect("noops"), figures["elapsed_ns"].as_f64().expect("time"));
     assert!(noops > 0.0, "nothing was in vain: the test proves nothing");
     let per_s = (3000.0 + noops) * 1e9 / elapsed_ns;
-    let told = figures["sessions_per_s"].as_f64().expect("sessions a second");
-    assert!((told - per_s).abs() < 1e-6 * per_s, "{told} is not {per_s}");
+    let reported = figures["sessions_per_s"].as_f64().expect("sessions a second");
+    assert!((reported - per_s).abs() < 1e-6 * per_s, "{reported} is not {per_s}");
 }
 
-/// Experiments go through the trace once, each from where the last one stopped.
+/// Experiments go through the trace once. Each starts where the previous one stopped.
 #[test]
 fn a_rating_on_sessions_continues_through_the_trace() {
     let place = place();
@@ -154,7 +154,7 @@ fn a_rating_on_sessions_continues_through_the_trace() {
         folders.sort();
         json(&std::fs::read_to_string(folders[number].join("plan.json")).expect("plan.json"))
     };
-    // 100 operations, and the rest of the session that has the last of them.
+    // The warm-up has 100 operations, and the rest of the session that has the last of them.
     let verdicts = place.run(&["analyze", "summary", "runs/r", "--json"]);
     let warm = json(&verdicts.stdout())["verdicts"][0]["figures"]["warmup_operations"].as_u64();
     assert!(warm >= Some(100) && warm < Some(107), "{warm:?}");
@@ -162,7 +162,7 @@ fn a_rating_on_sessions_continues_through_the_trace() {
     assert!(plan(1)["fragments"][0]["first_session"].as_u64() > Some(0), "{}", plan(1));
 }
 
-/// Property files of BG's are a workload like any other.
+/// BG's property files become a workload like any other.
 #[test]
 fn property_files_become_a_trace_set() {
     let place = Workplace::new();
@@ -183,7 +183,7 @@ fn property_files_become_a_trace_set() {
         words.extend(more);
         place.run(&words)
     };
-    // No resources, and comments on resources: the files contradict each other.
+    // The mix has comments on resources, but there are no resources: the files contradict each other.
     gen_with(&[]).fails(2, &["resourcecountperuser"]);
     let ran = gen_with(&["--set", "data.resources_per_member=2"]);
     ran.succeeds();

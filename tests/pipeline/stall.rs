@@ -1,9 +1,9 @@
-//! A store that stands still cannot hide it. It does so for five seconds: a busy machine may
-//! stand still for one.
+//! A stall of the store shows in the figures. It lasts five seconds, because a busy machine may
+//! itself stall for one.
 
 use crate::support::Workplace;
 
-/// The figures of a run against a store that takes 50 ms an operation.
+/// The figures of a run against a store that takes 50 ms for each operation.
 fn figures(place: &Workplace, name: &str, store: &str) -> serde_json::Value {
     let ran = place.run(&[
         "run",
@@ -35,7 +35,7 @@ fn a_stall_raises_p99_and_shows_in_the_time_series() {
     let slice_s = stalled["timeline"]["slice_s"].as_f64().expect("a slice length");
     let slices = stalled["timeline"]["slices"].as_array().expect("slices").clone();
     let ok = |slice: &serde_json::Value| slice["ok"].as_u64().expect("ok");
-    // Nothing ends meanwhile: the slices that lie in it whole are empty.
+    // No operation ends during the stall, so slices that lie entirely in it are empty.
     let longest = slices.split(|slice| ok(slice) > 0).map(<[_]>::len).max().unwrap_or(0);
     assert!((longest + 2) as f64 * slice_s >= 5.0 && longest > 0, "{longest} empty slices of {slice_s} s: {stalled}");
     let end = slices.windows(2).position(|pair| ok(&pair[0]) == 0 && pair[1]["max_ns"].as_f64() >= Some(5e9));

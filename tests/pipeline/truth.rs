@@ -1,5 +1,5 @@
-//! What passes is the store's: throughput measured beside the one that follows from the
-//! parameters of `memory:`. `benches/run truth` is the long form.
+//! The throughput of an experiment that passes is the store's. The tests compare it with the
+//! throughput that follows from the parameters of `memory:`. `benches/run truth` is the long form.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::support::Workplace;
 
 const SPEC: &str = "name = \"popular\"\nsessions = 400_000\n[data]\nmembers = 10_000\n[mix]\nview_profile = 1\n";
 
-/// A folder with this specification in it.
+/// A folder that holds this specification.
 fn place(spec: &str) -> Workplace {
     let place = Workplace::alone();
     std::fs::write(place.path("popular.toml"), spec).expect("the spec is written");
@@ -21,13 +21,13 @@ struct Experiment {
     report: Value,
 }
 
-/// A second of a store, as its own run.
+/// Measures a store for a second, in a run of its own.
 fn measure(place: &Workplace, trace: &str, run: &str, store: &str, threads: u32) -> Experiment {
     let threads = threads.to_string();
     let mut command = vec!["replay", "run", "--trace", trace, "--store", store, "-T", &threads];
     command.extend(["--duration", "1s", "-o", run, "--json"]);
     let report: Value = serde_json::from_str(&place.run(&command).succeeds()).expect("a report");
-    // A void experiment is an answer too, whatever the exit code.
+    // A void experiment is a valid result here, with any exit code.
     place.run(&["analyze", "summary", run]);
     let verdict = place.path(&format!("{run}/experiments/0001-T{threads}/verdict.json"));
     let verdict = std::fs::read_to_string(verdict).expect("a verdict");
@@ -41,7 +41,7 @@ fn measure(place: &Workplace, trace: &str, run: &str, store: &str, threads: u32)
     }
 }
 
-/// A machine that is busy with other things makes experiments void; what passes is right.
+/// An experiment that passes must be right. Other work on the machine may make experiments void.
 #[test]
 fn what_passes_is_at_most_a_twentieth_off_the_truth() {
     let place = place(SPEC);
@@ -54,15 +54,16 @@ fn what_passes_is_at_most_a_twentieth_off_the_truth() {
         let found = measure(&place, "popular.trace", name, store, threads);
         let off = found.per_s / true_per_s - 1.0;
         assert!(found.ruling != "pass" || off.abs() < 0.05, "{name}: {} of {true_per_s}", found.per_s);
-        // What replay prints is what analyze does.
+        // `replay run` and `analyze` must report the same throughput.
         let printed = found.report["ok_counted"].as_f64().expect("a count") * 1e9
             / found.report["counted_ns"].as_f64().expect("a time");
         assert!((printed / found.per_s - 1.0).abs() < 1e-9, "{name}: {printed} and {}", found.per_s);
     }
 }
 
-/// More threads than the members keep busy: in a short experiment, while sessions that wait hide
-/// it, and with forty members, where a rating said "Socialites at least 512 (confirmed)".
+/// Guards against a rating that is limited by the workload: more threads than the members keep
+/// busy. A short experiment hid this behind sessions that wait. With forty members a rating
+/// reported "Socialites at least 512 (confirmed)".
 #[test]
 fn a_workload_that_limits_the_threads_never_passes() {
     let place = place(SPEC);
@@ -76,8 +77,8 @@ fn a_workload_that_limits_the_threads_never_passes() {
     }
 }
 
-/// Sessions that waited for busy members when the time was over are given back: the state that
-/// the store is left in is known, and the next experiment runs them first.
+/// Sessions that wait for busy members at the end of the time are given back. The state of the
+/// store is then known exactly, and the next experiment runs these sessions first.
 #[test]
 fn what_is_given_back_is_known_and_run_by_the_next_experiment() {
     let place = place(
@@ -108,7 +109,7 @@ fn what_is_given_back_is_known_and_run_by_the_next_experiment() {
     assert_eq!(first, digest);
     let second = replay("second", &["--continue", "--duration", "300ms"]);
     assert_eq!(second, expected("second").0);
-    // The validator knows what ran when: no read of a correct store is accused.
+    // The validator knows which operations ran when, so it accuses no read of a correct store.
     for run in ["first", "second"] {
         let text = place.run(&["analyze", "validate", run, "--json"]).stdout();
         let found: Value = serde_json::from_str(&text).expect("a validation");

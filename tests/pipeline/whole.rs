@@ -1,4 +1,4 @@
-//! Each tool alone, as its help says, one after the other.
+//! Runs each tool alone, one after the other, as its help describes.
 
 use crate::support::Workplace;
 
@@ -29,9 +29,9 @@ fn the_tools_work_alone_and_after_each_other() {
     assert_eq!((report["sessions"].as_u64(), report["ok"].as_u64()), (Some(2000), Some(2000)), "{report}");
     assert_eq!(report["store_settings"]["synchronous"], "full");
 
-    let summary = place.run(&["analyze", "summary", "runs/one", "--sla", "95% < 10s"]).succeeds();
-    for action in ["view_profile", "delete_comment"] {
-        assert!(summary.contains(action), "{summary}");
+    let summary = place.run(&["analyze", "summary", "runs/one", "--sla", "95% < 10s"]).ends();
+    for operation in ["view_profile", "delete_comment"] {
+        assert!(summary.contains(operation), "{summary}");
     }
     let valid = place.run(&["analyze", "validate", "runs/one"]).succeeds();
     assert!(valid.contains("reads checked, 0 unpredictable"), "{valid}");
@@ -43,7 +43,7 @@ fn the_tools_work_alone_and_after_each_other() {
     assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
 }
 
-/// Exporting all rows is ordinary: no value may cost a statement of its own.
+/// Users export all rows, so an export must not take a statement for each value.
 #[test]
 fn all_rows_can_be_exported() {
     let place = Workplace::with_trace();
@@ -56,7 +56,7 @@ fn all_rows_can_be_exported() {
     }
 }
 
-/// Every figure of a summary can be had again with SQL from the raw rows.
+/// SQL on the raw rows gives every figure of a summary again.
 #[test]
 fn the_summary_agrees_with_sql() {
     let place = Workplace::with_trace();
@@ -94,7 +94,7 @@ fn the_summary_agrees_with_sql() {
     }
 }
 
-/// The figures, wherever the document keeps them.
+/// Finds the figures in the document.
 fn find_figures(value: &serde_json::Value) -> Option<&serde_json::Value> {
     match value {
         serde_json::Value::Object(map) if map.contains_key("overall") => Some(value),

@@ -1,8 +1,8 @@
-//! A bare loop over the memcache crate: asks for keys that are in the cache, and
-//! does nothing with what comes. One connection a task, all tasks on one thread.
+//! A bare loop over the memcache crate: it requests keys that are in the cache, and ignores the
+//! values. Each task has one connection, and all tasks run on one thread.
 //!
-//! It runs as a process of its own (this program again), so that what it uses can
-//! be told apart.
+//! It runs in a separate process (this program again), so that its CPU time and memory can be
+//! measured alone.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -18,10 +18,10 @@ use tokio::task::LocalSet;
 use crate::measure;
 use crate::sample::Figures;
 
-/// How many different keys are asked for.
+/// How many different keys are requested.
 const KEYS: usize = 10_000;
 
-/// What the process says in the end.
+/// The output of the process.
 #[derive(Serialize, Deserialize)]
 struct Said {
     operations: u64,
@@ -31,7 +31,7 @@ struct Said {
     p99_us: f64,
 }
 
-/// Starts the loop in a process of its own.
+/// Starts the loop in a separate process.
 pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<Figures> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bare", address, &threads.to_string(), &seconds.to_string()]);
@@ -41,10 +41,10 @@ pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<Figures>
     Ok(Figures { mean_us: Some(said.mean_us), p50_us: Some(said.p50_us), p99_us: Some(said.p99_us), ..all })
 }
 
-/// The process itself: prints what it did as one JSON object.
+/// The separate process: prints its figures as one JSON object.
 pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
     let keys = keys(address)?;
-    anyhow::ensure!(!keys.is_empty(), "nothing is in the cache at {address}");
+    anyhow::ensure!(!keys.is_empty(), "the cache at {address} is empty");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (operations, elapsed, times) = LocalSet::new().block_on(&runtime, async {
         let keys = std::rc::Rc::new(keys);
@@ -58,7 +58,7 @@ pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
             let keys = keys.clone();
             tokio::task::spawn_local(async move {
                 let mut times = ResponseTimes::default();
-                // Another stride for each, through all keys.
+                // Each connection starts at another key, and all go through all keys.
                 let mut at = number * 7_919;
                 let mut now = Instant::now();
                 while now < until {
@@ -90,7 +90,7 @@ pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keys that the cache holds, as it lists them itself.
+/// The keys that the cache lists.
 fn keys(address: &str) -> anyhow::Result<Vec<String>> {
     let mut stream = TcpStream::connect(address).with_context(|| format!("no memcached at {address}"))?;
     stream.write_all(b"lru_crawler metadump all\r\n")?;
@@ -109,7 +109,7 @@ fn keys(address: &str) -> anyhow::Result<Vec<String>> {
     Ok(keys)
 }
 
-/// A key as it is: the listing writes some characters as `%3A`.
+/// Decodes a key: the listing writes some characters as `%3A`.
 fn unescaped(key: &str) -> String {
     let mut pieces = key.split('%');
     let mut out = pieces.next().unwrap_or_default().to_string();

@@ -1,4 +1,4 @@
-//! Encore's own replayer, every operation logged.
+//! Encore's own replayer; it logs every operation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,13 +12,13 @@ use schemas::spec::Spec;
 use crate::measure;
 use crate::sample::Figures;
 
-/// The replayer, and a folder for what it writes.
+/// The replayer, and a folder for its output.
 pub struct Encore {
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// What is replayed.
+/// A replay.
 pub struct Replay<'a> {
     /// The trace set.
     pub trace: &'a Path,
@@ -26,23 +26,27 @@ pub struct Replay<'a> {
     pub store: &'a str,
     /// T.
     pub threads: u32,
-    /// How long, or the whole trace.
+    /// The duration; `None` for the whole trace.
     pub seconds: Option<u32>,
-    /// Take the trace up where the last run has stopped.
+    /// Continue the trace where the last run stopped.
     pub continued: bool,
-    /// Let several threads act for one socialite, as other tools do.
-    pub shared_socialites: bool,
+    /// Allow concurrent sessions for the same actor, as other tools do.
+    pub shared_actors: bool,
 }
 
 impl Encore {
-    /// The replayer beside this program.
+    /// The replayer in the folder of this program.
     pub fn new(folder: &Path) -> anyhow::Result<Encore> {
         let program = std::env::current_exe()?.with_file_name("replayer");
-        anyhow::ensure!(program.is_file(), "{} is not there; start this with benches/run", program.display());
+        anyhow::ensure!(
+            program.is_file(),
+            "{} is missing; start the benches with benches/run, which builds it",
+            program.display()
+        );
         Ok(Encore { program, folder: folder.to_path_buf() })
     }
 
-    /// A trace set of a specification with some keys set to other values.
+    /// Generates a trace set from a specification, with some settings changed.
     pub fn trace(&self, name: &str, spec: &str, settings: &[&str]) -> anyhow::Result<PathBuf> {
         let folder = self.folder.join(format!("{name}.trace"));
         let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
@@ -51,7 +55,7 @@ impl Encore {
         Ok(folder)
     }
 
-    /// Puts a trace set's data into a store.
+    /// Loads a trace set's data into a store.
     pub fn load(&self, trace: &Path, store: &str) -> anyhow::Result<()> {
         measure::run(Command::new(&self.program).arg("load").arg("--trace").arg(trace).args(["--store", store]))?;
         Ok(())
@@ -65,13 +69,17 @@ impl Encore {
         command.arg(replay.threads.to_string()).arg("-o").arg(&run);
         command.args(replay.seconds.map(|s| format!("--duration={s}s")));
         command.args(replay.continued.then_some("--continue"));
-        command.args(replay.shared_socialites.then_some("--shared-socialites"));
+        command.args(replay.shared_actors.then_some("--shared-actors"));
         let used = measure::run(&mut command)?;
         let report: ReplayReport = serde_json::from_str(&used.output).context("the replayer's report")?;
         let others = report.failed + report.unknown + report.skipped;
-        anyhow::ensure!(others == 0, "{others} operations did not succeed: {}", used.output);
+        anyhow::ensure!(
+            others == 0,
+            "{others} operations failed, were skipped or have an unknown outcome: {}",
+            used.output
+        );
         let times = response_times(&run, replay.threads)?;
-        // Logs are large, and the next run is like this one.
+        // Logs are large, and the next run has the same name.
         std::fs::remove_dir_all(&run)?;
         let us = |ns: f64| Some(ns / 1e3);
         let all = Figures::of(&used, report.ok as f64, report.ok as f64 / (report.elapsed_ns as f64 / 1e9));

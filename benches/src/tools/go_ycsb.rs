@@ -9,7 +9,7 @@ use super::{on_path, version};
 use crate::measure;
 use crate::sample::Figures;
 
-/// What it is asked for beside the numbers, for the report.
+/// Its settings besides the numbers, for the report.
 pub const SETTINGS: &str = "workload=core, 95% reads, 5% updates, zipfian, silence=true, \
                             basicdb.simulatedelay=0, basicdb.randomizedelay=false";
 
@@ -32,13 +32,13 @@ impl GoYcsb {
         Ok(GoYcsb(program))
     }
 
-    /// What it is.
+    /// Its name and version.
     pub fn version(&self) -> String {
         let go = on_path("go").map_or_else(String::new, |go| format!(", {}", version(&go, &["version"])));
         format!("go-ycsb 1.0.1{go}")
     }
 
-    /// So many operations against nothing.
+    /// Runs this many operations against a database that does nothing.
     pub fn run(&self, threads: u32, operations: u64) -> anyhow::Result<Figures> {
         let mut command = Command::new(&self.0);
         command.args(["run", "basic"]);
@@ -67,7 +67,7 @@ impl GoYcsb {
     }
 }
 
-/// Go's notation of a duration: `1m2.5s`, `812.3ms`.
+/// Parses Go's notation of a duration: `1m2.5s`, `812.3ms`.
 fn seconds(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     let mut all = 0.0;

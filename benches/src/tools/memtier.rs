@@ -1,4 +1,4 @@
-//! memtier_benchmark, where it is installed: gets of values as large as Encore's.
+//! memtier_benchmark, if it is installed: gets of values as large as Encore's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,18 +17,18 @@ pub struct Memtier {
 }
 
 impl Memtier {
-    /// The one on PATH.
+    /// The program on PATH.
     pub fn find(folder: &Path) -> anyhow::Result<Memtier> {
         let program = on_path("memtier_benchmark").context("memtier_benchmark is not installed")?;
         Ok(Memtier { program, report: folder.join("memtier.json") })
     }
 
-    /// What it is.
+    /// Its version.
     pub fn version(&self) -> String {
         version(&self.program, &["--version"])
     }
 
-    /// Gets of 10,000 keys of its own, which it has set before.
+    /// First sets 10,000 keys of its own, then measures gets of them.
     pub fn run(&self, address: &str, threads: u32, seconds: u32, bytes: u64) -> anyhow::Result<Figures> {
         let (host, port) = address.rsplit_once(':').context("an address is HOST:PORT")?;
         let command = |more: &[&str]| {

@@ -1,4 +1,4 @@
-//! The tools, one file each: how each is found or made, started and read.
+//! The tools, one file each: how each is found or built, started, and its output parsed.
 
 pub mod bare;
 pub mod encore;
@@ -17,7 +17,7 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// The first line that a program says of its version.
+/// The first line of a program's version output.
 pub fn version(program: &Path, arguments: &[&str]) -> String {
     let said = Command::new(program).args(arguments).output();
     let text = said.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();

@@ -1,20 +1,20 @@
-//! pgbench, with the very statements that Encore prepares.
+//! pgbench, with the same statements that Encore prepares.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
 use replayer::stores::postgres::PostgresServer;
-use replayer::stores::relational::design::Design;
 use replayer::stores::relational::engine::Engine;
-use replayer::stores::relational::statements::{Argument, Call, Statement, Statements};
+use replayer::stores::relational::social::design::Design;
+use replayer::stores::relational::social::statements::{Argument, Call, Statement, Statements};
 use schemas::social::{Action, Operation};
 
 use super::{on_path, version};
 use crate::measure;
 use crate::sample::Figures;
 
-/// What it is asked for beside the numbers, for the report.
+/// Its settings besides the numbers, for the report.
 pub const SETTINGS: &str = "-M prepared -j 1, random_zipfian(…, 1.001), or random(…), which is much cheaper; percentiles from a log of every tenth transaction";
 
 /// The program, and a folder for scripts and logs.
@@ -31,7 +31,7 @@ pub struct Script {
     actions: u32,
 }
 
-/// What is to be run.
+/// A run.
 pub struct Run<'a> {
     /// The database.
     pub url: &'a str,
@@ -39,11 +39,11 @@ pub struct Run<'a> {
     pub scripts: &'a [Script],
     /// Clients.
     pub threads: u32,
-    /// How long.
+    /// The duration in seconds.
     pub seconds: u32,
 }
 
-/// Scripts of Encore's statements, for a data set of so many members.
+/// Scripts of Encore's statements, for a data set with this number of members.
 pub struct Scripts {
     statements: Statements,
     members: u32,
@@ -53,19 +53,19 @@ pub struct Scripts {
 /// How pgbench draws members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draw {
-    /// As Encore's trace has them, which costs it a lot of CPU time.
+    /// Zipfian, as in Encore's trace. This costs pgbench a lot of CPU time.
     Zipfian,
-    /// As cheaply as it can: what is left is the client for the database.
+    /// As cheaply as possible, so that only the cost of the database client is left.
     Uniform,
 }
 
 impl Scripts {
-    /// Of a design.
+    /// The scripts for a design.
     pub fn new(design: &Design, members: u32, draw: Draw) -> Scripts {
         Scripts { statements: Statements::new(design, &PostgresServer::DIALECT), members, draw }
     }
 
-    /// One action on a member who is drawn.
+    /// One action on a drawn member.
     pub fn read(&self, name: &'static str, action: Action, weight: u32) -> Script {
         let statements = self.statements_of(action).join("\n");
         let draw = match self.draw {
@@ -73,7 +73,7 @@ impl Scripts {
             Draw::Uniform => format!("random(0, {})", self.members - 1),
         };
         let mut text = String::new();
-        // A draw costs pgbench as much as a query: none that nobody needs.
+        // A draw costs pgbench as much as a query, so a script has only the draws that it uses.
         for (variable, value) in [("target", draw.as_str()), ("me", draw.as_str()), ("top_k", "5")] {
             if statements.contains(&format!(":{variable}")) {
                 text += &format!("\\set {variable} {value}\n");
@@ -82,8 +82,8 @@ impl Scripts {
         Script { name, text: text + &statements, weight, actions: 1 }
     }
 
-    /// Five writes that leave everything as it was: pgbench knows nobody's
-    /// friends, so each client works on pairs of ids that no member has.
+    /// Five writes that leave the data unchanged. pgbench does not know the members' friends, so
+    /// each client works on pairs of ids that no member has.
     pub fn writes(&self, weight: u32) -> Script {
         let mut text = format!(
             "\\set n :n + 1\n\\set a {first} + :n * 1000 + :client_id\n\\set b :a + 1000000000\n",
@@ -117,7 +117,7 @@ impl Scripts {
 /// A statement with pgbench's variables for its parameters.
 fn spelled(statement: &Statement) -> String {
     let mut text = statement.sql().as_str().to_string();
-    // From the last, so that $1 is not found in $10.
+    // Starts with the last parameter, so that $1 is not found in $10.
     for (place, argument) in statement.arguments().iter().enumerate().rev() {
         let name = match argument {
             Argument::Me => ":me",
@@ -131,19 +131,19 @@ fn spelled(statement: &Statement) -> String {
 }
 
 impl Pgbench {
-    /// The one on PATH.
+    /// The program on PATH.
     pub fn find(folder: &Path) -> anyhow::Result<Pgbench> {
         let folder = folder.join("pgbench");
         std::fs::create_dir_all(&folder)?;
         Ok(Pgbench { program: on_path("pgbench").context("pgbench is not installed")?, folder })
     }
 
-    /// What it is.
+    /// Its version.
     pub fn version(&self) -> String {
         version(&self.program, &["--version"])
     }
 
-    /// Runs scripts and reads the figures from its report and its log.
+    /// Runs the scripts, and reads the figures from pgbench's report and log.
     pub fn run(&self, run: &Run<'_>) -> anyhow::Result<Figures> {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).args(["-n", "-M", "prepared", "-j", "1", "-D", "n=0", "-l"]);
@@ -169,8 +169,8 @@ impl Pgbench {
         })
     }
 
-    /// Response times in the log, which is removed. Several actions in one
-    /// transaction count as so many of the same length.
+    /// Reads the response times from the log, and removes it. A transaction of several actions
+    /// counts as that many actions of equal length.
     fn take_log(&self, scripts: &[Script]) -> anyhow::Result<Vec<f64>> {
         let mut times = Vec::new();
         for entry in std::fs::read_dir(&self.folder)? {
@@ -191,7 +191,7 @@ impl Pgbench {
     }
 }
 
-/// What pgbench says in the end.
+/// The report that pgbench prints at its end.
 struct Report {
     actions: u64,
     actions_per_s: f64,

@@ -1,19 +1,19 @@
-//! Encore's replayer against `null:` without its log, for what the log costs. Not a
-//! way to use it: without a log nothing can be analyzed, and no command offers it.
+//! Encore's replayer against `null:` without its log, to measure the cost of the log. No command
+//! offers this: without a log nothing can be analyzed.
 
 use std::path::Path;
 use std::process::Command;
 
+use replayer::any_store;
 use replayer::experiment::{Control, Experiment};
 use replayer::source::Source;
-use replayer::stores;
 use schemas::plan::{Limit, Plan};
 use schemas::run::ReplayReport;
 
 use crate::measure;
 use crate::sample::Figures;
 
-/// Starts it in a process of its own.
+/// Starts the replay in a separate process.
 pub fn run(trace: &Path, threads: u32) -> anyhow::Result<Figures> {
     let mut command = Command::new(std::env::current_exe()?);
     let used = measure::run(command.arg("unlogged").arg(trace).arg(threads.to_string()))?;
@@ -21,7 +21,7 @@ pub fn run(trace: &Path, threads: u32) -> anyhow::Result<Figures> {
     Ok(Figures::of(&used, report.ok as f64, report.ok as f64 / (report.elapsed_ns as f64 / 1e9)))
 }
 
-/// The process itself: prints the replayer's report as JSON.
+/// The separate process: prints the replayer's report as JSON.
 pub fn main(trace: &Path, threads: u32) -> anyhow::Result<()> {
     let source = Source::verified(trace)?;
     let folder = tempfile::tempdir()?;
@@ -35,10 +35,10 @@ pub fn main(trace: &Path, threads: u32) -> anyhow::Result<()> {
         workers: 1,
         limit: Limit::WholeTrace,
         fragments: schemas::plan::fragments(&source.manifest, &[], 0),
-        unique_socialites: true,
+        unique_actors: true,
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf())?.without_log();
-    let report = stores::open("null:")?.run(&experiment, &Control::default(), &mut |_| {})?;
+    let report = any_store::open("null:")?.run(&experiment, &Control::default(), &mut |_| {})?;
     println!("{}", serde_json::to_string(&report)?);
     Ok(())
 }

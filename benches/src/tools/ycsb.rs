@@ -9,7 +9,7 @@ use super::{on_path, version};
 use crate::measure;
 use crate::sample::Figures;
 
-/// What it is asked for beside the numbers, for the report.
+/// Its settings besides the numbers, for the report.
 pub const SETTINGS: &str = "CoreWorkload, 95% reads, 5% updates, zipfian, \
                             basicdb.verbose=false, basicdb.simulatedelay=0";
 
@@ -20,7 +20,7 @@ pub struct Ycsb {
 }
 
 impl Ycsb {
-    /// Has Maven fetch it once.
+    /// Lets Maven download it once.
     pub fn find(peers: &Path) -> anyhow::Result<Ycsb> {
         let java = on_path("java").context("java is not installed")?;
         let folder = peers.join("ycsb-0.17.0");
@@ -36,12 +36,12 @@ impl Ycsb {
         Ok(Ycsb { java, classes })
     }
 
-    /// What it is.
+    /// Its name and version.
     pub fn version(&self) -> String {
         format!("YCSB 0.17.0, {}", version(&self.java, &["-version"]))
     }
 
-    /// So many operations against nothing.
+    /// Runs this many operations against a database that does nothing.
     pub fn run(&self, threads: u32, operations: u64) -> anyhow::Result<Figures> {
         let mut command = Command::new(&self.java);
         command.arg("-cp").arg(self.classes.join("*"));
@@ -65,7 +65,7 @@ impl Ycsb {
         let throughput = used.output.lines().find_map(|line| {
             line.strip_prefix("[OVERALL], Throughput(ops/sec), ").and_then(|text| text.trim().parse().ok())
         });
-        // It deals operations out to threads in whole numbers.
+        // YCSB gives each thread the same whole number of operations.
         let done = operations / u64::from(threads) * u64::from(threads);
         Ok(Figures::of(&used, done as f64, throughput.context("YCSB did not say its throughput")?))
     }

@@ -1,17 +1,20 @@
-//! Operations a second: the validator and the figures on rows in memory, and the
-//! whole analysis from files to files.
+//! Operations a second of the validator and the figures on rows in memory, and of the whole
+//! analysis from files to files.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use analyzer::family::social::initial::Initial;
+use analyzer::family::social::items::SocialItems;
 use analyzer::figures::Summary;
-use analyzer::initial::Initial;
 use analyzer::join::{Place, Row};
 use analyzer::timeline::Measured;
-use analyzer::validate::{State, Validator};
+use analyzer::validate::Validator;
 use analyzer::{Keep, analyze_with};
 use common::{Event, Fixture, World, simulate};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use schemas::social::{Operation, Social};
+use schemas::vocabulary::Vocabulary;
 
 const OPERATIONS: u64 = 1_000_000;
 
@@ -28,12 +31,12 @@ fn initial(world: &World) -> Initial {
 }
 
 fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
-    let mut validator = Validator::new(State::new(initial));
-    // An operation a microsecond.
+    let mut validator = Validator::new(SocialItems::new(initial));
+    // One operation per microsecond.
     let elapsed_ns = 1000 * (OPERATIONS + 10);
     let measured = Measured { from_ns: 0, elapsed_ns, counted_ns: elapsed_ns, planned_ns: None };
-    let mut summary = Summary::new(100_000_000, measured);
-    let mut drain = |validator: &mut Validator, now| {
+    let mut summary = Summary::new(Social::KINDS, 100_000_000, measured);
+    let mut drain = |validator: &mut Validator<SocialItems, Operation>, now| {
         while let Some(row) = validator.leave(now) {
             let observed = &events[row.log.session as usize].observed;
             summary.add(&row, validator.check(&row, observed).unwrap());
@@ -45,6 +48,7 @@ fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
         let row = Row {
             log: event.log,
             operation: event.operation,
+            actor: event.operation.socialite,
             after: None,
             kind: 0,
             noops: 0,

@@ -9,34 +9,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use schemas::comparison::ComparisonFolder;
+use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
-use schemas::social::Action;
 use schemas::terminal::complain;
-use schemas::verdict::{Ruling, Verdict};
+use schemas::verdict::{RatingDocument, Ruling, Verdict};
 
 use crate::error::AnalyzeError;
-use crate::sql::{Database, Format, print};
-use crate::{Keep, analyze_with, compare, export, html, report, stored_verdict, summarize, witness};
+use crate::sql::{Database, Format, definitions, definitions_of_comparison, print, within_memory};
+use crate::verify::verify;
+use crate::{
+    Keep, analyze_with, checks, compare, export, families, html, ratings, report, stored_verdict, summarize, witness,
+};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
 const VIOLATION: u8 = 1;
-const WRONG_USAGE: u8 = 2;
 const TOOL_FAILED: u8 = 3;
 
-/// Turns operation logs into figures, rulings and unpredictable reads.
+/// Compute metrics, verdicts and unpredictable reads from operation logs.
 #[derive(Debug, Parser)]
 #[command(
     name = "analyzer",
     version,
     after_help = "\
 Examples:
-  analyzer summary runs/quickstart
-  analyzer validate runs/quickstart --experiment 7
-  analyzer sql runs/quickstart \"SELECT action, count(*) FROM operations GROUP BY ALL\"
+  encore analyze summary runs/NAME
+  encore analyze validate runs/NAME --experiment 7
+  encore analyze sql runs/NAME \"SELECT operation, count(*) FROM operations GROUP BY ALL\"
 
-Exit codes: 0 success, 1 the SLA was missed or a violation was found,
+Exit codes: 0 success, 1 SLA missed or unpredictable reads found,
 2 wrong usage or input, 3 the tool itself failed."
 )]
 struct Cli {
@@ -55,23 +57,26 @@ enum Command {
     Summarize(Summarize),
 }
 
-/// Print the figures and rulings of a run, analyzing what is not analyzed yet.
+/// Print the metrics and verdicts of a run; analyze experiments that are not analyzed yet.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer summary runs/quickstart
-  analyzer summary runs/quickstart --sla \"99% < 10ms, 0.1% unpredictable\"
-  analyzer summary runs/quickstart --experiment 7 --json")]
+  encore analyze summary runs/NAME
+  encore analyze summary runs/NAME --sla \"99% < 10ms, 0.1% unpredictable\"
+  encore analyze summary runs/NAME --experiment 7 --json")]
 struct Summary {
     /// The run folder.
     run: PathBuf,
-    /// Rule against this SLA instead; verdicts that the run has already stay as they are.
+    /// Use this SLA for the verdicts. Verdicts that the run already has stay unchanged. [default:
+    /// the run's SLA]
     #[arg(long)]
     sla: Option<Sla>,
-    /// The experiment whose actions are shown; the last one by default.
+    /// Show the operations of this experiment. [default: the one that the ratings rest on, else the
+    /// last]
     #[arg(long)]
     experiment: Option<u32>,
-    /// Print one JSON object: run, selected (the experiment shown) and verdicts (one for each experiment).
+    /// Print one JSON object: run, selected (the experiment shown) and verdicts (one per
+    /// experiment).
     #[arg(long)]
     json: bool,
 }
@@ -80,151 +85,163 @@ struct Summary {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer validate runs/quickstart
-  analyzer validate runs/quickstart --experiment 7 --worst 20")]
+  encore analyze validate runs/NAME
+  encore analyze validate runs/NAME --experiment 7 --worst 20")]
 struct Validate {
     /// The run folder.
     run: PathBuf,
-    /// The experiment; the last one by default.
+    /// The experiment. [default: the last one]
     #[arg(long)]
     experiment: Option<u32>,
-    /// How many of the worst offenders to show.
+    /// How many of the worst unpredictable reads to show.
     #[arg(long, default_value_t = 5)]
     worst: usize,
-    /// Print one JSON object: experiment, reads, unpredictable_reads, warmup_unpredictable_reads, missing and worst (the offenders with their writes).
+    /// Print one JSON object: experiment, reads, unpredictable_reads, warmup_unpredictable_reads,
+    /// missing and worst (the worst reads with their writes).
     #[arg(long)]
     json: bool,
 }
 
-/// Run a SELECT over a run; the run is never changed by it.
+/// Run a SELECT over a run, without changing the run.
 ///
-/// Views: operations (one row an operation), sessions, experiments, timeline (one
-/// row a slice of time), spectrum (one row a response time), freshness (by age of
-/// what was read), unpredictable (one row a wrong item of a read). A run that is not
-/// analyzed yet is analyzed first. Of a comparison: cells (a store at a point).
+/// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
+/// of time), spectrum (one row per response time), item_updates and item_reads (one row per item
+/// that an operation changed or observed), freshness (by time since the last update),
+/// unpredictable (one row per wrong item of a read). Experiments that are not analyzed yet are
+/// analyzed first. For a comparison: cells (one row per store and point).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer sql runs/quickstart \"SELECT * FROM experiments\"
-  analyzer sql runs/quickstart \"SELECT action, max(response_ns) FROM operations GROUP BY ALL\" --format csv
-  analyzer sql runs/quickstart \"SELECT action, min(response_ns) FROM spectrum WHERE percent >= 99.9 GROUP BY ALL\"
-  analyzer sql runs/quickstart \"DESCRIBE operations\"
-  analyzer sql runs/figure-6 \"SELECT point, store, soar FROM cells\"")]
+  encore analyze sql runs/NAME \"SELECT * FROM experiments\"
+  encore analyze sql runs/NAME \"FROM timeline\" --format csv
+  encore analyze sql runs/NAME \"SELECT max(response_ns) FROM operations\"
+  encore analyze sql runs/NAME \"DESCRIBE operations\"
+  encore analyze sql runs/figure-6 \"SELECT point, store, soar FROM cells\"
+  encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own")]
 struct Sql {
     /// The folder of a run or of a comparison.
     run: PathBuf,
-    /// One statement that reads.
-    #[arg(allow_hyphen_values = true)]
-    statement: String,
-    /// How to print the answer.
+    /// One SQL statement that only reads.
+    #[arg(allow_hyphen_values = true, required_unless_present = "definitions")]
+    statement: Option<String>,
+    /// Print the statements that define the tables and views, and run none. The tables
+    /// `experiments` and `cells` are defined without their rows.
+    #[arg(long, conflicts_with_all = ["statement", "format"])]
+    definitions: bool,
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// The most memory of DuckDB, such as 4GiB; what does not fit goes to the folder for temporary files. [default: 80% of the machine's]
+    /// The memory limit of DuckDB, such as 4GiB. DuckDB writes data above it to the folder for
+    /// temporary files. [default: 80% of the machine's memory]
     #[arg(long, value_name = "SIZE")]
     memory_limit: Option<String>,
 }
 
-/// Write a run as one HTML page, with charts, that opens anywhere and loads nothing.
+/// Write a run as one HTML page with charts; the page loads nothing from elsewhere.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer report runs/quickstart          writes runs/quickstart/report.html
+  encore analyze report runs/NAME          writes runs/NAME/report.html
 
-Below each chart stands the SQL whose answer it draws.")]
+The page shows the SQL statement below each chart.")]
 struct Report {
     /// The run folder.
     run: PathBuf,
 }
 
-/// Write rows, percentiles or figures in a format of other tools.
+/// Write rows, percentiles or metrics in a format of other tools.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer export runs/quickstart --format parquet -o operations.parquet
-  analyzer export runs/quickstart --format csv --rows timeline --experiment 7
-  analyzer export runs/quickstart --format hgrm --action view_profile > view_profile.hgrm
-  analyzer export runs/quickstart --format openmetrics -o encore.prom")]
+  encore analyze export runs/NAME --format parquet -o operations.parquet
+  encore analyze export runs/NAME --format csv --rows timeline --experiment 7
+  encore analyze export runs/NAME --format hgrm --operation view_profile > view_profile.hgrm
+  encore analyze export runs/NAME --format openmetrics -o encore.prom")]
 struct Export {
     /// The run folder.
     run: PathBuf,
-    /// The format.
+    /// The output format.
     #[arg(long, value_enum)]
     format: export::Kind,
-    /// Which rows, where rows are written. [default: operations]
+    /// The rows to write, in formats with rows. [default: operations]
     #[arg(long, value_enum)]
     rows: Option<export::Rows>,
-    /// Of this experiment alone. [default: all; of percentiles the last one]
+    /// Only this experiment. [default: all; for percentiles the last one]
     #[arg(long)]
     experiment: Option<u32>,
-    /// Of this action alone.
-    #[arg(long, value_parser = action)]
-    action: Option<Action>,
-    /// The file; standard output without.
+    /// Only this operation. [default: all]
+    #[arg(long)]
+    operation: Option<String>,
+    /// Write to this file. [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-fn action(name: &str) -> Result<Action, String> {
-    let known = || Action::ALL.map(Action::name).join(", ");
-    Action::from_name(name).ok_or_else(|| format!("no action of this name; there are {}", known()))
-}
-
-/// Hold runs side by side: their figures, and whether the differences are more than chance.
+/// Compare runs: their metrics, and whether the differences are more than chance.
 ///
-/// Of each run the experiment is taken that its ratings rest on, else the last one. What
-/// makes the runs unequal (durability, workload, agreement, T, host) is said first.
+/// For each run it takes the experiment that the run's ratings rest on, else the last one. Setup
+/// differences (durability, isolation, workload, SLA, T, host) are printed first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer compare runs/before runs/after
-  analyzer compare runs/postgres runs/mysql runs/mongodb --html stores.html
-  analyzer compare runs/before runs/after --json")]
+  encore analyze compare runs/before runs/after
+  encore analyze compare runs/postgres runs/mysql runs/mongodb --html stores.html
+  encore analyze compare runs/before runs/after --fail-if-slower 5% --junit compare.xml
+  encore analyze compare runs/before runs/after --json
+
+Exit code 1 if --fail-if-slower finds a slower run.")]
 struct Compare {
-    /// The run folders; differences are from the first.
+    /// The run folders; differences are relative to the first one.
     #[arg(required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
-    /// Write it as a page with charts too.
+    /// Also write the comparison to this file, as an HTML page with charts.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print one JSON object: unequal (sentences) and figures (one for each figure and run).
+    /// Exit with code 1 if a run is slower than the first one by more than this percentage,
+    /// beyond chance: lower throughput or SoAR, or a higher p95.
+    #[arg(long, value_name = "PERCENT", value_parser = schemas::sla::percent)]
+    fail_if_slower: Option<f64>,
+    /// Write the results of --fail-if-slower to this file, as JUnit XML.
+    #[arg(long, value_name = "FILE", requires = "fail_if_slower")]
+    junit: Option<PathBuf>,
+    /// Print one JSON object: unequal (sentences), figures (one per metric and run), and ratings
+    /// (by run).
     #[arg(long)]
     json: bool,
 }
 
-/// Summarize the logs of one experiment where they lie, for a fleet that leaves them there.
+/// Summarize the logs of one experiment on the machine that has them.
 ///
-/// Writes summary.json into the experiment's folder. A replayer of `coord rate
-/// --leave-logs` calls this by itself, and the coordinator fetches what it wrote.
+/// Writes summary.json into the experiment's folder. With `encore rate --leave-logs`, each
+/// replayer runs this command and the coordinator fetches the result.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  analyzer summarize replayer-work/runs/bg-1-1790000000/experiments/0007-T64
-  analyzer summarize runs/quickstart/experiments/0007-T64 --sla \"99% < 10ms\"")]
+  encore analyze summarize replayer-work/runs/bg-1-1790000000/experiments/0007-T64
+  encore analyze summarize runs/NAME/experiments/0007-T64 --sla \"99% < 10ms\"")]
 struct Summarize {
     /// The experiment's folder, with plan.json and log/.
     experiment: PathBuf,
-    /// The SLA whose response time decides what was in time. [default: 95% < 100ms, 0.1% unpredictable, 10s]
+    /// The SLA; its response time limit decides which operations count as in time. [default: 95%
+    /// < 100ms, 0.1% unpredictable, 10s]
     #[arg(long)]
     sla: Option<Sla>,
-    /// The replay.json of all replayers, which says when the measured part was. [default: the experiment's own]
+    /// The replay.json of all replayers, which gives the measured part. [default: the
+    /// experiment's own]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
+/// The command line of this tool, as a part of the whole program's.
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
 /// Runs the analyzer with the arguments of a command line, the program's name first.
-pub fn main<I, A>(arguments: I) -> ExitCode
-where
-    I: IntoIterator<Item = A>,
-    A: Into<OsString> + Clone,
-{
-    let cli = match Cli::try_parse_from(arguments) {
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli: Cli = match program::parse("encore analyze", arguments) {
         Ok(cli) => cli,
-        Err(e) => {
-            let code = if e.use_stderr() { WRONG_USAGE } else { SUCCESS };
-            // Nothing can be said when the terminal itself is gone.
-            let _ = e.print();
-            return ExitCode::from(code);
-        }
+        Err(code) => return code,
     };
     match run(cli.command) {
         Ok((output, code)) => match schemas::terminal::print(&output) {
@@ -241,7 +258,7 @@ where
     }
 }
 
-/// What goes to standard output, and the exit code.
+/// The text for standard output, and the exit code.
 fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
     match command {
         Command::Summary(arguments) => summary(&arguments),
@@ -261,26 +278,39 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
     for (experiment, _) in run.experiments()? {
         verdicts.push(verdict(&run, experiment, arguments.sla.as_ref())?);
     }
-    let selected = select(&run, arguments.experiment, &verdicts)?;
+    verify(&run, &verdicts)?;
+    let rating = html::rating(&run)?;
+    let selected = select(&run, arguments.experiment, rating.as_ref(), &verdicts)?;
     let output = if arguments.json {
         let number = selected.map(|verdict| verdict.experiment);
         let object = serde_json::json!({ "run": document, "selected": number, "verdicts": verdicts });
         format!("{object}\n")
     } else {
         let shown = match selected {
-            None => "no experiment yet\n".to_string(),
+            None => "this run has no experiment yet\n".to_string(),
             Some(verdict) => {
                 let counted = report::counted(&counters(&run, verdict.experiment)?);
-                format!("{}\n{}{counted}", report::experiments(&verdicts), report::experiment(verdict))
+                // The experiments of a search are meant to be short.
+                let notes = if rating.is_none() { report::short_ones(&verdicts) } else { String::new() };
+                format!("{}{notes}\n{}{counted}", report::experiments(&verdicts), report::experiment(verdict))
             }
         };
-        format!("{}\n{shown}", report::header(&document))
+        let ratings = rating.as_ref().map_or(String::new(), |rating| format!("{}\n", ratings(rating)));
+        format!("{}\n{ratings}{shown}", report::header(&document))
     };
     let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || verdict.figures.unpredictable_reads > 0;
-    Ok((output, if selected.is_some_and(is_bad) { VIOLATION } else { SUCCESS }))
+    let code = match &rating {
+        // For a rating, the exit code is that of `encore rate`: experiments of its search are
+        // expected to fail.
+        Some(rating) if arguments.experiment.is_none() => rating.exit_code(),
+        _ if selected.is_some_and(is_bad) => VIOLATION,
+        _ if selected.is_some_and(|verdict| verdict.ruling == Ruling::Void) => TOOL_FAILED,
+        _ => SUCCESS,
+    };
+    Ok((output, code))
 }
 
-/// What the store has counted in an experiment; nothing where it did not come to its end.
+/// The store's own counters for an experiment; empty if the experiment did not reach its end.
 fn counters(run: &RunFolder, experiment: u32) -> Result<BTreeMap<String, u64>, AnalyzeError> {
     let folder = run.experiments()?.into_iter().find(|(number, _)| *number == experiment);
     let path = folder.map(|(_, folder)| folder.report()).filter(|path| path.exists());
@@ -290,7 +320,7 @@ fn counters(run: &RunFolder, experiment: u32) -> Result<BTreeMap<String, u64>, A
 
 fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let run = RunFolder::new(&arguments.run);
-    run.read_document()?;
+    let document = run.read_document()?;
     let verdicts = match arguments.experiment {
         Some(experiment) => vec![verdict(&run, experiment, None)?],
         None => match run.experiments()?.last() {
@@ -300,7 +330,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     };
     note_left_behind(&run)?;
     let Some(verdict) = verdicts.first() else {
-        return Ok((if arguments.json { "null\n" } else { "no experiment yet\n" }.to_string(), SUCCESS));
+        return Ok((if arguments.json { "null\n" } else { "this run has no experiment yet\n" }.to_string(), SUCCESS));
     };
     let database = Database::open(&run, &verdicts, None)?;
     let worst = witness::worst_offenders(&database, verdict.experiment, arguments.worst)?;
@@ -317,25 +347,39 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         });
         format!("{object}\n")
     } else {
-        report::validation(verdict, in_warmup, &worst)
+        report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
     };
     Ok((output, if figures.unpredictable_reads > 0 { VIOLATION } else { SUCCESS }))
 }
 
 fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {
     let limit = arguments.memory_limit.as_deref();
+    let printed = queried(arguments, limit).map_err(|error| within_memory(error, limit))?;
+    Ok((printed, SUCCESS))
+}
+
+/// The printed answer to a statement.
+fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError> {
     let comparison = ComparisonFolder::new(&arguments.run);
-    let database = if comparison.document().exists() {
+    let is_comparison = comparison.document().exists();
+    let Some(statement) = &arguments.statement else {
+        if is_comparison {
+            return Ok(definitions_of_comparison().to_string());
+        }
+        let (run, verdicts) = whole(&arguments.run)?;
+        return definitions(&run, &verdicts);
+    };
+    let database = if is_comparison {
         Database::of_comparison(&comparison, limit)?
     } else {
         let (run, verdicts) = whole(&arguments.run)?;
         Database::open(&run, &verdicts, limit)?
     };
-    let answer = database.query(&arguments.statement)?;
-    Ok((print(&database, &answer, arguments.format)?, SUCCESS))
+    let answer = database.query(statement)?;
+    print(&database, &answer, arguments.format)
 }
 
-/// A run and the verdicts of all its experiments, analyzing what is not analyzed yet.
+/// A run and the verdicts of all its experiments; analyzes experiments that are not analyzed yet.
 fn whole(run: &Path) -> Result<(RunFolder, Vec<Verdict>), AnalyzeError> {
     let run = RunFolder::new(run);
     run.read_document()?;
@@ -362,21 +406,33 @@ fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
         html::comparison::write(&runs, path)?;
     }
     let output = if arguments.json {
-        let object = serde_json::json!({ "unequal": compare::unequal(&runs), "figures": compare::judged(&runs) });
+        let ratings: BTreeMap<&str, Option<&RatingDocument>> =
+            runs.iter().map(|run| (run.name.as_str(), run.rating.as_ref())).collect();
+        let (unequal, figures) = (compare::unequal(&runs), compare::judged(&runs));
+        let object = serde_json::json!({ "unequal": unequal, "figures": figures, "ratings": ratings });
         format!("{object}\n")
     } else {
         compare::text(&runs)
     };
-    Ok((output, SUCCESS))
+    let Some(percent) = arguments.fail_if_slower else { return Ok((output, SUCCESS)) };
+    let checks = compare::not_slower(&runs, percent);
+    if let Some(path) = &arguments.junit {
+        checks::write_junit(path, "encore analyze compare", &checks)?;
+    }
+    let failures = checks::failures(&checks, checks::in_github_actions());
+    let code = if failures.is_empty() { SUCCESS } else { VIOLATION };
+    failures.iter().for_each(|failure| eprintln!("{failure}"));
+    Ok((output, code))
 }
 
 fn exported(arguments: &Export) -> Result<(String, u8), AnalyzeError> {
     let (run, verdicts) = whole(&arguments.run)?;
     if let Some(experiment) = arguments.experiment {
-        select(&run, Some(experiment), &verdicts)?;
+        select(&run, Some(experiment), None, &verdicts)?;
     }
-    let Export { format, rows, experiment, action, .. } = *arguments;
-    let wanted = export::Wanted { kind: format, rows, experiment, action, output: arguments.output.as_deref() };
+    let Export { format, rows, experiment, .. } = *arguments;
+    let operation = arguments.operation.as_deref();
+    let wanted = export::Wanted { kind: format, rows, experiment, operation, output: arguments.output.as_deref() };
     Ok((export::export(&run, &verdicts, &wanted)?, SUCCESS))
 }
 
@@ -392,7 +448,7 @@ fn summarized(arguments: &Summarize) -> Result<(String, u8), AnalyzeError> {
     Ok((format!("{}\n", path.display()), SUCCESS))
 }
 
-/// Says of experiments whose rows are not here where they are.
+/// Prints a note that names the experiments whose rows are not here, and says how to fetch them.
 fn note_left_behind(run: &RunFolder) -> Result<(), AnalyzeError> {
     let mut numbers = Vec::new();
     for (number, folder) in run.experiments()? {
@@ -401,23 +457,25 @@ fn note_left_behind(run: &RunFolder) -> Result<(), AnalyzeError> {
         }
     }
     if !numbers.is_empty() {
+        let noun = if numbers.len() == 1 { "experiment" } else { "experiments" };
         let (numbers, run) = (numbers.join(", "), run.root().display());
         complain(
             "note",
             format_args!(
-                "logs of experiments {numbers} were left with their replayers: their rows are not here (`coord collect {run}` fetches them)"
+                "the logs of {noun} {numbers} are on their replayers' machines, so their rows are missing here; fetch \
+                 them with `encore collect {run}`"
             ),
         );
     }
     Ok(())
 }
 
-/// The verdict of an experiment: as it is stored, or analyzed now. A verdict
-/// against another SLA than the run's own is not kept.
+/// The verdict of an experiment: the stored one, or a new one. A verdict against another SLA than
+/// the run's own is not stored.
 fn verdict(run: &RunFolder, experiment: u32, sla: Option<&Sla>) -> Result<Verdict, AnalyzeError> {
     let stored = stored_verdict(run, experiment)?;
     let is_its_own = match sla {
-        Some(sla) => *sla == run.read_document()?.sla.unwrap_or_default(),
+        Some(sla) => *sla == run.read_document()?.sla(),
         None => true,
     };
     let keep = if stored.is_none() && is_its_own { Keep::All } else { Keep::Nothing };
@@ -433,7 +491,7 @@ fn analyze_with_progress(
     sla: Option<&Sla>,
     keep: Keep,
 ) -> Result<Verdict, AnalyzeError> {
-    // On standard error, and nowhere when that is no terminal.
+    // Progress goes to standard error, and only if that is a terminal.
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
         bar.set_style(style);
@@ -448,13 +506,14 @@ fn analyze_with_progress(
     verdict
 }
 
-/// The experiment asked for, else the last one.
+/// The requested experiment, else the one that represents the run.
 fn select<'a>(
     run: &RunFolder,
     experiment: Option<u32>,
+    rating: Option<&RatingDocument>,
     verdicts: &'a [Verdict],
 ) -> Result<Option<&'a Verdict>, AnalyzeError> {
-    let Some(experiment) = experiment else { return Ok(verdicts.last()) };
+    let Some(experiment) = experiment else { return Ok(html::representative(rating, verdicts)) };
     let found = verdicts.iter().find(|verdict| verdict.experiment == experiment);
     found.map(Some).ok_or_else(|| {
         let numbers: Vec<String> = verdicts.iter().map(|verdict| verdict.experiment.to_string()).collect();

@@ -1,4 +1,5 @@
-//! `analyzer compare`: runs side by side, with what their differences are worth.
+//! `encore analyze compare`: compares runs, and tests whether their differences are more than
+//! chance.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,32 +9,36 @@ use schemas::sla::short_time;
 use schemas::verdict::{RatingDocument, Slice, Verdict};
 use serde::Serialize;
 
+use crate::checks::Check;
 use crate::difference::{Difference, Mean};
-use crate::report::{new_table, thousands};
+use crate::ratings::ratings;
+use crate::report::{plural, thousands};
+use crate::tables::new_table;
 
-/// A run that is compared.
+/// A run to compare.
 pub(crate) struct Compared {
-    /// Its folder, as it was named.
+    /// Its folder, as the user named it.
     pub(crate) name: String,
     pub(crate) document: RunDocument,
     pub(crate) rating: Option<RatingDocument>,
     /// Every experiment.
     pub(crate) verdicts: Vec<Verdict>,
-    /// The one that stands for it.
+    /// The experiment that represents the run.
     pub(crate) verdict: Verdict,
 }
 
-/// A figure that is compared, slice by slice.
+/// A metric to compare, slice by slice.
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
-    /// None of a slice that says nothing of it.
+    /// The value in a slice; None if the slice says nothing about it.
     of: fn(&Slice, f64) -> Option<f64>,
 }
 
 pub(crate) const METRICS: [Metric; 5] = [
-    Metric { name: "throughput", unit: "actions/s", of: |slice, seconds| Some(slice.ok as f64 / seconds) },
-    // A slice without an answer has no response times: as 0 they would make a store that stands still look fast.
+    Metric { name: "throughput", unit: "operations/s", of: |slice, seconds| Some(slice.ok as f64 / seconds) },
+    // A slice without an answer has no response times: as 0 they would make a stalled store look
+    // fast.
     Metric {
         name: "p95 of a slice",
         unit: "ms",
@@ -52,7 +57,7 @@ fn answered(slice: &Slice) -> Option<&Slice> {
     (slice.ok > 0).then_some(slice)
 }
 
-/// A figure of one run, and how it differs from that of the first one.
+/// A metric of one run, and its difference from the first run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Judged {
     pub(crate) metric: &'static str,
@@ -61,26 +66,26 @@ pub(crate) struct Judged {
     pub(crate) mean: Option<f64>,
     /// The 95% confidence interval of the mean.
     pub(crate) interval: Option<(f64, f64)>,
-    /// By how much it is higher than the first run's, with the interval of that; none for
-    /// the first, and where there are too few slices.
+    /// How much higher it is than in the first run, with the 95% interval (low, high). None for
+    /// the first run, and if there are too few slices.
     pub(crate) difference: Option<(f64, f64, f64)>,
     /// Whether the difference is more than chance.
     pub(crate) differs: Option<bool>,
 }
 
-/// How many slices of the measured part are over when its time is.
+/// The number of whole slices in the time that counts.
 pub(crate) fn full_slices(verdict: &Verdict) -> usize {
     let slice_ns = (verdict.figures.timeline.slice_s * 1e9).round() as u64;
     usize::try_from(verdict.figures.counted_ns / slice_ns.max(1)).unwrap_or(usize::MAX)
 }
 
-/// A figure in those slices.
+/// A metric in these slices.
 fn series(verdict: &Verdict, metric: &Metric) -> Vec<f64> {
     let timeline = &verdict.figures.timeline;
     timeline.slices.iter().take(full_slices(verdict)).filter_map(|slice| (metric.of)(slice, timeline.slice_s)).collect()
 }
 
-/// Every figure of every run.
+/// Every metric of every run.
 pub(crate) fn judged(runs: &[Compared]) -> Vec<Judged> {
     let mut all = Vec::new();
     for metric in &METRICS {
@@ -102,86 +107,101 @@ pub(crate) fn judged(runs: &[Compared]) -> Vec<Judged> {
     all
 }
 
-/// What makes the runs unequal before anything is compared, a sentence each.
+/// Checks that each run is as fast as the first one, within a margin. A difference counts if its
+/// whole 95% interval lies beyond the margin. For ratings, it counts if the value itself does.
+pub(crate) fn not_slower(runs: &[Compared], margin_percent: f64) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let Some((base, others)) = runs.split_first() else { return checks };
+    let judged = judged(runs);
+    let base_mean =
+        |metric: &str| judged.iter().find(|own| own.metric == metric && own.run == base.name).and_then(|own| own.mean);
+    let slower = [("throughput", -1.0), ("p95 of a slice", 1.0)];
+    for own in judged.iter().filter(|own| own.difference.is_some()) {
+        let Some((_, sign)) = slower.iter().find(|(metric, _)| *metric == own.metric) else { continue };
+        let (Some(mean), Some((value, low, high))) = (base_mean(own.metric), own.difference) else { continue };
+        let margin = mean.abs() * margin_percent / 100.0;
+        // The least by which the run is worse, anywhere in the interval.
+        let at_least = if *sign > 0.0 { low } else { -high };
+        let name = format!("{}: {} within {margin_percent}% of {}", own.run, own.metric, base.name);
+        let failure = (at_least > margin).then(|| {
+            let percent = value / mean * 100.0;
+            format!("it differs by {percent:+.1}% ({value:+.3} {}, 95% interval {low:.3} to {high:.3})", own.unit)
+        });
+        checks.push(Check { name, failure });
+    }
+    let soar = |run: &Compared| run.rating.as_ref()?.soar.as_ref().map(|soar| soar.value);
+    let whole = |value: f64| thousands(value.round() as u64);
+    for run in others {
+        let (Some(before), Some(after)) = (soar(base), soar(run)) else { continue };
+        let name = format!("{}: SoAR within {margin_percent}% of {}", run.name, base.name);
+        let failure = (after < before * (1.0 - margin_percent / 100.0))
+            .then(|| format!("it is {}, {} has {}", whole(after), base.name, whole(before)));
+        checks.push(Check { name, failure });
+    }
+    checks
+}
+
+/// The setup differences between the runs, one sentence each.
 pub(crate) fn unequal(runs: &[Compared]) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut check = |what: &str, of: &dyn Fn(&Compared) -> String| {
         let values: Vec<String> = runs.iter().map(of).collect();
         if values.iter().collect::<BTreeSet<_>>().len() > 1 {
-            let told = runs.iter().zip(&values).map(|(run, value)| format!("{}: {value}", run.name));
-            sentences.push(format!("{what} differs ({})", told.collect::<Vec<_>>().join("; ")));
+            let values = runs.iter().zip(&values).map(|(run, value)| format!("{}: {value}", run.name));
+            sentences.push(format!("{what} differs ({})", values.collect::<Vec<_>>().join("; ")));
         }
     };
     let promise = |setting: &'static str| {
         move |run: &Compared| {
-            let value = run.document.store_settings.get(setting).map_or("not said", String::as_str);
-            // What stands behind a ':' is a remark.
+            let value = run.document.store_settings.get(setting).map_or("not reported", String::as_str);
+            // The text after a ':' is a remark.
             value.split(':').next().unwrap_or_default().trim().to_string()
         }
     };
     check("durability", &promise("durability"));
     check("isolation", &promise("isolation"));
+    // Not the trace: a longer trace of the same workload begins like a shorter one.
     check("workload", &|run| format!("{} {}", run.document.spec.name, run.document.workload_id));
-    // A longer trace of the same workload begins like a shorter one.
-    check("agreement", &|run| run.verdict.sla.to_string());
+    check("SLA", &|run| run.verdict.sla.to_string());
     check("T", &|run| run.verdict.threads.to_string());
     check("host", &|run| {
         let host = &run.document.host;
-        format!("{}, {}, {} processors", host.name, host.system, host.cpus)
+        format!("{}, {}, {}", host.name, host.system, plural(host.cpus.into(), "processor"))
     });
     check("Encore", &|run| run.document.encore_version.clone());
     sentences
 }
 
-/// All of it as text.
+/// The whole comparison as text.
 pub(crate) fn text(runs: &[Compared]) -> String {
     let mut out = String::new();
     for sentence in unequal(runs) {
-        let _ = writeln!(out, "unequal: {sentence}");
+        let _ = writeln!(out, "setup difference: {sentence}");
     }
     if !out.is_empty() {
         out.push('\n');
     }
-    let mut table = new_table(
-        &[
-            "run",
-            "experiment",
-            "T",
-            "throughput/s",
-            "p50",
-            "p95",
-            "p99",
-            "% within",
-            "% unpredictable",
-            "SoAR",
-            "Socialites",
-            "ruling",
-        ],
-        0,
-    );
+    let mut table = new_table(&["run", "#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"], 0);
     for run in runs {
         let (verdict, overall) = (&run.verdict, &run.verdict.figures.overall);
-        let rated = run.rating.as_ref();
-        let soar = rated.and_then(|rating| rating.soar.as_ref()).map(|soar| thousands(soar.value.round() as u64));
-        let socialites = rated.and_then(|rating| rating.socialites.as_ref()).map(|s| s.threads.to_string());
         table.add_row([
             run.name.clone(),
             verdict.experiment.to_string(),
             verdict.threads.to_string(),
-            format!("{:.1}", verdict.figures.throughput_per_s),
-            short_time(overall.p50_ns),
+            thousands(verdict.figures.throughput_per_s.round() as u64),
             short_time(overall.p95_ns),
             short_time(overall.p99_ns),
             format!("{:.2}", verdict.figures.within_beta_percent),
             format!("{:.3}", verdict.figures.unpredictable_percent),
-            soar.unwrap_or_else(|| "-".into()),
-            socialites.unwrap_or_else(|| "-".into()),
             verdict.ruling.name().to_string(),
         ]);
     }
     let _ = writeln!(out, "{}\n", table.trim_fmt());
+    for (run, rating) in runs.iter().filter_map(|run| Some((run, run.rating.as_ref()?))) {
+        let _ = writeln!(out, "{}\n{}", run.name, indented(&ratings(rating)));
+    }
     let mut table =
-        new_table(&["figure", "run", "mean", "95% of the mean", "difference", "95% of the difference", ""], 0);
+        new_table(&["metric", "run", "mean", "95% of the mean", "difference", "95% of the difference", ""], 0);
     for judged in judged(runs) {
         let range = |(low, high): (f64, f64)| format!("{low:.3} to {high:.3}");
         table.add_row([
@@ -198,10 +218,15 @@ pub(crate) fn text(runs: &[Compared]) -> String {
     let base = runs.first().map_or("", |run| run.name.as_str());
     let _ = writeln!(
         out,
-        "\nDifferences are from {base}. The 95% intervals are of what varies within these runs, and allow for slices of time \
-         that resemble the one before; of short runs they are too narrow, and what varies between runs only more runs show."
+        "\nDifferences are relative to {base}. The 95% intervals cover the variation within these runs; they take into \
+         account that neighbouring slices are similar. Short runs understate the uncertainty; repeat runs to see the \
+         variation between runs."
     );
     out
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 pub(crate) fn in_words(differs: Option<bool>) -> &'static str {
@@ -218,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// A store that stands still is not fast in the meantime.
+    /// A stalled store is not fast in the meantime.
     #[test]
     fn slices_without_an_answer_have_no_response_times() {
         let mut verdict = crate::void_verdict(1, 4, Sla::default(), Vec::new());

@@ -1,32 +1,32 @@
-//! Whether two runs differ, from a series of each: slices of time are not independent of
-//! each other, so that the usual t-test would find differences that are not there.
+//! Tests whether two runs differ, from a series of each. Slices of time are not independent of
+//! each other, so the usual t-test would report differences that do not exist.
 //!
 //! The variance of a mean is estimated with its autocorrelation (Newey and West, Bartlett
-//! weights), which makes so many slices worth fewer independent ones; two means are then
-//! compared as Welch does, with as many degrees of freedom as these are worth. Short series
-//! with a long memory remain too sure of themselves: of 60 slices that take over half of
-//! the one before, one pair in ten is said to differ in place of one in twenty.
+//! weights). The slices then count as fewer independent values. Two means are compared with
+//! Welch's test, with as many degrees of freedom as these values give. For short series with a
+//! long memory the intervals are still too narrow: with 60 slices that each take over half of the
+//! one before, one pair in ten is reported as different instead of one in twenty.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The share of intervals that hold the true difference.
+/// The share of intervals that contain the true difference.
 const CONFIDENCE: f64 = 0.95;
-/// Fewer slices than this say nothing about their scatter.
+/// Fewer slices than this do not show their variance.
 const FEWEST: usize = 5;
 
-/// The mean of a series, and how far it can be trusted.
+/// The mean of a series, and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
     /// The mean.
     pub value: f64,
     /// The standard error of the mean, autocorrelation included.
     pub error: f64,
-    /// As how many independent values the series counts.
+    /// The number of independent values that the series counts as.
     pub worth: f64,
 }
 
 impl Mean {
-    /// Of a series; none of one that is too short.
+    /// The mean of a series; None if it is too short or has values that are not finite.
     pub fn of(series: &[f64]) -> Option<Mean> {
         let n = series.len();
         if n < FEWEST || series.iter().any(|value| !value.is_finite()) {
@@ -42,13 +42,13 @@ impl Mean {
         if variance == 0.0 {
             return Some(Mean { value, error: 0.0, worth: count });
         }
-        // More lags than the usual rule gives: a run that is a little too unsure does less harm.
+        // More lags than the usual rule: an interval that is a little too wide does less harm.
         let lags = (count.sqrt().ceil() as usize).min(n / 3);
         let weighted = (1..=lags).map(|lag| (1.0 - lag as f64 / (lags as f64 + 1.0)) * covariance(lag));
-        // Negative correlation would make a short series worth more than it is long.
+        // With negative correlation a short series would count as more values than it has.
         let long_run = (variance + 2.0 * weighted.sum::<f64>()).max(variance);
         let worth = (count * variance / long_run).max(2.0);
-        // The deviations are from the series' own mean, which takes one value's worth.
+        // The deviations are from the series' own mean, which costs one degree of freedom.
         Some(Mean { value, error: (long_run / (count - 1.0)).sqrt(), worth })
     }
 
@@ -59,19 +59,19 @@ impl Mean {
     }
 }
 
-/// How a mean differs from another.
+/// The difference between two means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// By how much it is higher.
+    /// How much higher the second mean is.
     pub value: f64,
-    /// The confidence interval of that.
+    /// The lower end of the confidence interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the confidence interval.
     pub high: f64,
 }
 
 impl Difference {
-    /// Of `other` from `base`.
+    /// The difference of `other` from `base`.
     pub fn of(base: &Mean, other: &Mean) -> Difference {
         let value = other.value - base.value;
         let parts = [base, other].map(|mean| (mean.error.powi(2), mean.worth - 1.0));
@@ -84,13 +84,13 @@ impl Difference {
         Difference { value, low: value - half, high: value + half }
     }
 
-    /// Whether its interval holds no 0.
+    /// Whether its interval does not contain 0.
     pub fn is_shown(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// How many standard errors an interval reaches to either side.
+/// Half of the width of a confidence interval, in standard errors.
 fn quantile(freedom: f64) -> f64 {
     let distribution = StudentsT::new(0.0, 1.0, freedom.max(1.0));
     distribution.map_or(f64::INFINITY, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0))
@@ -100,7 +100,7 @@ fn quantile(freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers between -1 and 1 that look like chance, the same every time.
+    /// Pseudo-random numbers between -1 and 1, the same every time.
     struct Chance(u64);
 
     impl Chance {
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// How often two series of the same kind are said to differ, of 1,000 times.
+    /// How many of 1,000 pairs of series of the same kind are reported as different.
     fn false_alarms(memory: f64, length: usize) -> usize {
         let mut chance = Chance(7);
         let differ = |_: &usize| {
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn what_is_alike_is_seldom_said_to_differ() {
-        // 5% are meant; what remembers a lot is hard to judge from 60 slices, but a test
-        // that takes slices for independent would be wrong four times in ten.
+        // 5% are intended. Strong autocorrelation is hard to judge from 60 slices, but a test
+        // that takes slices as independent would be wrong four times in ten.
         assert!((20..80).contains(&false_alarms(0.0, 60)), "{}", false_alarms(0.0, 60));
         assert!(false_alarms(0.5, 60) < 140, "{}", false_alarms(0.5, 60));
         assert!(false_alarms(0.8, 60) < 240, "{}", false_alarms(0.8, 60));

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use schemas::files::FileError;
 use schemas::manifest::TraceSetError;
 use schemas::run::RunError;
-use schemas::trace::TableError;
+use schemas::spec::SpecError;
+use schemas::table::TableError;
 
-use crate::initial::DataSetError;
+use crate::validate::UnknownId;
 
 /// An analysis that cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum AnalyzeError {
     /// The trace set cannot be used.
     #[error(transparent)]
     TraceSet(#[from] TraceSetError),
+    /// The workload is of a family that the analyzer does not know.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// The data set does not make sense.
     #[error(transparent)]
     DataSet(#[from] DataSetError),
@@ -34,11 +38,15 @@ pub enum AnalyzeError {
         run: PathBuf,
         /// The number.
         experiment: u32,
-        /// Which there are.
+        /// The experiments that exist.
         known: String,
     },
     /// The trace set is not the one that was replayed.
-    #[error("{}: this trace set has id {found}, but experiment {experiment} replayed {expected}; put that one back, or analyze where it is", folder.display())]
+    #[error(
+        "{}: this trace set has id {found}, but experiment {experiment} replayed {expected}; restore the replayed \
+         trace set, or run the analysis on the machine that has it",
+        folder.display()
+    )]
     OtherTrace {
         /// The trace set's folder.
         folder: PathBuf,
@@ -49,29 +57,41 @@ pub enum AnalyzeError {
         /// The id in the plan.
         expected: String,
     },
-    /// Logs that were left with their replayers were summarized for something else.
-    #[error("{}: the logs of experiment {experiment} that were left with their replayers were summarized for response times of {beta_ms} ms and the measured part of that time; fetch the logs with `coord collect` to ask for another", folder.display())]
+    /// Logs that stayed with their replayers were summarized for another response time or
+    /// measured part.
+    #[error(
+        "{}: the logs of experiment {experiment} are on their replayers' machines, and their summaries are for a \
+         response time of {beta_ms} ms and for the measured part that was known then; fetch the logs with \
+         `encore collect`, then analyze again",
+        folder.display()
+    )]
     SummarizedForAnother {
         /// The experiment's folder.
         folder: PathBuf,
         /// The experiment.
         experiment: u32,
-        /// The response time.
+        /// The response time that they were summarized for.
         beta_ms: f64,
     },
-    /// The user's statement is not one that may be run, or is wrong.
+    /// The user's statement is not allowed, or is wrong.
     #[error("{0}")]
     Statement(String),
-    /// DuckDB does not take it for a size of memory.
+    /// DuckDB does not accept this as a size of memory.
     #[error("--memory-limit {limit}: {message}; write a number and a unit, such as 4GiB")]
     MemoryLimit {
-        /// As it was given.
+        /// The value given.
         limit: String,
-        /// What DuckDB says.
+        /// The message of DuckDB.
         message: String,
     },
+    /// DuckDB needs more memory than the user allows.
+    #[error("--memory-limit {limit}: too small for this query; use more")]
+    LowMemory {
+        /// The value given.
+        limit: String,
+    },
     /// A result cannot be written.
-    #[error("cannot write: {0}")]
+    #[error("cannot write {0}")]
     Write(#[source] TableError),
     /// A run without an experiment cannot be compared.
     #[error("{}: this run has no experiment to compare", run.display())]
@@ -91,9 +111,36 @@ impl AnalyzeError {
     /// The exit code of a program that ends with this error: 2 for wrong input,
     /// 3 when the tool itself could not do its work.
     pub fn exit_code(&self) -> u8 {
-        match self {
-            AnalyzeError::Write(_) | AnalyzeError::Engine(_) | AnalyzeError::Chart(_) => 3,
+        let refused = match self {
+            AnalyzeError::Write(_) | AnalyzeError::Engine(_) | AnalyzeError::Chart(_) => return 3,
+            AnalyzeError::File(error) => Some(error.source.kind()),
+            AnalyzeError::Table(error) => error.io,
+            _ => None,
+        };
+        match refused {
+            Some(kind) if !schemas::files::is_about_the_name(kind) => 3,
             _ => 2,
         }
     }
+}
+
+/// Why a data set cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataSetError {
+    /// A table cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The trace set is of another family.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A row has an id that its own table, or the table it refers to, cannot have.
+    #[error("{table}: row {row}: {source}")]
+    Row {
+        /// The table or its file.
+        table: String,
+        /// The row, from 0.
+        row: usize,
+        /// What is wrong.
+        source: UnknownId,
+    },
 }

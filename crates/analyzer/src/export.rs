@@ -1,67 +1,67 @@
-//! `analyzer export`: rows, percentiles and figures in the formats of other tools.
+//! `encore analyze export`: rows, percentiles and figures in the formats of other tools.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
-use schemas::files::{self, FileError};
+use schemas::files;
 use schemas::latency::ResponseTimes;
 use schemas::run::RunFolder;
-use schemas::social::Action;
-use schemas::trace::TableError;
-use schemas::verdict::{ActionFigures, Verdict};
+use schemas::table::TableError;
+use schemas::verdict::{OperationFigures, Verdict};
 
 use crate::error::AnalyzeError;
+use crate::families;
 use crate::sql::{Database, quoted};
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// Rows, comma-separated, with a header line.
+    /// Rows as comma-separated values, with a header line.
     Csv,
-    /// Rows, an array with an object for each.
+    /// Rows as a JSON array with one object per row.
     Json,
-    /// Rows, as Apache Parquet; needs --output.
+    /// Rows as Apache Parquet; needs --output.
     Parquet,
-    /// Response times by percentile in milliseconds, as HdrHistogram's own tools write and plot them.
+    /// Response times by percentile in milliseconds, in the text format of HdrHistogram's tools.
     Hgrm,
-    /// Figures of every experiment, as Prometheus and others read them.
+    /// Metrics of every experiment in the OpenMetrics format, for Prometheus and others.
     Openmetrics,
 }
 
-/// Which rows.
+/// The rows to export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Rows {
-    /// One an operation.
+    /// One row per operation.
     Operations,
-    /// One a session.
+    /// One row per session.
     Sessions,
-    /// One an experiment.
+    /// One row per experiment.
     Experiments,
-    /// One a slice of time.
+    /// One row per slice of time.
     Timeline,
-    /// One a response time.
+    /// One row per response time.
     Spectrum,
-    /// One an age of what was read.
+    /// One row per range of time since the last update.
     Freshness,
-    /// One a wrong item of a read.
+    /// One row per wrong item of a read.
     Unpredictable,
 }
 
 impl Rows {
-    /// What tells its rows apart: they are written in this order.
+    /// The columns that identify a row; rows are written in this order.
     const fn keys(self) -> &'static str {
         match self {
             Rows::Operations => "experiment, fragment, session, step",
             Rows::Sessions => "experiment, fragment, session",
-            Rows::Spectrum => "experiment, \"action\", response_ns",
+            Rows::Spectrum => "experiment, operation, response_ns",
             Rows::Unpredictable => "experiment, fragment, session, step, item, owner, element",
             Rows::Experiments | Rows::Timeline | Rows::Freshness => "ALL",
         }
     }
 
-    const fn has_actions(self) -> bool {
+    const fn has_operations(self) -> bool {
         matches!(self, Rows::Operations | Rows::Spectrum | Rows::Unpredictable)
     }
 
@@ -78,24 +78,33 @@ impl Rows {
     }
 }
 
-/// What is to be exported.
+/// What to export.
 pub(crate) struct Wanted<'a> {
     pub(crate) kind: Kind,
-    /// None where no rows are written, or operations.
+    /// None in formats without rows, and for operations.
     pub(crate) rows: Option<Rows>,
-    /// Of this experiment alone.
+    /// Only this experiment.
     pub(crate) experiment: Option<u32>,
-    /// Of this action alone.
-    pub(crate) action: Option<Action>,
-    /// Standard output without.
+    /// Only this operation.
+    pub(crate) operation: Option<&'a str>,
+    /// None for standard output.
     pub(crate) output: Option<&'a Path>,
 }
 
-/// Exports; gives the text where it is for standard output and was not written there.
+/// Exports. Returns the text for standard output, unless it was already written there.
 pub(crate) fn export(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>) -> Result<String, AnalyzeError> {
+    if let Some(operation) = wanted.operation {
+        let kinds = families::of(&run.read_document()?.spec)?.kinds();
+        if !kinds.iter().any(|kind| kind.name == operation) {
+            let known = kinds.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+            return Err(AnalyzeError::Statement(format!(
+                "--operation {operation}: unknown operation; use one of {known}"
+            )));
+        }
+    }
     if let (Kind::Hgrm | Kind::Openmetrics, Some(rows)) = (wanted.kind, wanted.rows) {
         let rows = rows.view();
-        return Err(AnalyzeError::Statement(format!("--rows {rows}: this format has no rows; leave it away")));
+        return Err(AnalyzeError::Statement(format!("--rows {rows}: this format has no rows; remove --rows")));
     }
     let text = match wanted.kind {
         Kind::Csv => return rows(run, verdicts, wanted, "FORMAT csv, HEADER"),
@@ -113,30 +122,38 @@ pub(crate) fn export(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>)
     }
 }
 
-/// Has DuckDB write the rows, however many there are.
+/// Lets DuckDB write the rows, however many there are.
 fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -> Result<String, AnalyzeError> {
     let database = Database::unlocked(run, verdicts, None)?;
     let rows = wanted.rows.unwrap_or(Rows::Operations);
     let (view, keys) = (rows.view(), rows.keys());
     let mut only: Vec<String> =
         wanted.experiment.map(|experiment| format!("experiment = {experiment}")).into_iter().collect();
-    match wanted.action {
-        Some(action) if rows.has_actions() => only.push(format!("\"action\" = '{}'", action.name())),
-        Some(_) => return Err(AnalyzeError::Statement(format!("--action: {view} have none; leave it away"))),
+    match wanted.operation {
+        Some(operation) if rows.has_operations() => only.push(format!("operation = '{operation}'")),
+        Some(_) => {
+            return Err(AnalyzeError::Statement(format!(
+                "--operation: the rows of {view} have no operation; remove --operation"
+            )));
+        }
         None => {}
     }
     let only = if only.is_empty() { String::new() } else { format!(" WHERE {}", only.join(" AND ")) };
     let (target, place): (PathBuf, Option<&Path>) = match wanted.output {
-        // Nothing gets its name before everything is there.
+        // The file gets its name only when it is complete.
         Some(path) => {
+            // DuckDB would name the temporary file.
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                std::fs::metadata(folder).map_err(files::at(path))?;
+            }
             let mut part = path.as_os_str().to_owned();
             part.push(".part");
             (part.into(), Some(path))
         }
         None if wanted.kind == Kind::Parquet => {
-            return Err(AnalyzeError::Statement("--format parquet: name a file with --output".to_string()));
+            return Err(AnalyzeError::Statement("--format parquet needs a file; give one with --output".to_string()));
         }
-        // DuckDB would open standard output anew, and cut off what is there already.
+        // DuckDB would open standard output again and truncate what is already there.
         None => (database.spill().join("rows"), None),
     };
     let place_of = quoted(&target.display().to_string());
@@ -146,17 +163,16 @@ fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -
         match copied {
             Ok(_) => std::fs::rename(&target, path).map_err(files::at(path))?,
             Err(e) => {
-                // What is there of it is of no use.
+                // A part of the file is of no use.
                 let _ = std::fs::remove_file(&target);
-                let source = std::io::Error::other(e.to_string());
-                return Err(AnalyzeError::File(FileError { path: path.to_path_buf(), source }));
+                return Err(AnalyzeError::Write(TableError::new(path, e)));
             }
         }
     } else {
         copied?;
         let mut written = File::open(&target).map_err(files::at(&target))?;
         match std::io::copy(&mut written, &mut std::io::stdout().lock()) {
-            // Who does not want to read all of it is no error.
+            // A closed pipe is not an error.
             Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
                 return Err(AnalyzeError::Write(TableError::new(Path::new("standard output"), e)));
             }
@@ -166,10 +182,10 @@ fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -
     Ok(String::new())
 }
 
-/// The percentiles of one experiment, the last one unless another is named.
+/// The percentiles of one experiment; the last one by default.
 fn percentiles(database: &Database, verdicts: &[Verdict], wanted: &Wanted<'_>) -> Result<String, AnalyzeError> {
     let experiment = wanted.experiment.or(verdicts.last().map(|verdict| verdict.experiment)).unwrap_or(0);
-    let only = wanted.action.map_or(String::new(), |action| format!(" AND \"action\" = '{}'", action.name()));
+    let only = wanted.operation.map_or(String::new(), |operation| format!(" AND operation = '{operation}'"));
     let statement = format!(
         "SELECT response_ns, CAST(sum(operations) AS BIGINT) FROM spectrum WHERE experiment = {experiment}{only} GROUP BY ALL"
     );
@@ -205,28 +221,34 @@ fn hgrm(times: &Histogram<u64>) -> String {
 /// Counters, response times and rates of every experiment.
 fn openmetrics(verdicts: &[Verdict], wanted: &Wanted<'_>) -> String {
     let verdicts = || verdicts.iter().filter(|verdict| wanted.experiment.is_none_or(|own| own == verdict.experiment));
-    let actions = |verdict: &Verdict| -> Vec<(Action, ActionFigures)> {
-        let of = verdict.figures.by_action.iter().filter(|(action, _)| wanted.action.is_none_or(|own| own == **action));
-        of.map(|(action, figures)| (*action, *figures)).collect()
+    let operations = |verdict: &Verdict| -> Vec<(String, OperationFigures)> {
+        let of = verdict
+            .figures
+            .by_operation
+            .iter()
+            .filter(|(operation, _)| wanted.operation.is_none_or(|own| own == *operation));
+        of.map(|(operation, figures)| (operation.clone(), *figures)).collect()
     };
     let labels = |verdict: &Verdict| format!("experiment=\"{}\",threads=\"{}\"", verdict.experiment, verdict.threads);
     let mut out = String::new();
     out += "# TYPE encore_operations counter\n# HELP encore_operations Operations of the measured part by outcome.\n";
     for verdict in verdicts() {
-        for (action, figures) in actions(verdict) {
-            let ActionFigures { ok, failed, unknown, skipped, .. } = figures;
+        for (operation, figures) in operations(verdict) {
+            let OperationFigures { ok, failed, unknown, skipped, .. } = figures;
             for (outcome, count) in [("ok", ok), ("failed", failed), ("unknown", unknown), ("skipped", skipped)] {
-                let (own, action) = (labels(verdict), action.name());
-                let _ =
-                    writeln!(out, "encore_operations_total{{{own},action=\"{action}\",outcome=\"{outcome}\"}} {count}");
+                let own = labels(verdict);
+                let _ = writeln!(
+                    out,
+                    "encore_operations_total{{{own},operation=\"{operation}\",outcome=\"{outcome}\"}} {count}"
+                );
             }
         }
     }
     out += "# TYPE encore_response_time_seconds summary\n# UNIT encore_response_time_seconds seconds\n\
             # HELP encore_response_time_seconds Response times of operations that succeeded.\n";
     for verdict in verdicts() {
-        for (action, figures) in actions(verdict) {
-            let own = format!("{},action=\"{}\"", labels(verdict), action.name());
+        for (operation, figures) in operations(verdict) {
+            let own = format!("{},operation=\"{}\"", labels(verdict), operation);
             for (quantile, ns) in [("0.5", figures.p50_ns), ("0.95", figures.p95_ns), ("0.99", figures.p99_ns)] {
                 let seconds = ns as f64 / 1e9;
                 let _ = writeln!(out, "encore_response_time_seconds{{{own},quantile=\"{quantile}\"}} {seconds}");
@@ -238,14 +260,14 @@ fn openmetrics(verdicts: &[Verdict], wanted: &Wanted<'_>) -> String {
     }
     type Gauge = (&'static str, &'static str, fn(&Verdict) -> f64);
     let gauges: [Gauge; 4] = [
-        ("encore_throughput", "Operations a second that succeeded.", |v| v.figures.throughput_per_s),
-        ("encore_within_ratio", "Share of operations within the response time agreed.", |v| {
+        ("encore_throughput", "Successful operations per second.", |v| v.figures.throughput_per_s),
+        ("encore_within_ratio", "Share of operations within the response time of the SLA.", |v| {
             v.figures.within_beta_percent / 100.0
         }),
-        ("encore_unpredictable_ratio", "Share of reads that no correct store could have answered so.", |v| {
+        ("encore_unpredictable_ratio", "Share of reads that returned stale or wrong data.", |v| {
             v.figures.unpredictable_percent / 100.0
         }),
-        ("encore_kept_agreement", "1 when the agreement was kept.", |v| {
+        ("encore_kept_agreement", "1 if the SLA was met.", |v| {
             f64::from(u8::from(v.ruling == schemas::verdict::Ruling::Pass))
         }),
     ];

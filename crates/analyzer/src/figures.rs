@@ -1,30 +1,38 @@
-//! The summary of a fragment's operations: counts and response times that merge
-//! with those of other fragments, and the figures made of them.
+//! The summary of a fragment's operations: counts and response times, which merge with those of
+//! other fragments, and the figures computed from them.
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::Outcome;
-use schemas::social::Action;
-use schemas::verdict::{ActionFigures, Figures, Timeline};
+use schemas::verdict::{Figures, OperationFigures, Timeline};
+use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
 use crate::freshness::FreshnessSummary;
-use crate::join::Row;
+use crate::join::{Row, response_ns};
 use crate::timeline::{Measured, TimelineSummary};
 use crate::validate::Findings;
 
-/// Counts and response times of one action.
+/// Counts and response times of one kind of operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct ActionSummary {
+struct KindSummary {
+    name: String,
+    /// Whether it observes data.
+    reads: bool,
     by_outcome: [u64; 4],
     within_beta: u64,
     unpredictable: u64,
     times: ResponseTimes,
 }
 
-impl ActionSummary {
-    fn merge(&mut self, other: &ActionSummary) {
+impl KindSummary {
+    fn new(kind: &OperationKind) -> KindSummary {
+        KindSummary { name: kind.name.to_string(), reads: kind.reads, ..KindSummary::default() }
+    }
+
+    fn merge(&mut self, other: &KindSummary) {
         for (mine, theirs) in self.by_outcome.iter_mut().zip(other.by_outcome) {
             *mine += theirs;
         }
@@ -33,9 +41,9 @@ impl ActionSummary {
         self.times.merge(&other.times);
     }
 
-    fn figures(&self) -> ActionFigures {
+    fn figures(&self) -> OperationFigures {
         let [ok, failed, unknown, skipped] = self.by_outcome;
-        ActionFigures {
+        OperationFigures {
             ok,
             failed,
             unknown,
@@ -51,14 +59,15 @@ impl ActionSummary {
     }
 }
 
-/// What is kept of the operations of one or more fragments.
+/// The summary of the operations of one or more fragments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     beta_ns: u64,
     measured: Measured,
     warmup_operations: u64,
     drained_operations: u64,
-    actions: Vec<ActionSummary>,
+    /// By the codes of the vocabulary.
+    kinds: Vec<KindSummary>,
     sessions: u64,
     noops: u64,
     /// Successful operations, and sessions with no-operations, that count for the rates.
@@ -72,14 +81,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Nothing yet; β decides which operations were in time.
-    pub fn new(beta_ns: u64, measured: Measured) -> Summary {
+    /// An empty summary of these kinds of operations; β decides which operations were in time.
+    pub fn new(kinds: &[OperationKind], beta_ns: u64, measured: Measured) -> Summary {
         Summary {
             beta_ns,
             measured,
             warmup_operations: 0,
             drained_operations: 0,
-            actions: vec![ActionSummary::default(); Action::ALL.len()],
+            kinds: kinds.iter().map(KindSummary::new).collect(),
             sessions: 0,
             noops: 0,
             ok_counted: 0,
@@ -92,7 +101,7 @@ impl Summary {
     }
 
     /// Counts an operation and what its check found.
-    pub fn add(&mut self, row: &Row, findings: &Findings) {
+    pub fn add<O: Operation>(&mut self, row: &Row<O>, findings: &Findings) {
         if row.warmup {
             self.warmup_operations += 1;
             return;
@@ -102,25 +111,25 @@ impl Summary {
             return;
         }
         let unpredictable = !findings.violations.is_empty();
-        let summary = &mut self.actions[row.operation.action as usize];
+        let summary = &mut self.kinds[usize::from(row.operation.code())];
         summary.by_outcome[row.log.outcome as usize] += 1;
         summary.unpredictable += u64::from(unpredictable);
         if row.log.outcome == Outcome::Ok {
-            let response_ns = response_ns(row);
+            let response_ns = response_ns(&row.log);
             summary.times.record(response_ns);
             summary.within_beta += u64::from(response_ns as u64 <= self.beta_ns);
         }
         if matches!(row.log.outcome, Outcome::Failed | Outcome::Unknown) {
             self.error_ns += self.measured.counted_of(row.log.start_ns, row.log.end_ns);
         }
-        // Every session begins with step 0, whatever becomes of it.
+        // Every session begins with step 0, whatever its outcome.
         self.sessions += u64::from(row.log.step == 0);
         self.noops += u64::from(row.noops);
         if self.measured.counts(row.log.end_ns) {
             self.ok_counted += u64::from(row.log.outcome == Outcome::Ok);
             self.sessions_counted += u64::from(row.log.step == 0) + u64::from(row.noops);
         }
-        self.timeline.add(row, unpredictable);
+        self.timeline.add(&row.log, unpredictable);
         findings.items.iter().for_each(|item| self.freshness.add(item));
     }
 
@@ -129,22 +138,22 @@ impl Summary {
         self.measured
     }
 
-    /// What decides whether it merges with another: β, and the measured part.
+    /// Two summaries merge only if these are equal: β, and the measured part.
     pub fn basis(&self) -> (u64, Measured) {
         (self.beta_ns, self.measured)
     }
 
-    /// Notes what the log of a fragment lacks.
+    /// Records what is missing from the log of a fragment.
     pub fn note_missing(&mut self, fragment: u32, sentence: String) {
         self.missing.insert(fragment, sentence);
     }
 
-    /// Takes in the summary of other fragments of the same experiment, made with the same β.
+    /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
         self.warmup_operations += other.warmup_operations;
         self.drained_operations += other.drained_operations;
-        for (mine, theirs) in self.actions.iter_mut().zip(&other.actions) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.merge(theirs);
         }
         self.sessions += other.sessions;
@@ -159,21 +168,21 @@ impl Summary {
 
     /// The figures of all that was counted.
     pub fn figures(&self) -> Figures {
-        let mut overall = ActionSummary::default();
-        let (mut by_action, mut reads) = (BTreeMap::new(), 0);
-        for (action, summary) in Action::ALL.into_iter().zip(&self.actions) {
+        let mut overall = KindSummary::default();
+        let (mut by_operation, mut reads) = (IndexMap::new(), 0);
+        for summary in &self.kinds {
             if summary.by_outcome == [0; 4] {
                 continue;
             }
             overall.merge(summary);
-            by_action.insert(action, summary.figures());
-            if action.is_read() {
+            by_operation.insert(summary.name.clone(), summary.figures());
+            if summary.reads {
                 reads += summary.by_outcome[Outcome::Ok as usize];
             }
         }
         let overall = overall.figures();
         let Measured { elapsed_ns, counted_ns, .. } = self.measured;
-        let timeline = if by_action.is_empty() { Timeline::default() } else { self.timeline.timeline() };
+        let timeline = if by_operation.is_empty() { Timeline::default() } else { self.timeline.timeline() };
         let per_second = |count: u64| if counted_ns == 0 { 0.0 } else { count as f64 * 1e9 / counted_ns as f64 };
         Figures {
             elapsed_ns,
@@ -190,7 +199,7 @@ impl Summary {
             unpredictable_reads: overall.unpredictable,
             unpredictable_percent: percent(overall.unpredictable, reads),
             overall,
-            by_action,
+            by_operation,
             missing: self.missing.values().cloned().collect(),
             timeline,
             freshness: self.freshness.figures(),
@@ -198,13 +207,7 @@ impl Summary {
     }
 }
 
-/// From the due time where there is one, so that a stalled store cannot hide its
-/// queue; else from when its thread took it up.
-pub(crate) fn response_ns(row: &Row) -> i64 {
-    row.log.end_ns - row.log.due_ns.unwrap_or(row.log.start_ns)
-}
-
-/// A share in percent; 0 of nothing.
+/// A share in percent; 0 if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }

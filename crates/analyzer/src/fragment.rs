@@ -4,24 +4,27 @@
 use std::path::{Path, PathBuf};
 
 use schemas::manifest::Manifest;
-use schemas::oplog::{self, LogColumns, LogEnd, LogReader};
+use schemas::oplog::{self, LogColumns, LogEnd, LogReader, LogRow};
 use schemas::plan::FragmentPlan;
-use schemas::trace::{OperationsReader, TableError};
+use schemas::table::TableError;
+use schemas::trace::{OperationsReader, TraceRow};
+use schemas::vocabulary::{Operation, Vocabulary};
+use schemas::words::plural;
 
 use crate::error::AnalyzeError;
+use crate::family::{Family, OperationOf};
 use crate::figures::Summary;
-use crate::initial::Initial;
 use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
 use crate::seal::{Sealed, Sealer};
 use crate::timeline::Measured;
-use crate::validate::{FOREVER, Interval, State, UnknownId, Validator};
+use crate::validate::{FOREVER, Interval, Items, UnknownId, Validator};
 
 /// Rows of the trace that are read at a time.
 const TRACE_CHUNK_ROWS: usize = 8192;
 
-/// A fragment of an experiment and where its files are.
+/// A fragment of an experiment and its files.
 pub(crate) struct FragmentInput<'a> {
     pub(crate) experiment: u32,
     pub(crate) plan: FragmentPlan,
@@ -31,77 +34,83 @@ pub(crate) struct FragmentInput<'a> {
     pub(crate) beta_ns: u64,
     /// Whether the replayer has reported the experiment's end.
     pub(crate) has_report: bool,
-    /// The sessions that it has given back then.
+    /// The sessions that were given back, if the replayer reported them.
     pub(crate) given_back: Option<&'a [u64]>,
     /// Where the sealed tables go: operations and unpredictable reads; None for figures only.
     pub(crate) sealed: Option<(PathBuf, PathBuf)>,
-    /// Told how many rows are done, now and then.
+    /// Called with the number of rows of each batch that is done.
     pub(crate) progress: &'a (dyn Fn(u64) + Sync),
 }
 
 impl FragmentInput<'_> {
-    /// A first look at the fragment's log. None: the replayer died, or was
-    /// stopped, before the log had begun.
+    /// Surveys the fragment's log. None if the replayer died, or was stopped, before the log
+    /// began.
     pub(crate) fn survey(&self) -> Result<Option<Survey>, AnalyzeError> {
         if !self.has_report && !oplog::has_begun(&self.log)? {
             return Ok(None);
         }
         let sessions = self.manifest.fragments.iter().find(|f| f.fragment == self.plan.fragment);
         let sessions = sessions.map_or(0, |counts| counts.sessions);
-        // The replayer's report, where there is one, says when the measured part was.
+        // The replayer's report, if there is one, has the measured part.
         let first_measured = (!self.has_report).then(|| self.plan.measured_from());
         let survey = Survey::read(&self.log, sessions, first_measured)?;
         self.check_header(&survey)?;
         Ok(Some(survey))
     }
 
-    /// Analyzes the fragment: its summary, and its sealed tables where they are wanted.
-    pub(crate) fn analyze(
+    /// Analyzes the fragment. Returns its summary, and its sealed tables if requested.
+    pub(crate) fn analyze<F: Family>(
         &self,
         survey: Option<&Survey>,
         measured: Measured,
     ) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
-        let (fragment, mut summary) = (self.plan.fragment, Summary::new(self.beta_ns, measured));
-        let sealer = self.sealer()?;
+        let (fragment, mut summary) = (self.plan.fragment, Summary::new(F::Vocabulary::KINDS, self.beta_ns, measured));
+        let sealer = self.sealer::<F::Vocabulary>()?;
         let Some(survey) = survey else {
             let sentence = format!(
-                "fragment {fragment}: there is no log; the experiment never began, or its replayer has the log"
+                "fragment {fragment}: no log; the experiment never started, or the log is still on its replayer's \
+                 machine"
             );
             summary.note_missing(fragment, sentence);
             return Ok((summary, sealer.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?));
         };
-        let mut state = self.state_before()?;
+        let mut items = self.items_before::<F>()?;
         if let LogEnd::Torn { trailing_bytes } = survey.end {
-            summary.note_missing(fragment, self.admit_unlogged(survey, trailing_bytes, &mut state)?);
+            summary.note_missing(fragment, self.admit_unlogged::<F>(survey, trailing_bytes, &mut items)?);
         }
-        let stream = Stream {
+        let stream = Stream::<F> {
             log: &self.log,
             first_measured: self.plan.measured_from(),
             given_back: self.given_back,
             ring: TraceRing::new(self.reader(), &self.plan),
             held: HeldBatches::default(),
-            validator: Validator::new(state),
+            validator: Validator::new(items),
             summary,
             sealer,
         };
         stream.run(survey, self.progress)
     }
 
-    fn sealer(&self) -> Result<Option<Sealer>, AnalyzeError> {
+    fn sealer<V: Vocabulary>(&self) -> Result<Option<Sealer<V>>, AnalyzeError> {
         let paths = self.sealed.as_ref().map(|(operations, unpredictable)| {
-            Sealer::create(operations.clone(), unpredictable.clone()).map_err(AnalyzeError::Write)
+            Sealer::create(self.plan.fragment, operations.clone(), unpredictable.clone()).map_err(AnalyzeError::Write)
         });
         paths.transpose()
     }
 
-    fn reader(&self) -> OperationsReader {
-        OperationsReader::new(self.manifest.operation_files(self.trace, self.plan.fragment), TRACE_CHUNK_ROWS)
+    fn reader<V: Vocabulary>(&self) -> OperationsReader<V> {
+        OperationsReader::new(
+            self.plan.fragment,
+            self.manifest.operation_files(self.trace, self.plan.fragment),
+            TRACE_CHUNK_ROWS,
+        )
     }
 
     fn check_header(&self, survey: &Survey) -> Result<(), TableError> {
         let header = &survey.header;
         let differs = |what: &str, found: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
-            let message = format!("the log is of {what} {found}, the plan says {expected}; is it in the wrong folder?");
+            let message =
+                format!("the log has {what} {found}, the plan has {expected}; the log may be in the wrong folder");
             Err(TableError::new(&self.log, message))
         };
         if header.experiment != self.experiment {
@@ -119,51 +128,68 @@ impl FragmentInput<'_> {
         Ok(())
     }
 
-    /// The state of the data set and of all sessions that ran before the experiment.
-    fn state_before(&self) -> Result<State, AnalyzeError> {
-        let top_k = self.manifest.spec.data.top_k;
-        let mut state = State::new(Initial::read(self.trace, self.plan.fragment, top_k)?);
-        self.each_trace_row(0, self.plan.first_session, |row| {
-            let has_run = self.plan.is_before(row.session);
-            if has_run && row.operation.action.is_write() { state.apply(&row.operation) } else { Ok(()) }
+    /// The items after all sessions that ran before the experiment.
+    fn items_before<F: Family>(&self) -> Result<F::Items, AnalyzeError> {
+        let mut items = F::items(self.trace, self.manifest, self.plan.fragment)?;
+        // Long before the experiment, one after the other.
+        let mut at = i64::MIN / 2;
+        self.each_trace_row::<F::Vocabulary>(0, self.plan.first_session, |row| {
+            if !self.plan.is_before(row.session) || !row.operation.writes() {
+                return Ok(());
+            }
+            at += 1;
+            items.register(&row.operation, Interval { start: at, end: at }, at)
         })?;
-        Ok(state)
+        Ok(items)
     }
 
-    /// A killed replayer leaves operations that ran and are not in its log. Their
-    /// writes may have happened at any time, or never. Says what is missing.
-    fn admit_unlogged(&self, survey: &Survey, trailing_bytes: u64, state: &mut State) -> Result<String, AnalyzeError> {
+    /// Registers the operations of a killed replayer that ran and are not in its log. Their
+    /// writes may have happened at any time, or never. Returns a sentence that says what is
+    /// missing.
+    fn admit_unlogged<F: Family>(
+        &self,
+        survey: &Survey,
+        trailing_bytes: u64,
+        items: &mut F::Items,
+    ) -> Result<String, AnalyzeError> {
         let (first, end) = (self.plan.begins_at(), survey.begun_before());
         let at = Interval { start: i64::MIN, end: FOREVER };
         let mut writes = 0;
-        self.each_trace_row(first, end, |row| {
+        self.each_trace_row::<F::Vocabulary>(first, end, |row| {
             let is_logged = self.plan.is_before(row.session) || survey.has(row.session, row.step);
-            if is_logged || !row.operation.action.is_write() {
+            if is_logged || !row.operation.writes() {
                 return Ok(());
             }
             writes += 1;
-            state.register(&row.operation, at, i64::MIN)
+            items.register(&row.operation, at, i64::MIN)
         })?;
-        let (fragment, rows) = (self.plan.fragment, survey.rows);
-        let lost = survey.header.unwritten_rows_max + survey.header.threads as u64;
-        let last = survey.last_session.map_or("no session".to_string(), |last| format!("session {last}"));
+        let fragment = self.plan.fragment;
+        let found = match survey.last_session {
+            Some(last) => format!("{} up to session {last}", plural(survey.rows, "row")),
+            None => "no operations recorded".to_string(),
+        };
+        let trailing = match trailing_bytes {
+            0 => String::new(),
+            bytes => format!(", then {} of an incomplete batch", plural(bytes, "byte")),
+        };
+        let lost = plural(survey.header.unwritten_rows_max + survey.header.threads as u64, "row");
+        let writes = plural(writes, "write");
         Ok(format!(
-            "fragment {fragment}: the log ends without its closing mark after {rows} rows, up to {last} \
-             ({trailing_bytes} bytes of a broken batch follow): at most {lost} rows are missing; {writes} writes of \
-             sessions before {end} may have happened unlogged and count as unknown"
+            "fragment {fragment}: log incomplete: {found}{trailing}; at most {lost} missing; {writes} of sessions \
+             before {end} may have run without a row (counted as unknown)"
         ))
     }
 
-    fn each_trace_row(
+    fn each_trace_row<V: Vocabulary>(
         &self,
         first: u64,
         end: u64,
-        mut each: impl FnMut(&schemas::trace::TraceRow) -> Result<(), UnknownId>,
+        mut each: impl FnMut(&TraceRow<V::Operation>) -> Result<(), UnknownId>,
     ) -> Result<(), TableError> {
         if first >= end {
             return Ok(());
         }
-        let mut reader = self.reader().starting_at(first);
+        let mut reader = self.reader::<V>().starting_at(first);
         let mut chunk = Vec::new();
         while reader.next_rows(&mut chunk)? {
             for row in &chunk {
@@ -183,19 +209,19 @@ impl FragmentInput<'_> {
 }
 
 /// The stages that a row goes through, in order.
-struct Stream<'a> {
+struct Stream<'a, F: Family> {
     log: &'a Path,
     first_measured: u64,
-    /// The sessions that were given back in the end, where the replayer has said so.
+    /// The sessions that were given back, if the replayer reported them.
     given_back: Option<&'a [u64]>,
-    ring: TraceRing,
+    ring: TraceRing<F::Vocabulary>,
     held: HeldBatches,
-    validator: Validator,
+    validator: Validator<F::Items, OperationOf<F>>,
     summary: Summary,
-    sealer: Option<Sealer>,
+    sealer: Option<Sealer<F::Vocabulary>>,
 }
 
-impl Stream<'_> {
+impl<F: Family> Stream<'_, F> {
     fn run(
         mut self,
         survey: &Survey,
@@ -232,7 +258,7 @@ impl Stream<'_> {
         Ok((self.summary, Some(sealed)))
     }
 
-    fn join(&mut self, columns: &LogColumns, place: Place) -> Result<Row, String> {
+    fn join(&mut self, columns: &LogColumns, place: Place) -> Result<Row<OperationOf<F>>, String> {
         let log = columns.row(place.row as usize);
         if log.end_ns < log.start_ns {
             let (session, start, end) = (log.session, log.start_ns, log.end_ns);
@@ -242,6 +268,7 @@ impl Stream<'_> {
         Ok(Row {
             log,
             operation: trace.operation,
+            actor: trace.actor,
             after: trace.after,
             kind: trace.kind,
             noops: trace.noops,
@@ -251,15 +278,15 @@ impl Stream<'_> {
         })
     }
 
-    fn enter(&mut self, row: &Row) -> Result<(), AnalyzeError> {
+    fn enter(&mut self, row: &Row<OperationOf<F>>) -> Result<(), AnalyzeError> {
         self.leave(Some(row.log.start_ns))?;
-        self.validator.enter(*row).map_err(|e| unknown_id(self.log, row, e))
+        self.validator.enter(*row).map_err(|e| unknown_id(self.log, &row.log, e))
     }
 
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
-            let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row, e))?;
+            let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row.log, e))?;
             self.summary.add(&row, findings);
             if let Some(sealer) = &mut self.sealer {
                 let error = self.held.error(row.place);
@@ -273,8 +300,9 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// A closed log has every operation up to its last session, but for whole sessions
-    /// that were given back: those that the replayer has named, else as many as could wait.
+    /// Checks that a closed log has every operation up to its last session, except whole sessions
+    /// that were given back. If the replayer did not name these, at most as many may be missing
+    /// as can wait aside.
     fn check_gaps(&mut self, last: u64, aside_sessions_max: u64) -> Result<(), TableError> {
         let mut missing: Vec<(u64, u16)> = Vec::new();
         self.ring.unmatched(last, |row| missing.push((row.session, row.step)))?;
@@ -293,7 +321,8 @@ impl Stream<'_> {
         match gap {
             Some((session, step)) => {
                 let message = format!(
-                    "session {session} step {step} is missing, though session {last} is there and the log is closed; the log is damaged"
+                    "session {session} step {step} is missing from a closed log that reaches session {last}; \
+                     the log is damaged"
                 );
                 Err(TableError::new(self.log, message))
             }
@@ -302,7 +331,7 @@ impl Stream<'_> {
     }
 }
 
-fn unknown_id(log: &Path, row: &Row, e: UnknownId) -> AnalyzeError {
-    let (session, step) = (row.log.session, row.log.step);
-    TableError::new(log, format!("session {session} step {step}: {e}")).into()
+fn unknown_id(path: &Path, log: &LogRow, e: UnknownId) -> AnalyzeError {
+    let (session, step) = (log.session, log.step);
+    TableError::new(path, format!("session {session} step {step}: {e}")).into()
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::validate::ItemRead;
 
-/// One bucket for less than a microsecond, and one for each power of two of them.
+/// One bucket for less than a microsecond, and one for each power of two microseconds.
 const BUCKETS: usize = 55;
 
-/// Items read by age; merges with that of other fragments.
+/// Items read by age; it merges with those of other fragments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "WrittenFreshness", try_from = "WrittenFreshness")]
 pub(crate) struct FreshnessSummary {
@@ -17,7 +17,7 @@ pub(crate) struct FreshnessSummary {
     fresh: [u64; BUCKETS],
 }
 
-/// As a document has it: what was read and what of it was fresh, bucket by bucket.
+/// The form in a document: items read and fresh items, bucket by bucket.
 #[derive(Serialize, Deserialize)]
 struct WrittenFreshness {
     reads: Vec<u64>,
@@ -35,7 +35,7 @@ impl TryFrom<WrittenFreshness> for FreshnessSummary {
 
     fn try_from(written: WrittenFreshness) -> Result<FreshnessSummary, String> {
         let buckets = |found: Vec<u64>| {
-            <[u64; BUCKETS]>::try_from(found).map_err(|found| format!("{} buckets in place of {BUCKETS}", found.len()))
+            <[u64; BUCKETS]>::try_from(found).map_err(|found| format!("{} buckets instead of {BUCKETS}", found.len()))
         };
         Ok(FreshnessSummary { reads: buckets(written.reads)?, fresh: buckets(written.fresh)? })
     }

@@ -1,12 +1,13 @@
-//! The join of a log with its trace: each row of the log says (session, step),
-//! the trace says what was done there.
+//! Joins a log with its trace: a row of the log has (session, step), and the trace has the
+//! operation.
 
 use std::collections::VecDeque;
 
 use schemas::oplog::LogRow;
 use schemas::plan::FragmentPlan;
-use schemas::social::Operation;
-use schemas::trace::{OperationsReader, TableError, TraceRow};
+use schemas::table::TableError;
+use schemas::trace::{OperationsReader, TraceRow};
+use schemas::vocabulary::Vocabulary;
 
 /// Where a row's observed values and error are: the batch of the log, and the row in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,23 +20,31 @@ pub struct Place {
 
 /// A row of the log joined with its trace row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct Row<O> {
     /// From the log.
     pub log: LogRow,
-    /// From the trace: what was done.
-    pub operation: Operation,
-    /// From the trace: the session that had to be done before.
+    /// From the trace: the operation.
+    pub operation: O,
+    /// From the trace: on whose behalf the session runs.
+    pub actor: u64,
+    /// From the trace: the session that the operation depends on.
     pub after: Option<u64>,
-    /// From the trace: the kind of the session, a place in its names.
+    /// From the trace: the kind of the session, as an index into the names of kinds.
     pub kind: u8,
-    /// From the trace: no-operations before the session; 0 but in its first operation.
+    /// From the trace: no-operations before the session; 0 except in its first operation.
     pub noops: u32,
     /// Whether the session belongs to the warm-up.
     pub warmup: bool,
-    /// Whether it started after the planned time, to end a session that was under way.
+    /// Whether the operation started after the planned time, to end a session under way.
     pub drained: bool,
     /// Where the rest of the log row is.
     pub place: Place,
+}
+
+/// The response time: from the due time if there is one, so that a stalled store cannot hide its
+/// queue. Otherwise from when the operation's thread took it up.
+pub(crate) fn response_ns(log: &LogRow) -> i64 {
+    log.end_ns - log.due_ns.unwrap_or(log.start_ns)
 }
 
 /// Why a row of the log has no row of the trace.
@@ -45,38 +54,40 @@ pub(crate) enum JoinError {
     Duplicate { session: u64, step: u16 },
     #[error("session {session} is before session {first}, the plan's first for this fragment")]
     Early { session: u64, first: u64 },
-    #[error("session {session} step {step} is not in the trace set; the log belongs to another one, or is damaged")]
+    #[error(
+        "session {session} step {step} is not in the trace set; the log belongs to another trace set, or is damaged"
+    )]
     NotInTrace { session: u64, step: u16 },
     #[error(transparent)]
     Trace(#[from] TableError),
 }
 
-/// The rows of the trace from the first one on that has not been matched.
+/// The rows of the trace from the first unmatched one on.
 ///
-/// The log is written in roughly the order of the sessions, so this ring is
-/// about as long as the sessions that are in flight and the rows of a batch.
-pub(crate) struct TraceRing {
-    reader: OperationsReader,
+/// The log is written in roughly the order of the sessions. So this ring is about as long as the
+/// sessions in flight and the rows of a batch.
+pub(crate) struct TraceRing<V: Vocabulary> {
+    reader: OperationsReader<V>,
     plan: FragmentPlan,
-    ring: VecDeque<(TraceRow, bool)>,
-    chunk: Vec<TraceRow>,
+    ring: VecDeque<(TraceRow<V::Operation>, bool)>,
+    chunk: Vec<TraceRow<V::Operation>>,
     ended: bool,
 }
 
-impl TraceRing {
-    pub(crate) fn new(reader: OperationsReader, plan: &FragmentPlan) -> TraceRing {
+impl<V: Vocabulary> TraceRing<V> {
+    pub(crate) fn new(reader: OperationsReader<V>, plan: &FragmentPlan) -> TraceRing<V> {
         let reader = reader.starting_at(plan.begins_at());
         TraceRing { reader, plan: plan.clone(), ring: VecDeque::new(), chunk: Vec::new(), ended: false }
     }
 
-    /// The trace row of a session's step, once.
-    pub(crate) fn take(&mut self, session: u64, step: u16) -> Result<TraceRow, JoinError> {
+    /// The trace row of a session's step; a second call for it is an error.
+    pub(crate) fn take(&mut self, session: u64, step: u16) -> Result<TraceRow<V::Operation>, JoinError> {
         if self.plan.is_before(session) {
             return Err(JoinError::Early { session, first: self.plan.first_session });
         }
         self.read_to(session, step)?;
         let at = self.position(session, step).ok_or_else(|| {
-            // Matched rows leave the ring: what is before its front was there once.
+            // Matched rows leave the ring: a row before its front was already matched.
             match self.ring.front() {
                 Some((front, _)) if (session, step) > (front.session, front.step) => {
                     JoinError::NotInTrace { session, step }
@@ -97,13 +108,13 @@ impl TraceRing {
         Ok(row)
     }
 
-    /// The names of the kinds of the sessions handed out so far.
+    /// The names of the kinds of sessions read so far.
     pub(crate) fn kinds(&self) -> &[String] {
         self.reader.kinds()
     }
 
-    /// Reads on until a row beyond the wanted one is there, so that the ring is
-    /// never empty before the end of the trace.
+    /// Reads until the ring has a row beyond the wanted one, so that the ring is never empty
+    /// before the end of the trace.
     fn read_to(&mut self, session: u64, step: u16) -> Result<(), TableError> {
         while !self.ended && self.ring.back().is_none_or(|(last, _)| (last.session, last.step) <= (session, step)) {
             self.ended = !self.reader.next_rows(&mut self.chunk)?;
@@ -115,7 +126,7 @@ impl TraceRing {
 
     fn position(&self, session: u64, step: u16) -> Option<usize> {
         let (front, _) = self.ring.front()?;
-        // Most sessions have one operation: then the place follows from the number.
+        // Most sessions have one operation, so the position follows from the session's number.
         let guess = usize::try_from(session.checked_sub(front.session)?).ok()?;
         if let Some((row, _)) = self.ring.get(guess)
             && (row.session, row.step) == (session, step)
@@ -125,8 +136,12 @@ impl TraceRing {
         self.ring.binary_search_by_key(&(session, step), |(row, _)| (row.session, row.step)).ok()
     }
 
-    /// Calls `each` with every row up to a session that was never matched.
-    pub(crate) fn unmatched(&mut self, last_session: u64, mut each: impl FnMut(&TraceRow)) -> Result<(), TableError> {
+    /// Calls `each` with every unmatched row up to a session.
+    pub(crate) fn unmatched(
+        &mut self,
+        last_session: u64,
+        mut each: impl FnMut(&TraceRow<V::Operation>),
+    ) -> Result<(), TableError> {
         self.read_to(last_session, u16::MAX)?;
         let rows = self.ring.iter().take_while(|(row, _)| row.session <= last_session);
         rows.filter(|(_, matched)| !matched).for_each(|(row, _)| each(row));

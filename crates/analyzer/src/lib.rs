@@ -1,5 +1,5 @@
-//! The analyzer: from a raw operation log and its trace set to sealed tables,
-//! figures, unpredictable reads and a ruling.
+//! The analyzer: computes sealed tables, figures, unpredictable reads and a verdict from a raw
+//! operation log and its trace set.
 //!
 //! ```text
 //!  log ──join──▶ order ──▶ validate ──▶ figures ──▶ ruling ──▶ verdict.json
@@ -7,10 +7,9 @@
 //!                             └── seal ────┴──▶ operations/, unpredictable/ ──▶ SQL
 //! ```
 //!
-//! Fragments share nothing: each goes through the stream on its own thread, in
-//! memory that does not grow with its log, and leaves a summary that merges, also from
-//! another machine (`analyzer summarize`).
-//! The validator is pure; it can be driven without any file:
+//! Fragments are independent. Each one is analyzed on its own thread, in memory that does not
+//! grow with its log. Its summary merges with those of other fragments, also from another machine
+//! (`encore analyze summarize`). The validator is pure and works without files:
 //!
 //! ```
 //! use analyzer::validate::{CountWrite, Interval, acceptable_range};
@@ -22,34 +21,42 @@
 //! ```
 
 pub mod chart;
+pub mod checks;
 pub mod cli;
 mod compare;
-mod course;
 mod difference;
 mod error;
 mod experiment;
 mod export;
+mod families;
+pub mod family;
 pub mod figures;
 #[cfg(test)]
 mod fixtures;
 mod fragment;
+mod fragments;
 mod freshness;
 pub mod html;
-pub mod initial;
 pub mod join;
 mod log;
 pub mod order;
+mod over_time;
+mod ratings;
 mod report;
 pub mod ruling;
 mod seal;
 pub mod sql;
 mod summarize;
+mod tables;
 pub mod timeline;
 pub mod validate;
+mod verify;
 mod witness;
 
-pub use error::AnalyzeError;
+pub use error::{AnalyzeError, DataSetError};
 pub use experiment::{Keep, analyze, analyze_with, record_void, stored_verdict};
-pub use report::{sla_in_words, thousands};
+pub use families::add;
+pub use ratings::ratings;
+pub use report::{operations, sla_in_words, thousands};
 pub use ruling::void_verdict;
 pub use summarize::{SummaryDocument, summarize};

@@ -1,33 +1,33 @@
-//! The raw log of a fragment: a first look that tells how its batches lie in
-//! time, and the batches whose rows are still wanted.
+//! The raw log of a fragment: a first pass that finds when its batches start, and the batches
+//! whose rows are still needed.
 
 use std::collections::VecDeque;
 use std::path::Path;
 
 use schemas::oplog::{LogColumns, LogEnd, LogHeader, LogReader, Observed};
-use schemas::trace::TableError;
+use schemas::table::TableError;
 
 use crate::join::Place;
 
-/// What a first pass over a log tells.
+/// The results of a first pass over a log.
 pub(crate) struct Survey {
     pub(crate) header: LogHeader,
     pub(crate) end: LogEnd,
     pub(crate) rows: u64,
-    /// For each batch, the earliest start in all later ones; the largest number for the last.
+    /// For each batch, the earliest start in all later ones; `i64::MAX` for the last batch.
     pub(crate) later_start: Vec<i64>,
-    /// The highest session, if there is any row.
+    /// The highest session; None if there are no rows.
     pub(crate) last_session: Option<u64>,
-    /// The first start and the last end in the measured part, if that was asked for
-    /// and there is any row of it.
+    /// The first start and the last end in the measured part; None if not requested or if it has
+    /// no rows.
     pub(crate) measured: Option<(i64, i64)>,
-    /// How many rows each session has, counted from the header's first; kept for a torn log only.
+    /// How many rows each session has, from the header's first session on; only for a torn log.
     rows_of: Vec<u8>,
 }
 
 impl Survey {
-    /// `sessions` is how many the trace has in the fragment. With `first_measured`,
-    /// the first after the warm-up, it finds when the measured part was.
+    /// `sessions` is the number of sessions of the fragment in the trace. With `first_measured`,
+    /// the first session after the warm-up, it also finds the measured part.
     pub(crate) fn read(path: &Path, sessions: u64, first_measured: Option<u64>) -> Result<Survey, TableError> {
         let reader = LogReader::open(path)?;
         let (header, end) = (reader.header().clone(), reader.end());
@@ -44,12 +44,12 @@ impl Survey {
             let batch = batch?;
             let columns = LogColumns::of(&batch, path)?;
             survey.later_start.push(columns.start_ns.iter().copied().min().unwrap_or(i64::MAX));
-            // Everything after this sizes its memory by the sessions it meets.
+            // The code that follows sizes its memory by these session numbers.
             if let Some(row) = columns.session.iter().position(|s| !(0..sessions as i64).contains(s)) {
                 let (row, session) = (survey.rows + row as u64, columns.session[row]);
                 let message = format!(
                     "row {row}: session {session} is not in the trace set, which has {sessions} in this fragment; \
-                     the log belongs to another one, or is damaged"
+                     the log belongs to another trace set, or is damaged"
                 );
                 return Err(TableError::new(path, message));
             }
@@ -81,7 +81,7 @@ impl Survey {
     }
 
     fn count(&mut self, session: u64) {
-        // A session before the first is an error that the join reports with its row.
+        // A session before the first is an error; the join reports it with its row.
         let Some(index) = session.checked_sub(self.header.first_session) else { return };
         let index = index as usize;
         if self.rows_of.len() <= index {
@@ -90,13 +90,13 @@ impl Survey {
         self.rows_of[index] = self.rows_of[index].saturating_add(1);
     }
 
-    /// Is the operation in the (torn) log? A session's steps are logged in their order.
+    /// Whether the operation is in the (torn) log. A session's steps are logged in order.
     pub(crate) fn has(&self, session: u64, step: u16) -> bool {
         let rows = session.checked_sub(self.header.first_session).and_then(|index| self.rows_of.get(index as usize));
         rows.is_some_and(|rows| u16::from(*rows) > step || *rows == u8::MAX)
     }
 
-    /// The first session that cannot have been begun when the replayer died.
+    /// The first session that cannot have begun before the replayer died.
     pub(crate) fn begun_before(&self) -> u64 {
         let next = self.last_session.map_or(self.header.first_session, |last| last + 1);
         let header = &self.header;
@@ -108,13 +108,13 @@ impl Survey {
 /// The parts of a batch that rows refer to by their place.
 struct Held {
     observed: Observed,
-    /// By their rows, in order.
+    /// The errors as (row, text), sorted by row.
     errors: Vec<(u32, String)>,
-    /// Rows that have not been released.
+    /// How many rows have not been released.
     left: usize,
 }
 
-/// The batches that some row still refers to.
+/// The batches that rows still refer to.
 #[derive(Default)]
 pub(crate) struct HeldBatches {
     first: u32,
@@ -127,7 +127,7 @@ impl HeldBatches {
         self.first + self.batches.len() as u32
     }
 
-    /// Keeps what rows refer to of a batch.
+    /// Keeps the parts of a batch that rows refer to.
     pub(crate) fn hold(&mut self, columns: LogColumns) {
         let left = columns.len();
         self.batches.push_back(Held { observed: columns.observed, errors: columns.errors, left });
@@ -144,7 +144,7 @@ impl HeldBatches {
         Some(&errors[at].1)
     }
 
-    /// Says that a row is done with.
+    /// Releases a row that is no longer needed.
     pub(crate) fn release(&mut self, place: Place) {
         self.batches[(place.batch - self.first) as usize].left -= 1;
         if place.batch == self.first {
@@ -153,7 +153,7 @@ impl HeldBatches {
     }
 
     fn drop_done(&mut self) {
-        // The newest batch stays: its number has yet to be handed out, or is in use.
+        // The newest batch stays: it may still be in use.
         while self.batches.len() > 1 && self.batches[0].left == 0 {
             self.batches.pop_front();
             self.first += 1;

@@ -1,38 +1,38 @@
-//! Puts the rows of a log into the order of their start, holding back only
-//! those that a later batch may still precede.
+//! Sorts the rows of a log by start. It holds back only rows that a row of a later batch may
+//! still precede.
 
 use crate::join::Row;
 
-/// Rows that wait for their turn. They are large and many, so they are not
-/// moved: what is released stays in its place until the next release.
-pub struct Reorder {
-    waiting: Vec<Row>,
+/// Rows that wait for release. They are large and many, so they are not moved: a released row
+/// stays in its place until the next release.
+pub struct Reorder<O> {
+    waiting: Vec<Row<O>>,
     order: Vec<(i64, u64, u16, u32)>,
-    /// What starts before has been released.
+    /// Rows that start before this have been released.
     released: i64,
-    /// The earliest start of what has not.
+    /// The earliest start of the rows that have not been released.
     earliest: i64,
 }
 
-impl Default for Reorder {
+impl<O> Default for Reorder<O> {
     fn default() -> Self {
         Reorder { waiting: Vec::new(), order: Vec::new(), released: i64::MIN, earliest: i64::MAX }
     }
 }
 
-impl Reorder {
-    /// Takes in a row.
-    pub fn push(&mut self, row: Row) {
+impl<O> Reorder<O> {
+    /// Adds a row.
+    pub fn push(&mut self, row: Row<O>) {
         self.earliest = self.earliest.min(row.log.start_ns);
         self.waiting.push(row);
     }
 
-    /// The rows that start before `limit`, ordered by start, session and step.
-    /// Nothing that is pushed afterwards may start before it.
-    pub fn release(&mut self, limit: i64) -> impl Iterator<Item = &Row> {
+    /// The rows that start before `limit`, ordered by start, session and step. No row that is
+    /// pushed afterwards may start before `limit`.
+    pub fn release(&mut self, limit: i64) -> impl Iterator<Item = &Row<O>> {
         self.order.clear();
-        // One operation that takes minutes holds back millions: they are not looked at
-        // with every batch.
+        // One operation that takes minutes holds back millions of rows: do not scan them with
+        // every batch.
         if limit > self.earliest || limit == i64::MAX {
             let released = self.released;
             self.waiting.retain(|row| row.log.start_ns >= released);
@@ -58,7 +58,7 @@ mod tests {
     use crate::fixtures::read_row;
 
     proptest! {
-        /// However the rows lie in batches, they come out in the order of their start.
+        /// Rows come out in the order of their start, whatever batches they are in.
         #[test]
         fn batches_in_any_order_come_out_by_start(
             batches in prop::collection::vec(prop::collection::vec(0i64..30, 0..8), 1..8),

@@ -1,38 +1,28 @@
-//! Verdicts and witnesses as text for people.
+//! Verdicts and witnesses as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use schemas::oplog::Outcome;
 use schemas::run::RunDocument;
-use schemas::sla::{Sla, short_time};
-use schemas::verdict::{ActionFigures, Verdict};
+use schemas::sla::{Sla, exact_time, short_time};
+use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
+use schemas::vocabulary::kv::WriteId;
+pub(crate) use schemas::words::plural;
+pub use schemas::words::thousands;
+use schemas::words::{rate, short_percent};
 
-use crate::course;
+use crate::families::AnyFamily;
+use crate::family::{ItemIs, ItemWords};
 use crate::figures::percent;
+use crate::over_time;
+use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
-
-/// Nothing but a line under the names of the columns.
-pub(crate) const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
-
-/// A number with its thousands apart.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// The SLA as a sentence.
 pub fn sla_in_words(sla: &Sla) -> String {
     format!(
-        "{}% of actions within {}, at most {}% of reads unpredictable, for {} s",
+        "{}% of operations within {}, at most {}% unpredictable reads, for {} s",
         sla.alpha_percent,
         short_time(sla.beta_ns),
         sla.tau_percent,
@@ -40,7 +30,7 @@ pub fn sla_in_words(sla: &Sla) -> String {
     )
 }
 
-/// What was run, where and against what.
+/// The run, its store, its trace set and its host.
 pub(crate) fn header(document: &RunDocument) -> String {
     let host = &document.host;
     let mut out = String::new();
@@ -50,217 +40,221 @@ pub(crate) fn header(document: &RunDocument) -> String {
         let _ = writeln!(out, "       {name} = {value}");
     }
     let _ = writeln!(out, "trace  {} ({})", document.trace.display(), document.trace_id);
-    let _ = writeln!(out, "host   {}, {}, {} processors", host.name, host.system, host.cpus);
+    let _ = writeln!(out, "host   {}, {}, {}", host.name, host.system, plural(host.cpus.into(), "processor"));
     out
 }
 
-/// What the store has counted in an experiment, a line each; nothing where it counts nothing.
+/// The store's own counters for an experiment, one per line; empty if it counts nothing.
 pub(crate) fn counted(counters: &BTreeMap<String, u64>) -> String {
     if counters.is_empty() {
         return String::new();
     }
     let width = counters.keys().map(String::len).max().unwrap_or(0);
-    let lines = counters.iter().map(|(name, count)| format!("  {name:<width$}  {count}\n"));
-    format!("\ncounted by the store\n{}", lines.collect::<String>())
+    let lines = counters.iter().map(|(name, count)| format!("  {name:<width$}  {}\n", thousands(*count)));
+    format!("\nstore counters\n{}", lines.collect::<String>())
 }
 
-/// One row an experiment.
+/// One row per experiment, then the reasons of those that did not pass.
 pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
-    let mut table = new_table(
-        &["experiment", "T", "throughput/s", "p50", "p95", "p99", "max", "% within", "% unpredictable", "ruling"],
-        9,
-    );
+    let columns = ["#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"];
+    let mut table = new_table(&columns, columns.len() - 1);
     for verdict in verdicts {
         let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
-        table.add_row([
-            verdict.experiment.to_string(),
-            verdict.threads.to_string(),
-            format!("{:.1}", figures.throughput_per_s),
-            short_time(overall.p50_ns),
+        let measured = [
+            thousands(figures.throughput_per_s.round() as u64),
             short_time(overall.p95_ns),
             short_time(overall.p99_ns),
-            short_time(overall.max_ns),
-            format!("{:.2}", figures.within_beta_percent),
-            format!("{:.3}", figures.unpredictable_percent),
-            ruling(verdict),
-        ]);
+            short_percent(figures.within_beta_percent).to_string(),
+            short_percent(figures.unpredictable_percent).to_string(),
+        ];
+        // Without an operation nothing was measured, and 0 would say that something was.
+        let measured = if overall.operations() > 0 { measured } else { measured.map(|_| "-".to_string()) };
+        let mut row = vec![verdict.experiment.to_string(), verdict.threads.to_string()];
+        row.extend(measured);
+        row.push(verdict.ruling.name().to_string());
+        table.add_row(row);
     }
-    format!("{}\n", table.trim_fmt())
+    let mut out = format!("{}\n", table.trim_fmt());
+    for verdict in verdicts.iter().filter(|verdict| !verdict.reasons.is_empty()) {
+        let _ = writeln!(out, "# {} {}: {}", verdict.experiment, verdict.ruling.name(), verdict.reasons.join("; "));
+    }
+    out
 }
 
-/// The ruling and its reasons.
-fn ruling(verdict: &Verdict) -> String {
-    if verdict.reasons.is_empty() {
-        verdict.ruling.name().to_string()
-    } else {
-        format!("{}: {}", verdict.ruling.name(), verdict.reasons.join("; "))
-    }
-}
-
-/// The figures of one experiment: by action, in the course of time, and by the age of what was read.
+/// The figures of one experiment: by operation, over time, and the freshness of reads.
 pub(crate) fn experiment(verdict: &Verdict) -> String {
-    let mut table = new_table(
-        &[
-            "action",
-            "ok",
-            "failed",
-            "unknown",
-            "skipped",
-            "mean",
-            "p50",
-            "p95",
-            "p99",
-            "max",
-            "% within",
-            "unpredictable",
-        ],
-        0,
-    );
-    let all = [("all", &verdict.figures.overall)];
-    for (name, figures) in verdict.figures.by_action.iter().map(|(action, f)| (action.name(), f)).chain(all) {
-        table.add_row(action_row(name, figures));
-    }
+    let figures = &verdict.figures;
     let mut out = format!(
-        "experiment {}, {} threads, {}, SLA {}\n{}\n",
+        "experiment {}, T={}, {}, SLA {}{}\n{}\n",
         verdict.experiment,
         verdict.threads,
-        short_time(verdict.figures.elapsed_ns),
+        short_time(figures.elapsed_ns),
         verdict.sla,
-        table.trim_fmt()
+        shorter_than_asked(verdict),
+        operations(&verdict.figures)
     );
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
     if !verdict.replayers.is_empty() {
-        let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpredictable", "missed"], 0);
+        let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);
         for replayer in &verdict.replayers {
             table.add_row([
                 replayer.name.clone(),
                 replayer.threads.to_string(),
-                format!("{:.1}", replayer.throughput_per_s),
-                format!("{:.2}", replayer.within_beta_percent),
-                format!("{:.3}", replayer.unpredictable_percent),
+                rate(replayer.throughput_per_s),
+                short_percent(replayer.within_beta_percent).to_string(),
+                short_percent(replayer.unpredictable_percent).to_string(),
                 replayer.missed.join("; "),
             ]);
         }
         let _ = writeln!(out, "\n{}", table.trim_fmt());
     }
-    let figures = &verdict.figures;
-    let parts = [course::throughput(figures), course::timeline(figures), course::freshness(&figures.freshness)];
+    let parts =
+        [over_time::throughput(figures), over_time::timeline(figures), over_time::freshness(&figures.freshness)];
     for part in parts.iter().filter(|part| !part.is_empty()) {
         let _ = write!(out, "\n{part}");
     }
     out
 }
 
-fn action_row(name: &str, figures: &ActionFigures) -> Vec<String> {
-    let issued = figures.ok + figures.failed + figures.unknown;
-    vec![
-        name.to_string(),
-        figures.ok.to_string(),
-        figures.failed.to_string(),
-        figures.unknown.to_string(),
-        figures.skipped.to_string(),
-        short_time(figures.mean_ns as u64),
-        short_time(figures.p50_ns),
-        short_time(figures.p95_ns),
-        short_time(figures.p99_ns),
-        short_time(figures.max_ns),
-        format!("{:.2}", percent(figures.within_beta, issued)),
-        figures.unpredictable.to_string(),
-    ]
-}
-
-/// A table of numbers but for one column of words.
-pub(crate) fn new_table(columns: &[&str], words: usize) -> Table {
-    let mut table = Table::new();
-    table.load_style(PLAIN).set_header(columns);
-    for index in (0..columns.len()).filter(|index| *index != words) {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+/// The time that was judged, if it is shorter than the SLA asks for: in a search, or if the user
+/// made the experiment short.
+fn shorter_than_asked(verdict: &Verdict) -> String {
+    let counted_s = verdict.figures.counted_ns as f64 / 1e9;
+    if counted_s >= verdict.sla.delta_s * 0.999 {
+        return String::new();
     }
-    table
+    format!(", judged over {} of its {} s", short_time(verdict.figures.counted_ns), verdict.sla.delta_s)
 }
 
-/// How many reads were checked, and the worst offenders with their witnesses.
-pub(crate) fn validation(verdict: &Verdict, in_warmup: i64, offenders: &[Offender]) -> String {
+/// A line for each experiment that passed but was shorter than the SLA asks for.
+pub(crate) fn short_ones(verdicts: &[Verdict]) -> String {
+    let passed = verdicts.iter().filter(|verdict| verdict.ruling == Ruling::Pass);
+    let lines = passed.filter(|verdict| !shorter_than_asked(verdict).is_empty()).map(|verdict| {
+        let (counted, asked) = (short_time(verdict.figures.counted_ns), verdict.sla.delta_s);
+        format!("# {} pass, but only over {counted} of the SLA's {asked} s\n", verdict.experiment)
+    });
+    lines.collect()
+}
+
+/// One row for each operation of the vocabulary. Columns that are 0 in every row are omitted: with
+/// them the table is wider than a terminal.
+pub fn operations(figures: &Figures) -> String {
+    type Count = fn(&OperationFigures) -> u64;
+    let overall = &figures.overall;
+    let counts: [(&str, Count); 4] = [
+        ("failed", |figures| figures.failed),
+        ("unknown", |figures| figures.unknown),
+        ("skipped", |figures| figures.skipped),
+        ("unpredictable", |figures| figures.unpredictable),
+    ];
+    let shown = || counts.into_iter().filter(|(_, count)| count(overall) > 0);
+    let columns: Vec<&str> = ["operation", "ok"]
+        .into_iter()
+        .chain(shown().map(|(name, _)| name))
+        .chain(["p50", "p95", "p99", "max", "% within"])
+        .collect();
+    let mut table = new_table(&columns, 0);
+    let rows = figures.by_operation.iter().map(|(operation, figures)| (operation.as_str(), figures));
+    for (name, figures) in rows.chain([("all", overall)]) {
+        let issued = figures.ok + figures.failed + figures.unknown;
+        let mut row = vec![name.to_string(), thousands(figures.ok)];
+        row.extend(shown().map(|(_, count)| thousands(count(figures))));
+        row.extend([figures.p50_ns, figures.p95_ns, figures.p99_ns, figures.max_ns].map(short_time));
+        row.push(format!("{:.2}", percent(figures.within_beta, issued)));
+        table.add_row(row);
+    }
+    let none: Vec<&str> = counts.into_iter().filter(|(_, count)| count(overall) == 0).map(|(name, _)| name).collect();
+    let note = if none.is_empty() { String::new() } else { format!("\nnone: {}", none.join(", ")) };
+    format!("{}{note}", table.trim_fmt())
+}
+
+/// How many reads were checked, and the worst unpredictable reads with their witnesses.
+pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i64, offenders: &[Offender]) -> String {
     let figures = &verdict.figures;
     let mut out = format!(
-        "experiment {}, {} threads: {} reads checked, {} unpredictable ({:.3}%)\n",
-        verdict.experiment, verdict.threads, figures.reads, figures.unpredictable_reads, figures.unpredictable_percent
+        "experiment {}, {}: {} checked, {} unpredictable ({}%)\n",
+        verdict.experiment,
+        plural(verdict.threads.into(), "thread"),
+        plural(figures.reads, "read"),
+        thousands(figures.unpredictable_reads),
+        short_percent(figures.unpredictable_percent)
     );
     if in_warmup > 0 {
-        let _ = writeln!(out, "outside the measured part: {in_warmup} more reads unpredictable; they do not count");
+        let reads = plural(in_warmup.unsigned_abs(), "more unpredictable read");
+        let _ = writeln!(out, "outside the measured part: {reads} (not counted)");
     }
     for missing in &figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
     for (index, offender) in offenders.iter().enumerate() {
-        let _ = write!(out, "\n{}. {}", index + 1, offense(offender));
+        let _ = write!(out, "\n{}. {}", index + 1, offense(family, offender));
     }
     out
 }
 
-/// An unpredictable read as a short story.
+/// An unpredictable read, described in sentences.
 pub(crate) struct Story {
-    /// Who read.
+    /// The read: operation, session, step and fragment.
     pub(crate) heading: String,
-    /// What was returned, and what could have been.
-    pub(crate) told: String,
-    /// Why that is certain.
+    /// What the read returned, and what it could have returned.
+    pub(crate) sentence: String,
+    /// Which writes prove it.
     pub(crate) because: String,
 }
 
-/// Tells an unpredictable read to people.
-pub(crate) fn story(offender: &Offender) -> Story {
-    let Offender { action, session, step, fragment, item, owner, observed, low, high, .. } = offender;
+/// Describes an unpredictable read.
+pub(crate) fn story(family: &dyn AnyFamily, offender: &Offender) -> Story {
+    let Offender { operation, session, step, fragment, item, owner, observed, low, high, .. } = offender;
     let range = if low == high { format!("{low}") } else { format!("{low} to {high}") };
-    let counted =
-        |noun: &str| format!("This read returned {observed} {noun} of member {owner}; it could only have seen {range}");
-    let told = match item.as_str() {
-        "friend_count" => counted("friends"),
-        "pending_count" => counted("invitations"),
-        _ => format!("This read returned what it could not have seen: {}", what_is_wrong(offender)),
+    let sentence = match family.words(item) {
+        Some(ItemWords { owner: noun, is: ItemIs::Count(counted) }) => {
+            format!("This read returned {observed} as the number of {counted} of {noun} {owner}; correct: {range}")
+        }
+        _ => format!("This read returned a wrong value: {}", what_is_wrong(family, offender)),
     };
     let because = match (offender.writes.len(), offender.earlier_writes) {
-        (0, 0) => "Nothing wrote that before the end of the read.".to_string(),
-        (1, 0) => "Because of this one operation.".to_string(),
-        (n, 0) => format!("Because of these {n} operations."),
-        (n, more) => format!("Because of these {n} operations and {more} before them."),
+        (0, 0) => "No write of this item before the end of the read.".to_string(),
+        (1, 0) => "Evidence: this operation.".to_string(),
+        (n, 0) => format!("Evidence: these {n} operations."),
+        (n, more) => format!("Evidence: these {n} operations and {more} earlier ones."),
     };
-    let heading = format!("{} by session {session} step {step} of fragment {fragment}", action.name());
-    Story { heading, told: format!("{told}."), because }
+    let heading = format!("{operation} by session {session} step {step} of fragment {fragment}");
+    Story { heading, sentence: format!("{sentence}."), because }
 }
 
-fn offense(offender: &Offender) -> String {
+fn offense(family: &dyn AnyFamily, offender: &Offender) -> String {
     let mut out = format!(
-        "{} by session {} step {} of fragment {}, from {} ns to {} ns\n   {}\n",
-        offender.action.name(),
+        "{} by session {} step {} of fragment {}, from {} to {}\n   {}\n",
+        offender.operation,
         offender.session,
         offender.step,
         offender.fragment,
-        offender.start_ns,
-        offender.end_ns,
-        what_is_wrong(offender)
+        time(offender.start_ns),
+        time(offender.end_ns),
+        what_is_wrong(family, offender)
     );
-    if matches!(offender.item.as_str(), "resource_count" | "top_k" | "shape") {
-        return out + "   no write changes that\n";
+    match family.words(&offender.item).map(|words| words.is) {
+        Some(ItemIs::Count(_) | ItemIs::List(_) | ItemIs::Register(_) | ItemIs::Existence) => {}
+        Some(ItemIs::Constant(_) | ItemIs::Place(_) | ItemIs::Answer(_)) | None => {
+            return out + "   no write changes this item\n";
+        }
     }
     if offender.writes.is_empty() {
-        return out + "   nothing wrote that before the end of the read\n";
+        return out + "   no write of this item before the end of the read\n";
     }
-    out.push_str("   writes before and during the read (times from its start):\n");
+    out.push_str("   writes before and during the read (times relative to its start):\n");
     for write in &offender.writes {
-        let _ = writeln!(out, "     {}", write_line(write, offender));
+        let _ = writeln!(out, "     {}", write_line(family, write, offender));
     }
     if offender.earlier_writes > 0 {
-        let _ = writeln!(out, "     and {} earlier", offender.earlier_writes);
+        let _ = writeln!(out, "     and {}", plural(offender.earlier_writes as u64, "earlier write"));
     }
     out
 }
 
-fn what_is_wrong(offender: &Offender) -> String {
+fn what_is_wrong(family: &dyn AnyFamily, offender: &Offender) -> String {
     let Offender { item, owner, observed, low, high, .. } = offender;
     let element = offender.element.unwrap_or(-1);
     let state = |times: i64| match times {
@@ -269,37 +263,98 @@ fn what_is_wrong(offender: &Offender) -> String {
         n => format!("listed {n} times"),
     };
     let range = if low == high { low.to_string() } else { format!("{low} to {high}") };
-    match item.as_str() {
-        "friends" | "pending" | "comments" => {
+    let Some(words) = family.words(item) else {
+        return format!("the answer about {owner} has the wrong number of values: {observed} instead of {range}");
+    };
+    let noun = words.owner;
+    match words.is {
+        ItemIs::List(element_noun) => {
             let should = if low == high { state(*low) } else { "absent or present, once".to_string() };
-            let (noun, element_noun) = if item == "comments" { ("resource", "comment") } else { ("member", "member") };
-            format!(
-                "{item} of {noun} {owner}: {element_noun} {element} was {}, should have been {should}",
-                state(*observed)
-            )
+            let was = state(*observed);
+            format!("{item} of {noun} {owner}: {element_noun} {element} was {was}, should have been {should}")
         }
-        "top_k" => format!("top_k of member {owner}, place {element}: resource {observed}, should have been {range}"),
-        "shape" => format!("the answer about {owner} has {observed} values, should have had {range}"),
-        _ => format!("{item} of member {owner}: {observed}, should have been {range}"),
+        ItemIs::Place(what) => {
+            format!("{item} of {noun} {owner}, place {element}: {what} {observed}, should have been {range}")
+        }
+        ItemIs::Count(_) | ItemIs::Constant(_) => {
+            format!("{item} of {noun} {owner}: {observed}, should have been {range}")
+        }
+        ItemIs::Register(register) => {
+            format!("{register} {element} of {noun} {owner} had {}", value_of_another_write(offender))
+        }
+        ItemIs::Existence if *observed == 0 => format!("{noun} {owner} was not found, although it existed"),
+        ItemIs::Existence => format!("{noun} {owner} was found, although it did not exist"),
+        ItemIs::Answer(wrong) => {
+            format!("the answer about {noun} {owner} has {observed} values ({range} expected), or {wrong}")
+        }
     }
 }
 
-pub(crate) fn write_line(write: &Witness, offender: &Offender) -> String {
-    let change = match (offender.element, write.change) {
-        (Some(_), 1) => "adds".to_string(),
-        (Some(_), _) => "removes".to_string(),
-        (None, delta) => format!("{delta:+}"),
+/// Whose value was read of a register, and why no correct store returns it.
+fn value_of_another_write(offender: &Offender) -> String {
+    let write_of = |id: i64| {
+        let (fragment, session, step) = WriteId::from_number(id)?.place();
+        let elsewhere = if fragment as i64 == offender.fragment { "" } else { &format!(" of fragment {fragment}") };
+        Some(format!("session {session} step {step}{elsewhere}"))
+    };
+    // The newest write that the read had to see, or a later one.
+    match (write_of(offender.observed), write_of(offender.low)) {
+        (None, None) => "a value that no session wrote, and it has no initial value".to_string(),
+        (None, Some(newest)) => format!("its initial value, which {newest} had overwritten before the read began"),
+        (Some(seen), None) => format!("the value of {seen}, which had not written it before the read ended"),
+        (Some(seen), Some(newest)) if offender.saw_write => {
+            format!("the value of {seen}, which {newest} had overwritten before the read began")
+        }
+        (Some(seen), Some(newest)) => format!("the value of {seen} instead of that of {newest} or a later write"),
+    }
+}
+
+pub(crate) fn write_line(family: &dyn AnyFamily, write: &Witness, offender: &Offender) -> String {
+    let change = match (family.words(&offender.item).map(|words| words.is), write.change) {
+        (Some(ItemIs::Register(_)), _) => "writes".to_string(),
+        (Some(ItemIs::Existence), 1) => "inserts".to_string(),
+        (Some(ItemIs::Existence), _) => "deletes".to_string(),
+        (Some(ItemIs::List(_)), 1) => "adds".to_string(),
+        (Some(ItemIs::List(_)), _) => "removes".to_string(),
+        (_, delta) => format!("{delta:+}"),
     };
     let start = relative(write.start_ns - offender.start_ns);
-    let end = match write.outcome {
-        Outcome::Unknown => "unknown, open for ever".to_string(),
-        _ => relative(write.end_ns - offender.start_ns),
+    let time = match write.outcome {
+        Outcome::Unknown => format!("from {start} on (outcome unknown)"),
+        _ => format!("{start} to {}", relative(write.end_ns - offender.start_ns)),
     };
-    let (session, step, action) = (write.session, write.step, write.action.name());
-    format!("{change:<7} {action}, session {session} step {step}: {start} to {end}")
+    let Witness { session, step, operation, .. } = write;
+    format!("{change:<7} {operation}, session {session} step {step}: {time}")
 }
 
 fn relative(ns: i64) -> String {
-    let sign = if ns < 0 { '-' } else { '+' };
-    format!("{sign}{}", short_time(ns.unsigned_abs()))
+    if ns < 0 { time(ns) } else { format!("+{}", time(ns)) }
+}
+
+/// A time with all its digits: reads and writes are often less than a microsecond apart.
+fn time(ns: i64) -> String {
+    format!("{}{}", if ns < 0 { "-" } else { "" }, exact_time(ns.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_without_operations_shows_no_figures() {
+        let mut verdict = crate::void_verdict(3, 8, Sla::default(), vec!["lost".into()]);
+        let row = |verdict: &Verdict| {
+            let text = experiments(std::slice::from_ref(verdict));
+            text.lines().nth(2).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(row(&verdict), "3 8 - - - - - void");
+        verdict.figures.overall.failed = 1;
+        assert_eq!(row(&verdict), "3 8 0 0ns 0ns 0 0 void");
+    }
+
+    #[test]
+    fn times_of_reads_and_writes_have_all_their_digits() {
+        assert_eq!([145_840_981, -63, 0].map(time), ["145.840981ms", "-63ns", "0ns"]);
+        assert_eq!([20_500, -63].map(relative), ["+20.5us", "-63ns"]);
+    }
 }

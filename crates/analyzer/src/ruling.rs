@@ -1,45 +1,49 @@
-//! The ruling on an experiment: pass, fail or void, and why, from its figures alone.
+//! The verdict on an experiment (pass, fail or void) and its reasons, from figures and reports
+//! alone.
 
 use schemas::RUN_FORMAT_VERSION;
 use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
-/// More errors than this share of the operations, in percent, and the figures
-/// are about something else than the store's normal work.
+use schemas::words::{plural, short_percent, thousands};
+
+/// Maximum share of operations without success, in percent. With more errors, the figures do not
+/// show the store's normal work.
 const MOST_ERRORS_PERCENT: f64 = 1.0;
-/// The most of the time of all threads, in percent, that operations without success may take: a
-/// store that is gone fails few of them, each of which lasts until a time limit.
+/// Maximum share of the time of all threads, in percent, spent in operations without success. If
+/// a store is gone few operations fail, but each lasts until a time limit.
 const MOST_ERROR_TIME_PERCENT: f64 = 5.0;
-/// A worker thread with this share of a core is at its own limit.
+/// A worker thread that uses this share of a core is at its limit.
 const FULL_CPU_SHARE: f64 = 0.95;
-/// The most of the time of all threads, in percent, in which they may have no session to run.
+/// Maximum share of the time of all threads, in percent, without a session to run.
 const MOST_IDLE_PERCENT: f64 = 5.0;
-/// The most of the mean response time, in percent, by which answers may be taken up late on
-/// average: in a closed loop throughput is too low by as much. Against stores of known
-/// throughput (benches/truth.md) what was above lay up to 45% off, what was below at most 3.6%.
+/// Maximum mean lateness of answers, in percent of the mean response time. In a closed loop
+/// throughput is too low by the same share. Against stores of known throughput
+/// (benches/truth.md), results above this limit were off by up to 45%, results below it by at
+/// most 3.6%.
 const MOST_LAG_PERCENT: f64 = 2.5;
-/// What waking up a processor that sleeps may take: every client pays it for each answer
+/// The time that waking up a sleeping processor may take. Every client pays it for each answer
 /// that it waits for.
 const WAKE_UP_NS: f64 = 200_000.0;
-/// The most of the experiment, in percent, that workers may stand still for the replayer's own files.
+/// Maximum share of the experiment, in percent, that workers may be blocked by the replayer's own
+/// files.
 const MOST_STALL_PERCENT: f64 = 1.0;
 
-/// What is said of an experiment without a report.
-const NO_REPORT: &str =
-    "there is no replay.json: the experiment is going on, or its replayer was killed, or it never began";
+/// The reason for an experiment without a report.
+const NO_REPORT: &str = "no replay.json: the experiment is still running, never started, or its replayer was killed";
 
-/// What the trace of an experiment asks for, whatever the store.
+/// The limits that the trace of an experiment sets, whatever the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLimits {
     /// T.
     pub threads: u32,
-    /// So many threads the trace keeps busy for long, since a member acts in one session at
-    /// a time; none where she may act in several.
+    /// How many threads the trace keeps busy for long, since a member acts in one session at a
+    /// time. None if she may act in several.
     pub active_threads_max: Option<u64>,
 }
 
-/// What a replayer saw, of whose fragments these are the figures.
+/// The figures of a replayer, from those of its fragments.
 pub fn of_replayer(name: String, threads: u32, figures: &Figures, sla: &Sla) -> ReplayerFigures {
     ReplayerFigures {
         name,
@@ -51,15 +55,15 @@ pub fn of_replayer(name: String, threads: u32, figures: &Figures, sla: &Sla) -> 
     }
 }
 
-/// Operations that were sent to the store. Of none a share is neither kept nor missed:
-/// one of many replayers may have had nothing left to do.
+/// Operations that were sent to the store. If there are none, no clause is met or missed: one of
+/// many replayers may have had nothing left to do.
 fn issued(figures: &Figures) -> u64 {
     let overall = &figures.overall;
     overall.ok + overall.failed + overall.unknown
 }
 
-/// Rules on an experiment. Without a report the replayer died. Where several replayers
-/// took part, it passes when every one of them by itself keeps the SLA.
+/// Decides the verdict on an experiment. Without a report it is void. If several replayers took
+/// part, every one of them has to meet the SLA by itself.
 pub fn rule(
     figures: &Figures,
     each: &[ReplayerFigures],
@@ -81,7 +85,8 @@ pub fn rule(
     if figures.throughput_per_s == 0.0 {
         let counted = short_time(figures.counted_ns);
         let reason = format!(
-            "no operation succeeded within the {counted} that count; take longer experiments (--search-s, or a longer agreement)"
+            "no operation succeeded within the counted time ({counted}); use longer experiments (--search-s, or a \
+             longer SLA)"
         );
         return (Ruling::Void, vec![reason]);
     }
@@ -92,7 +97,17 @@ pub fn rule(
 /// store was not in the expected state: void, for these reasons, without figures.
 pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String>) -> Verdict {
     let (format_version, ruling, figures) = (RUN_FORMAT_VERSION, Ruling::Void, Figures::default());
-    Verdict { format_version, experiment, threads, sla, ruling, reasons, figures, replayers: Vec::new() }
+    Verdict {
+        format_version,
+        experiment,
+        threads,
+        sla,
+        ruling,
+        reasons,
+        figures,
+        replayers: Vec::new(),
+        sealed: Vec::new(),
+    }
 }
 
 fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, trace: TraceLimits) -> Vec<String> {
@@ -103,49 +118,51 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, tra
     }
     reasons.extend(figures.missing.iter().cloned());
     let overall = &figures.overall;
-    let operations = overall.ok + overall.failed + overall.unknown + overall.skipped;
-    // What a lost replayer counted is lost with it.
+    let operations = overall.operations();
+    // The counts of a lost replayer are lost with it.
     if let Some(report) = report.filter(|report| report.faults.is_empty()) {
         let reported = report.ok + report.failed + report.unknown + report.skipped;
         let (drained, reported_drained) = (figures.drained_operations, report.drained_operations);
         if reported_drained != drained {
-            reasons.push(format!(
-                "the log has {drained} rows from after the end, the replayer counted {reported_drained} operations"
-            ));
+            let rows = plural(drained, "row");
+            let counted = thousands(reported_drained);
+            reasons.push(format!("the log has {rows} after the planned time, the replayer counted {counted}"));
         }
         let (warmup, reported_warmup) = (figures.warmup_operations, report.warmup_operations);
         if reported != operations {
-            reasons.push(format!("the log has {operations} rows, the replayer counted {reported} operations"));
+            let rows = plural(operations, "row");
+            let counted = thousands(reported);
+            reasons.push(format!("the log has {rows}, the replayer counted {counted}"));
         }
         if reported_warmup != warmup {
-            reasons.push(format!(
-                "the log has {warmup} rows of the warm-up, the replayer counted {reported_warmup} operations of it"
-            ));
+            let rows = plural(warmup, "warm-up row");
+            let counted = thousands(reported_warmup);
+            reasons.push(format!("the log has {rows}, the replayer counted {counted}"));
         }
     }
     let errors = operations - overall.ok;
     if operations == 0 && figures.warmup_operations > 0 {
-        let warmup = figures.warmup_operations;
+        let warmup = thousands(figures.warmup_operations);
         reasons.push(format!(
-            "nothing was measured: all {warmup} operations belong to the warm-up; take a shorter one, or a longer trace"
+            "nothing measured: all operations ({warmup}) were warm-up; use a shorter warm-up or a longer trace"
         ));
     } else if operations == 0 {
         reasons.push("no operation was logged".to_string());
     } else if errors as f64 * 100.0 > operations as f64 * MOST_ERRORS_PERCENT {
         let share = number(errors as f64 * 100.0 / operations as f64);
-        let (failed, unknown, skipped) = (overall.failed, overall.unknown, overall.skipped);
+        let [failed, unknown, skipped] = [overall.failed, overall.unknown, overall.skipped].map(thousands);
         reasons.push(format!(
             "{share}% of operations did not succeed ({failed} failed, {unknown} unknown, {skipped} skipped), \
-             at most {MOST_ERRORS_PERCENT}% may"
+             limit {MOST_ERRORS_PERCENT}%"
         ));
     }
     let thread_ns = figures.counted_ns as f64 * trace.threads as f64;
     if figures.error_ns as f64 * 100.0 > thread_ns * MOST_ERROR_TIME_PERCENT {
         let share = number(figures.error_ns as f64 * 100.0 / thread_ns);
-        let (failed, unknown) = (overall.failed, overall.unknown);
+        let [failed, unknown] = [overall.failed, overall.unknown].map(thousands);
         reasons.push(format!(
-            "threads spent {share}% of the time in operations that did not succeed ({failed} failed, {unknown} \
-             unknown), at most {MOST_ERROR_TIME_PERCENT}% may be; the store may have been out of reach"
+            "threads spent {share}% of the time in operations without success ({failed} failed, {unknown} unknown), \
+             limit {MOST_ERROR_TIME_PERCENT}%; the store may have been unreachable"
         ));
     }
     reasons
@@ -155,26 +172,26 @@ fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: 
     let mut reasons = report.faults.clone();
     match report.end {
         EndReason::Limit => {}
-        // The others are stopped when one is lost.
+        // If one replayer is lost, the others are stopped.
         EndReason::Interrupted if !reasons.is_empty() => {}
         EndReason::TraceExhausted { sessions_needed } => {
-            let sessions = report.sessions;
-            reasons
-                .push(format!("the trace ran out after {sessions} sessions: {sessions_needed} would have been enough"));
+            let sessions = plural(report.sessions, "measured session");
+            let needed = thousands(sessions_needed);
+            reasons.push(format!("trace too short: it ended after {sessions}, and {needed} in total would be enough"));
         }
-        EndReason::Interrupted => reasons.push("it was interrupted".to_string()),
+        EndReason::Interrupted => reasons.push("interrupted".to_string()),
     }
     reasons.extend(throttle(report, trace));
     if report.worker_cpu_share >= FULL_CPU_SHARE {
         let share = number(report.worker_cpu_share * 100.0);
-        reasons.push(format!("client CPU full: the replayer's busiest worker used {share}% of a core"));
+        reasons.push(format!("load generator saturated: its busiest worker used {share}% of a core"));
     }
     let stalls =
         [(report.log_stall_ns, "its log could not be written"), (report.trace_stall_ns, "its trace could not be read")];
     for (stall_ns, what) in stalls {
         if stall_ns as f64 * 100.0 > report.elapsed_ns as f64 * MOST_STALL_PERCENT {
             let time = short_time(stall_ns);
-            reasons.push(format!("the replayer stood still for {time} because {what} fast enough"));
+            reasons.push(format!("the replayer was blocked for {time}: {what} fast enough"));
         }
     }
     reasons.extend(lateness(figures, report, sla));
@@ -186,20 +203,20 @@ fn throttle(report: &ReplayReport, trace: TraceLimits) -> Option<String> {
     let thread_ns = report.counted_ns as f64 * trace.threads as f64;
     let idle_percent = if thread_ns > 0.0 { report.idle_ns as f64 * 100.0 / thread_ns } else { 0.0 };
     let most = trace.active_threads_max?;
-    let at_most = format!("at most {most} threads can be active for long (access.unique_window)");
+    let at_most = format!("the trace keeps at most {most} threads busy; raise access.unique_window or data.members");
     if idle_percent > MOST_IDLE_PERCENT {
         let share = number(idle_percent);
         return Some(format!(
-            "the workload, not the store, limits T: threads had no session to run {share}% of the time, \
-             since the members of all that came next were busy; {at_most}"
+            "the workload, not the store, limits T: threads were idle {share}% of the time, because the members of \
+             the next sessions were busy; {at_most}"
         ));
     }
-    // A short experiment may end before what waits aside is as much as may wait there.
+    // A short experiment may end before the buffer of sessions that wait aside is full.
     let in_flight = report.sessions_in_flight;
     let lasting = most as f64 * (1.0 + MOST_IDLE_PERCENT / 100.0);
     (in_flight > lasting).then(|| {
         let in_flight = number(in_flight);
-        format!("the workload, not the store, limits T: {in_flight} sessions were under way on average, and {at_most}")
+        format!("the workload, not the store, limits T: {in_flight} sessions were under way on average; {at_most}")
     })
 }
 
@@ -211,18 +228,24 @@ fn lateness(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Option<Strin
     let (mean_ns, response_ns) = (report.dispatch_lag_ns_mean, figures.overall.mean_ns);
     let percent = if response_ns > 0.0 { mean_ns * 100.0 / response_ns } else { 0.0 };
     if mean_ns > WAKE_UP_NS && percent > MOST_LAG_PERCENT {
-        let (lag, response) = (short_time(mean_ns as u64), short_time(response_ns as u64));
-        return Some(format!(
-            "load generator too slow: it took up answers {lag} late on average, {}% of the mean response time of \
-             {response} (at most {MOST_LAG_PERCENT}%){waited}",
-            number(percent)
-        ));
+        let (lag, limit) = (short_time(mean_ns as u64), most_lag(response_ns));
+        return Some(format!("load generator too slow: mean scheduling delay {lag}, limit {limit}{waited}"));
     }
     let late = report.dispatch_lag_ns_p99 > sla.beta_ns / 4;
     (late && figures.within_beta_percent < sla.alpha_percent).then(|| {
-        let (lag, beta) = (short_time(report.dispatch_lag_ns_p99), short_time(sla.beta_ns));
-        format!("load generator too slow: dispatch lag p99 {lag}, more than a quarter of {beta}{waited}")
+        let (lag, limit) = (short_time(report.dispatch_lag_ns_p99), short_time(sla.beta_ns / 4));
+        format!("load generator too slow: scheduling delay p99 {lag}, limit {limit}{waited}")
     })
+}
+
+/// The longest mean scheduling delay for this mean response time. Both limits of [`lateness`] must
+/// be exceeded, so the larger one counts.
+fn most_lag(response_ns: f64) -> String {
+    let share_ns = response_ns * MOST_LAG_PERCENT / 100.0;
+    if share_ns < WAKE_UP_NS {
+        return short_time(WAKE_UP_NS as u64);
+    }
+    format!("{} ({MOST_LAG_PERCENT}% of the mean response time)", short_time(share_ns as u64))
 }
 
 fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
@@ -238,13 +261,15 @@ fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
     missed
 }
 
-/// A share that misses its bound, with as many digits as tell the two apart, but at least one.
+/// A share that misses its bound, with the digits of the tables, or more if it has to differ from
+/// the bound.
 fn apart(share: f64, bound: f64) -> String {
-    let rounded = (1..15).map(|digits| {
+    let more = (4..15).map(|digits| {
         let scale = 10f64.powi(digits);
         (share * scale).round() / scale
     });
-    rounded.into_iter().find(|rounded| *rounded != bound).unwrap_or(share).to_string()
+    let mut rounded = std::iter::once(short_percent(share)).chain(more);
+    rounded.find(|rounded| *rounded != bound).unwrap_or(share).to_string()
 }
 
 fn number(value: f64) -> String {
@@ -253,7 +278,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schemas::verdict::ActionFigures;
+    use schemas::verdict::OperationFigures;
 
     use super::*;
 
@@ -263,7 +288,7 @@ mod tests {
     fn good() -> (Figures, ReplayReport) {
         let of_a_second = Figures { elapsed_ns: 1_000_000_000, counted_ns: 1_000_000_000, ..Figures::default() };
         let mut figures = Figures { throughput_per_s: 1000.0, ..of_a_second };
-        figures.overall = ActionFigures { ok: 1000, within_beta: 1000, ..ActionFigures::default() };
+        figures.overall = OperationFigures { ok: 1000, within_beta: 1000, ..OperationFigures::default() };
         figures.within_beta_percent = 100.0;
         (figures, crate::fixtures::report(1_000_000_000))
     }
@@ -278,14 +303,14 @@ mod tests {
         assert_eq!((found, reasons), (ruling, expect.iter().map(|s| s.to_string()).collect()));
     }
 
-    /// A log that lacks rows must not pass, whoever cut it and when.
+    /// A log that lacks rows must not pass, whatever the cause.
     #[test]
     fn an_incomplete_log_is_void() {
         let (mut figures, mut report) = good();
         report.ok = 1200;
         let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default(), LIMITS);
         assert_eq!(ruling, Ruling::Void);
-        assert_eq!(reasons, ["the log has 1000 rows, the replayer counted 1200 operations"]);
+        assert_eq!(reasons, ["the log has 1,000 rows, the replayer counted 1,200"]);
         report.ok = 1000;
         figures.missing.push("fragment 0: torn".into());
         let (ruling, reasons) = rule(&figures, &[], Some(&report), &Sla::default(), LIMITS);
@@ -296,11 +321,13 @@ mod tests {
     fn clauses_pass_at_their_bound_and_fail_beyond() {
         check(|_, _| {}, Ruling::Pass, &[]);
         check(|f, _| f.within_beta_percent = 95.0, Ruling::Pass, &[]);
-        check(|f, _| f.within_beta_percent = 93.21, Ruling::Fail, &["93.2% within 100ms, needs 95%"]);
-        check(|f, _| f.within_beta_percent = 94.996, Ruling::Fail, &["94.996% within 100ms, needs 95%"]);
+        check(|f, _| f.within_beta_percent = 93.21, Ruling::Fail, &["93.21% within 100ms, needs 95%"]);
+        check(|f, _| f.within_beta_percent = 94.99996, Ruling::Fail, &["94.99996% within 100ms, needs 95%"]);
         check(|f, _| f.unpredictable_percent = 0.1, Ruling::Pass, &[]);
         let expect = "0.4% of reads unpredictable, at most 0.1% allowed";
         check(|f, _| f.unpredictable_percent = 0.4, Ruling::Fail, &[expect]);
+        let expect = "0.161% of reads unpredictable, at most 0.1% allowed";
+        check(|f, _| f.unpredictable_percent = 0.161, Ruling::Fail, &[expect]);
         check(
             |f, _| (f.within_beta_percent, f.unpredictable_percent) = (0.0, 0.101),
             Ruling::Fail,
@@ -314,11 +341,12 @@ mod tests {
         check(
             |_, r| (r.end, r.sessions) = (exhausted, 1000),
             Ruling::Void,
-            &["the trace ran out after 1000 sessions: 9000 would have been enough"],
+            &["trace too short: it ended after 1,000 measured sessions, and 9,000 in total would be enough"],
         );
-        check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["it was interrupted"]);
-        check(|f, _| f.overall = ActionFigures::default(), Ruling::Void, &["no operation was logged"]);
-        let late = "no operation succeeded within the 1s that count; take longer experiments (--search-s, or a longer agreement)";
+        check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["interrupted"]);
+        check(|f, _| f.overall = OperationFigures::default(), Ruling::Void, &["no operation was logged"]);
+        let late = "no operation succeeded within the counted time (1s); use longer experiments (--search-s, or a \
+                    longer SLA)";
         check(|f, _| f.throughput_per_s = 0.0, Ruling::Void, &[late]);
         check(
             |f, _| (f.throughput_per_s, f.within_beta_percent) = (0.0, 0.0),
@@ -327,51 +355,51 @@ mod tests {
         );
         check(
             |f, r| {
-                f.overall = ActionFigures::default();
+                f.overall = OperationFigures::default();
                 (f.warmup_operations, r.warmup_operations) = (500, 500);
             },
             Ruling::Void,
-            &["nothing was measured: all 500 operations belong to the warm-up; take a shorter one, or a longer trace"],
+            &["nothing measured: all operations (500) were warm-up; use a shorter warm-up or a longer trace"],
         );
         check(
             |f, r| (f.warmup_operations, r.warmup_operations) = (500, 510),
             Ruling::Void,
-            &["the log has 500 rows of the warm-up, the replayer counted 510 operations of it"],
+            &["the log has 500 warm-up rows, the replayer counted 510"],
         );
         check(|f, r| (f.warmup_operations, r.warmup_operations) = (500, 500), Ruling::Pass, &[]);
         check(|f, _| f.overall.failed = 10, Ruling::Pass, &[]);
         check(
             |f, _| (f.overall.failed, f.overall.unknown, f.overall.skipped) = (5, 4, 3),
             Ruling::Void,
-            &["1.2% of operations did not succeed (5 failed, 4 unknown, 3 skipped), at most 1% may"],
+            &["1.2% of operations did not succeed (5 failed, 4 unknown, 3 skipped), limit 1%"],
         );
         check(
             |f, r| (r.worker_cpu_share, f.within_beta_percent) = (0.97, 10.0),
             Ruling::Void,
-            &["client CPU full: the replayer's busiest worker used 97% of a core"],
+            &["load generator saturated: its busiest worker used 97% of a core"],
         );
         check(|_, r| r.log_stall_ns = 10_000_000, Ruling::Pass, &[]);
         check(
             |_, r| (r.log_stall_ns, r.trace_stall_ns) = (20_000_000, 30_000_000),
             Ruling::Void,
             &[
-                "the replayer stood still for 20ms because its log could not be written fast enough",
-                "the replayer stood still for 30ms because its trace could not be read fast enough",
+                "the replayer was blocked for 20ms: its log could not be written fast enough",
+                "the replayer was blocked for 30ms: its trace could not be read fast enough",
             ],
         );
         check(|_, r| r.dispatch_lag_ns_p99 = 26_000_000, Ruling::Pass, &[]);
         check(
             |f, r| (r.dispatch_lag_ns_p99, f.within_beta_percent) = (26_000_000, 90.0),
             Ruling::Void,
-            &["load generator too slow: dispatch lag p99 26ms, more than a quarter of 100ms"],
+            &["load generator too slow: scheduling delay p99 26ms, limit 25ms"],
         );
     }
 
-    /// A database that is dropped in the middle fails one operation of each thread, for as long as it lasts.
+    /// If a database is dropped in the middle, one operation of each thread fails at its time limit.
     #[test]
     fn a_store_that_is_gone_for_part_of_the_time_does_not_pass() {
-        let gone = "threads spent 5.2% of the time in operations that did not succeed (4 failed, 0 unknown), at most \
-                    5% may be; the store may have been out of reach";
+        let gone = "threads spent 5.2% of the time in operations without success (4 failed, 0 unknown), limit 5%; the \
+                    store may have been unreachable";
         let lost = |f: &mut Figures, error_ns: u64| {
             (f.overall.failed, f.counted_ns, f.error_ns) = (4, 1_000_000_000, error_ns);
         };
@@ -379,18 +407,17 @@ mod tests {
         check(|f, _| lost(f, 3_328_000_000), Ruling::Void, &[gone]);
     }
 
-    /// A buffer of sessions must not hide that the workload has too few members for T.
+    /// Sessions that wait aside must not hide that the workload has too few members for T.
     #[test]
     fn a_workload_that_limits_the_threads_is_void() {
-        let limit = "at most 41 threads can be active for long (access.unique_window)";
+        let limit = "the trace keeps at most 41 threads busy; raise access.unique_window or data.members";
         let idle = format!(
-            "the workload, not the store, limits T: threads had no session to run 5.1% of the time, since the \
-             members of all that came next were busy; {limit}"
+            "the workload, not the store, limits T: threads were idle 5.1% of the time, because the members of the \
+             next sessions were busy; {limit}"
         );
         check(|_, r| (r.counted_ns, r.idle_ns) = (1_000_000_000, 3_200_000_000), Ruling::Pass, &[]);
         check(|_, r| (r.counted_ns, r.idle_ns) = (1_000_000_000, 3_264_000_000), Ruling::Void, &[&idle]);
-        let hidden =
-            format!("the workload, not the store, limits T: 43.1 sessions were under way on average, and {limit}");
+        let hidden = format!("the workload, not the store, limits T: 43.1 sessions were under way on average; {limit}");
         check(|_, r| r.sessions_in_flight = 43.0, Ruling::Pass, &[]);
         check(|_, r| r.sessions_in_flight = 43.1, Ruling::Void, &[&hidden]);
         let (figures, mut report) = good();
@@ -399,19 +426,21 @@ mod tests {
         assert_eq!(rule(&figures, &[], Some(&report), &Sla::default(), shared).0, Ruling::Pass);
     }
 
-    /// A replayer that waits for a processor never uses all of one, and what it measures is
-    /// its own wait, in a pass as in a fail.
+    /// A replayer that waits for a processor never uses all of one. It measures its own wait, in
+    /// a pass as in a fail.
     #[test]
     fn a_starved_replayer_is_void() {
-        let slow = "load generator too slow: it took up answers 1ms late on average, 50% of the mean response time of \
-                    2ms (at most 2.5%); a worker waited for a processor 61.2% of the time";
+        let slow = "load generator too slow: mean scheduling delay 1ms, limit 500us (2.5% of the mean response time); a \
+                    worker waited for a processor 61.2% of the time";
         let late = |f: &mut Figures, r: &mut ReplayReport, lag_ns: f64| {
-            f.overall.mean_ns = 2e6;
+            f.overall.mean_ns = 2e7;
             (r.dispatch_lag_ns_mean, r.run_delay_share) = (lag_ns, Some(0.6123));
         };
         check(|f, r| late(f, r, 1e6), Ruling::Void, &[slow]);
+        let slow = "load generator too slow: mean scheduling delay 35.39ms, limit 200us";
+        check(|f, r| (f.overall.mean_ns, r.dispatch_lag_ns_mean) = (412.0, 3.539e7), Ruling::Void, &[slow]);
         check(|f, r| (f.overall.mean_ns, r.dispatch_lag_ns_mean) = (1e7, 2.4e5), Ruling::Pass, &[]);
-        // What waking up takes is no wait for a processor.
+        // The time to wake up is not a wait for a processor.
         check(|f, r| (f.overall.mean_ns, r.dispatch_lag_ns_mean) = (1e5, 6e4), Ruling::Pass, &[]);
     }
 
@@ -423,14 +452,14 @@ mod tests {
         check(
             |f, r| {
                 lost(r);
-                f.missing = vec!["fragment 1: there is no log".to_string()];
+                f.missing = vec!["fragment 1: no log".to_string()];
             },
             Ruling::Void,
-            &[gone, "fragment 1: there is no log"],
+            &[gone, "fragment 1: no log"],
         );
     }
 
-    /// What they do together may look well while one of them does not.
+    /// All replayers together may meet the SLA while one of them misses it.
     #[test]
     fn each_replayer_has_to_keep_the_sla() {
         let (figures, mut report) = good();

@@ -1,5 +1,5 @@
-//! Writes the sealed tables of a fragment as Parquet, under temporary names until
-//! the whole experiment has been analyzed.
+//! Writes the sealed tables of a fragment as Parquet. They have temporary names until the whole
+//! experiment has been analyzed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,62 +16,67 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use schemas::files;
 use schemas::oplog::{observed_item, outcome_column};
-use schemas::sealed::{OPERATIONS, UNPREDICTABLE};
-use schemas::trace::{TableError, action_column};
+use schemas::sealed::{UNPREDICTABLE, operations_schema};
+use schemas::table::TableError;
+use schemas::trace::{ACTOR, OPERATION, operation_column};
+use schemas::verdict::{Checksum, SealedFragment};
+use schemas::vocabulary::{Columns, Operation, Vocabulary};
 use tempfile::NamedTempFile;
 
-use crate::figures::response_ns;
-use crate::join::Row;
+use crate::join::{Row, response_ns};
 use crate::validate::Violation;
 
 const ROW_GROUP_ROWS: usize = 256 * 1024;
 const BATCH_ROWS: usize = 16 * 1024;
-/// Long lists must not make a batch huge.
+/// Keeps a batch with long lists from becoming huge.
 const BATCH_VALUES: usize = 32 * BATCH_ROWS;
 
-/// The beginning of temporary names.
+/// The prefix of temporary names.
 const PREFIX: &str = ".sealing-";
 
-/// A Parquet file on its way, under a temporary name.
+/// A Parquet file that is being written, under a temporary name.
 struct Table {
     path: PathBuf,
     writer: ArrowWriter<NamedTempFile>,
 }
 
 impl Table {
-    fn create(path: PathBuf, schema: SchemaRef) -> Result<Table, TableError> {
+    fn create<V: Vocabulary>(path: PathBuf, schema: SchemaRef) -> Result<Table, TableError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         files::sweep(folder, PREFIX);
         let file = std::fs::create_dir_all(folder)
             .and_then(|()| tempfile::Builder::new().prefix(PREFIX).suffix(".tmp").tempfile_in(folder))
-            .map_err(|e| TableError::new(&path, e))?;
+            .map_err(|e| TableError::refused(&path, e))?;
         // A file system without locks does no harm, as long as one analysis of the run is made at a time.
         let _ = file.as_file().try_lock();
-        let writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(|e| TableError::new(&path, e))?;
+        let writer =
+            ArrowWriter::try_new(file, schema, Some(properties::<V>())).map_err(|e| TableError::refused(&path, e))?;
         Ok(Table { path, writer })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
-        self.writer.write(batch).map_err(|e| TableError::new(&self.path, e))
+        self.writer.write(batch).map_err(|e| TableError::refused(&self.path, e))
     }
 
     /// Writes the rest; the file keeps its temporary name.
     fn close(self) -> Result<ClosedTable, TableError> {
         let Table { path, writer } = self;
-        let file = writer.into_inner().map_err(|e| TableError::new(&path, e))?;
-        Ok(ClosedTable { path, file })
+        let file = writer.into_inner().map_err(|e| TableError::refused(&path, e))?;
+        let checksum = Checksum::of(file.path()).map_err(|e| TableError::refused(&path, e.source))?;
+        Ok(ClosedTable { path, file, checksum })
     }
 }
 
-/// A complete Parquet file that has not got its name yet; gone when dropped.
+/// A complete Parquet file that still has its temporary name; it is removed when dropped.
 struct ClosedTable {
     path: PathBuf,
     file: NamedTempFile,
+    checksum: Checksum,
 }
 
 impl ClosedTable {
-    fn place(self) -> Result<(), TableError> {
-        let ClosedTable { path, file } = self;
+    fn place(self) -> Result<Checksum, TableError> {
+        let ClosedTable { path, file, checksum } = self;
         let wrong = |e: &dyn std::fmt::Display| TableError::new(&path, e);
         #[cfg(unix)]
         {
@@ -80,30 +85,30 @@ impl ClosedTable {
             file.as_file().set_permissions(mode).map_err(|e| wrong(&e))?;
         }
         file.persist(&path).map_err(|e| wrong(&e))?;
-        Ok(())
+        Ok(checksum)
     }
 }
 
-/// The sealed tables of a fragment, complete but without their names.
+/// The sealed tables of a fragment, complete but under temporary names.
 pub(crate) struct Sealed {
+    fragment: u32,
     operations: ClosedTable,
     unpredictable: ClosedTable,
 }
 
 impl Sealed {
-    /// Gives both files their names, in place of earlier ones.
-    pub(crate) fn place(self) -> Result<(), TableError> {
-        self.operations.place()?;
-        self.unpredictable.place()
+    /// Renames both files to their final names, which replaces earlier ones. Returns their checksums.
+    pub(crate) fn place(self) -> Result<SealedFragment, TableError> {
+        let Sealed { fragment, operations, unpredictable } = self;
+        Ok(SealedFragment { fragment, operations: operations.place()?, unpredictable: unpredictable.place()? })
     }
 }
 
-/// The numbers of a row, all written as bit-packed differences.
-const NUMBERS: [&str; 13] = [
+/// The numbers of a row that every vocabulary has, all written as bit-packed differences.
+const NUMBERS: [&str; 12] = [
     "session",
     "step",
-    "socialite",
-    "target",
+    ACTOR,
     "thread",
     "start_ns",
     "end_ns",
@@ -115,9 +120,9 @@ const NUMBERS: [&str; 13] = [
     "after",
 ];
 
-/// Dictionaries pay for the few names alone. Bit-packed differences are about as
-/// small as numbers get, so that compressing them costs more time than it saves space.
-fn properties() -> WriterProperties {
+/// Dictionaries save space only in columns of few names. Bit-packed differences are about as
+/// small as numbers get, so compressing them costs more time than it saves space.
+fn properties<V: Vocabulary>() -> WriterProperties {
     let level = ZstdLevel::try_new(1).unwrap_or_default();
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(level))
@@ -126,30 +131,32 @@ fn properties() -> WriterProperties {
         .set_write_batch_size(8 * 1024)
         .set_offset_index_disabled(true)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
-    for name in ["kind", "action", "outcome", "error", "item"] {
+    for name in ["kind", OPERATION, "outcome", "error", "item"] {
         properties = properties.set_column_dictionary_enabled(ColumnPath::from(name), true);
     }
     let observed = ["observed", "list", "item"].map(String::from).to_vec();
-    for path in NUMBERS.map(ColumnPath::from).into_iter().chain([ColumnPath::new(observed)]) {
+    let own = V::Columns::fields();
+    let own = own.iter().filter(|field| field.data_type() == &DataType::Int64 && !field.is_nullable());
+    let own = own.map(|field| ColumnPath::from(field.name().as_str()));
+    for path in NUMBERS.map(ColumnPath::from).into_iter().chain(own).chain([ColumnPath::new(observed)]) {
         properties = properties
             .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
             .set_column_compression(path, Compression::UNCOMPRESSED);
     }
-    // By these alone the rows lie so that a query can leave out row groups.
+    // The rows are nearly sorted by these columns alone, so only their statistics let a query
+    // skip row groups.
     for name in ["session", "start_ns", "end_ns"] {
         properties = properties.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::Chunk);
     }
     properties.build()
 }
 
-struct OperationColumns {
+struct OperationColumns<V: Vocabulary> {
     session: Vec<i64>,
     step: Vec<i16>,
     kind: Vec<i8>,
-    action: Vec<i8>,
-    socialite: Vec<i64>,
-    target: Vec<i64>,
-    comment: Optional,
+    operations: Vec<V::Operation>,
+    actor: Vec<i64>,
     after: Optional,
     thread: Vec<i32>,
     due_ns: Optional,
@@ -160,7 +167,7 @@ struct OperationColumns {
     pool_wait_ns: Vec<i64>,
     attempts: Vec<i16>,
     outcome: Vec<i8>,
-    /// The few rows that have an error, with the row.
+    /// The errors of the few rows that have one, as (row, text).
     errors: Vec<(usize, String)>,
     offsets: Vec<i32>,
     observed: Vec<i64>,
@@ -169,7 +176,7 @@ struct OperationColumns {
     drained: Vec<bool>,
 }
 
-/// A column of numbers that may be null, with a plain loop to fill it.
+/// A column of numbers that may be null, filled by a plain loop.
 struct Optional {
     values: Vec<i64>,
     valid: Vec<bool>,
@@ -200,19 +207,17 @@ fn error_column(rows: usize, errors: &[(usize, String)]) -> ArrayRef {
     Arc::new(StringArray::from(texts))
 }
 
-impl OperationColumns {
-    /// Room for a batch, so that filling it moves nothing.
-    fn with_room(observed: usize) -> OperationColumns {
+impl<V: Vocabulary> OperationColumns<V> {
+    /// Columns with room for a batch, so that filling them moves nothing.
+    fn with_room(observed: usize) -> OperationColumns<V> {
         let numbers = || Vec::with_capacity(BATCH_ROWS);
         let optional = || Optional { values: Vec::with_capacity(BATCH_ROWS), valid: Vec::with_capacity(BATCH_ROWS) };
         OperationColumns {
             session: numbers(),
             step: Vec::with_capacity(BATCH_ROWS),
             kind: Vec::with_capacity(BATCH_ROWS),
-            action: Vec::with_capacity(BATCH_ROWS),
-            socialite: numbers(),
-            target: numbers(),
-            comment: optional(),
+            operations: Vec::with_capacity(BATCH_ROWS),
+            actor: numbers(),
             after: optional(),
             thread: Vec::with_capacity(BATCH_ROWS),
             due_ns: optional(),
@@ -232,20 +237,18 @@ impl OperationColumns {
         }
     }
 
-    fn push(&mut self, row: &Row, observed: &[i64], error: Option<&str>, unpredictable: bool) {
+    fn push(&mut self, row: &Row<V::Operation>, observed: &[i64], error: Option<&str>, unpredictable: bool) {
         self.session.push(row.log.session as i64);
         self.step.push(row.log.step as i16);
         self.kind.push(row.kind as i8);
-        self.action.push(row.operation.action as i8);
-        self.socialite.push(row.operation.socialite as i64);
-        self.target.push(row.operation.target as i64);
-        self.comment.push(row.operation.comment.map(|c| c as i64));
+        self.operations.push(row.operation);
+        self.actor.push(row.actor as i64);
         self.after.push(row.after.map(|a| a as i64));
         self.thread.push(row.log.thread as i32);
         self.due_ns.push(row.log.due_ns);
         self.start_ns.push(row.log.start_ns);
         self.end_ns.push(row.log.end_ns);
-        self.response_ns.push(response_ns(row));
+        self.response_ns.push(response_ns(&row.log));
         self.waited_ns.push(row.log.waited_ns);
         self.pool_wait_ns.push(row.log.pool_wait_ns);
         self.attempts.push(row.log.attempts as i16);
@@ -265,19 +268,21 @@ impl OperationColumns {
         let row_count = rows.session.len();
         let lengths = std::iter::once(0).chain(rows.offsets).collect::<Vec<i32>>();
         let observed = Arc::new(Int64Array::from(rows.observed));
-        let columns: Vec<ArrayRef> = vec![
+        let codes = rows.operations.iter().map(|operation| operation.code() as i8).collect();
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(rows.session)),
             Arc::new(Int16Array::from(rows.step)),
             Arc::new(DictionaryArray::<Int8Type>::new(
                 rows.kind.into(),
                 Arc::new(StringArray::from_iter_values(kinds)),
             )),
-            action_column(rows.action),
-            Arc::new(Int64Array::from(rows.socialite)),
-            Arc::new(Int64Array::from(rows.target)),
-            rows.comment.finish(),
+            operation_column::<V>(codes),
+            Arc::new(Int64Array::from(rows.actor)),
+        ];
+        columns.extend(V::Columns::arrays(&rows.operations));
+        columns.extend([
             rows.after.finish(),
-            Arc::new(Int32Array::from(rows.thread)),
+            Arc::new(Int32Array::from(rows.thread)) as ArrayRef,
             rows.due_ns.finish(),
             Arc::new(Int64Array::from(rows.start_ns)),
             Arc::new(Int64Array::from(rows.end_ns)),
@@ -291,43 +296,51 @@ impl OperationColumns {
             Arc::new(BooleanArray::from(rows.unpredictable)),
             Arc::new(BooleanArray::from(rows.warmup)),
             Arc::new(BooleanArray::from(rows.drained)),
-        ];
-        RecordBatch::try_new(OPERATIONS.clone(), columns)
+        ]);
+        RecordBatch::try_new(operations_schema::<V>(), columns)
             .unwrap_or_else(|e| unreachable!("every row fills every column: {e}"))
     }
 }
 
 /// Writes the two sealed tables of a fragment.
-pub(crate) struct Sealer {
+pub(crate) struct Sealer<V: Vocabulary> {
+    fragment: u32,
     operations: Table,
     unpredictable: Table,
-    rows: OperationColumns,
-    violations: Vec<(Row, Violation)>,
+    rows: OperationColumns<V>,
+    violations: Vec<(Row<V::Operation>, Violation)>,
 }
 
-impl Sealer {
-    pub(crate) fn create(operations: PathBuf, unpredictable: PathBuf) -> Result<Sealer, TableError> {
+impl<V: Vocabulary> Sealer<V> {
+    pub(crate) fn create(fragment: u32, operations: PathBuf, unpredictable: PathBuf) -> Result<Sealer<V>, TableError> {
         Ok(Sealer {
-            operations: Table::create(operations, OPERATIONS.clone())?,
-            unpredictable: Table::create(unpredictable, UNPREDICTABLE.clone())?,
+            fragment,
+            operations: Table::create::<V>(operations, operations_schema::<V>())?,
+            unpredictable: Table::create::<V>(unpredictable, UNPREDICTABLE.clone())?,
             rows: OperationColumns::with_room(0),
             violations: Vec::new(),
         })
     }
 
-    pub(crate) fn push(&mut self, row: &Row, observed: &[i64], error: Option<&str>, violations: &[Violation]) {
+    pub(crate) fn push(
+        &mut self,
+        row: &Row<V::Operation>,
+        observed: &[i64],
+        error: Option<&str>,
+        violations: &[Violation],
+    ) {
         self.rows.push(row, observed, error, !violations.is_empty());
         self.violations.extend(violations.iter().map(|v| (*row, *v)));
     }
 
-    /// Whether it is time to write.
+    /// Whether the rows must be written now.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.session.len() >= BATCH_ROWS
             || self.rows.observed.len() >= BATCH_VALUES
             || self.violations.len() >= BATCH_ROWS
     }
 
-    /// Writes what has been pushed; `kinds` are the names that [`Row::kind`] is a place in.
+    /// Writes the rows pushed so far. [`Row::kind`] is an index into `kinds`.
     pub(crate) fn write(&mut self, kinds: &[String]) -> Result<(), TableError> {
         if !self.rows.session.is_empty() {
             self.operations.write(&self.rows.take_batch(kinds))?;
@@ -340,16 +353,16 @@ impl Sealer {
 
     fn write_violations(&mut self) -> Result<(), TableError> {
         let found = std::mem::take(&mut self.violations);
-        let numbers = |of: fn(&Row, &Violation) -> i64| -> ArrayRef {
+        let numbers = |of: fn(&Row<V::Operation>, &Violation) -> i64| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(found.iter().map(|(row, violation)| of(row, violation))))
         };
         let columns: Vec<ArrayRef> = vec![
             numbers(|row, _| row.log.session as i64),
             Arc::new(Int16Array::from_iter_values(found.iter().map(|(row, _)| row.log.step as i16))),
-            action_column(found.iter().map(|(row, _)| row.operation.action as i8).collect()),
+            operation_column::<V>(found.iter().map(|(row, _)| row.operation.code() as i8).collect()),
             numbers(|row, _| row.log.start_ns),
             numbers(|row, _| row.log.end_ns),
-            Arc::new(StringArray::from_iter_values(found.iter().map(|(_, v)| v.item.name()))),
+            Arc::new(StringArray::from_iter_values(found.iter().map(|(_, v)| v.item))),
             numbers(|_, v| v.owner as i64),
             Arc::new(Int64Array::from_iter(found.iter().map(|(_, v)| v.element))),
             numbers(|_, v| v.observed),
@@ -363,9 +376,10 @@ impl Sealer {
         self.unpredictable.write(&batch)
     }
 
-    /// Ends both tables; all has to be written before.
+    /// Closes both tables; all rows must be written before.
     pub(crate) fn close(self) -> Result<Sealed, TableError> {
         debug_assert!(self.rows.session.is_empty() && self.violations.is_empty());
-        Ok(Sealed { operations: self.operations.close()?, unpredictable: self.unpredictable.close()? })
+        let (operations, unpredictable) = (self.operations.close()?, self.unpredictable.close()?);
+        Ok(Sealed { fragment: self.fragment, operations, unpredictable })
     }
 }

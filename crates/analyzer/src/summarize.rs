@@ -1,9 +1,9 @@
-//! `analyzer summarize`: logs that stay on the machine of their replayer are analyzed
-//! there, and only what they come to travels.
+//! `encore analyze summarize`: analyzes logs on the machine of their replayer, so that only the
+//! summary is sent.
 //!
-//! The document is the merged [`Summary`] of the replayer's fragments. The coordinator
-//! puts it into the experiment's `summaries/`, where [`analyze`](crate::analyze) takes it
-//! in place of logs that are not there; a log that is there counts more.
+//! The document is the merged [`Summary`] of the replayer's fragments. The coordinator puts it
+//! into the experiment's `summaries/`. There [`analyze`](crate::analyze) uses it instead of logs
+//! that are missing. If the logs are there, it uses the logs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,13 @@ use schemas::sla::Sla;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AnalyzeError;
-use crate::experiment::{analyze_fragments, given_back, read_plan, read_report, tells_of};
+use crate::families;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
+use crate::fragments::{analyze_fragments, given_back, read_plan, read_report, tells_of};
 use crate::timeline::Measured;
 
-/// What the logs of a replayer come to.
+/// The summary of the logs of a replayer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SummaryDocument {
     /// [`RUN_FORMAT_VERSION`] of the writer.
@@ -34,12 +35,12 @@ pub struct SummaryDocument {
     pub trace_id: String,
     /// The fragments whose logs were read.
     pub fragments: Vec<u32>,
-    /// What they come to.
+    /// Their merged summary.
     pub summary: Summary,
 }
 
 impl SummaryDocument {
-    /// Refuses one that was made for another SLA or another measured part.
+    /// Refuses a summary that was made for another SLA or another measured part.
     pub(crate) fn check(&self, basis: (u64, Measured), folder: &ExperimentFolder) -> Result<(), AnalyzeError> {
         let (beta_ns, measured) = self.summary.basis();
         if (beta_ns, measured) == basis {
@@ -51,9 +52,9 @@ impl SummaryDocument {
     }
 }
 
-/// Analyzes the logs in an experiment's folder, and writes `summary.json` there. `fleet`
-/// is the report of all replayers, which says when the measured part was; without it the
-/// folder's own does.
+/// Analyzes the logs in an experiment's folder, and writes `summary.json` there. `fleet` is the
+/// report of all replayers, which has the measured part. Without it, the folder's own report is
+/// used.
 pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(SummaryDocument, PathBuf), AnalyzeError> {
     let folder = ExperimentFolder::new(folder);
     let (plan, own) = (read_plan(&folder)?, read_report(&folder)?);
@@ -76,8 +77,9 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         progress: &|_| {},
     });
     let inputs: Vec<FragmentInput<'_>> = inputs.collect();
-    let analyzed = analyze_fragments(&inputs, sla.beta_ns, plan.limit, fleet.as_ref().or(own.as_ref()), &[])?;
-    let mut summary = Summary::new(sla.beta_ns, analyzed.measured);
+    let family = families::of(&manifest.spec)?;
+    let analyzed = analyze_fragments(family, &inputs, sla.beta_ns, plan.limit, fleet.as_ref().or(own.as_ref()), &[])?;
+    let mut summary = Summary::new(family.kinds(), sla.beta_ns, analyzed.measured);
     analyzed.each.values().for_each(|own| summary.merge(own));
     let document = SummaryDocument {
         format_version: RUN_FORMAT_VERSION,
@@ -92,8 +94,8 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
     Ok((document, path))
 }
 
-/// The fragments of an experiment whose logs are with their replayers: those of every
-/// summary some of whose logs are not here. A summary is of all its fragments or of none.
+/// The fragments of an experiment whose logs are with their replayers: all fragments of each
+/// summary of which a log is not here. A summary counts for all its fragments or for none.
 pub(crate) fn left_behind(folder: &ExperimentFolder) -> Result<BTreeSet<u32>, AnalyzeError> {
     let mut left = BTreeSet::new();
     for path in paths(folder)? {
@@ -105,7 +107,7 @@ pub(crate) fn left_behind(folder: &ExperimentFolder) -> Result<BTreeSet<u32>, An
     Ok(left)
 }
 
-/// The summaries that were fetched in place of an experiment's logs.
+/// The summaries that were fetched instead of an experiment's logs.
 pub(crate) fn paths(folder: &ExperimentFolder) -> Result<Vec<PathBuf>, AnalyzeError> {
     let folder = folder.summaries();
     let entries = match std::fs::read_dir(&folder) {
@@ -116,7 +118,7 @@ pub(crate) fn paths(folder: &ExperimentFolder) -> Result<Vec<PathBuf>, AnalyzeEr
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(files::at(&folder))?.path();
-        // Others are on their way.
+        // Other files are still being written.
         if path.extension().is_some_and(|extension| extension == "json") {
             paths.push(path);
         }
@@ -125,7 +127,7 @@ pub(crate) fn paths(folder: &ExperimentFolder) -> Result<Vec<PathBuf>, AnalyzeEr
     Ok(paths)
 }
 
-/// Reads one that came from another machine, and believes nothing of it but its figures.
+/// Reads a summary from another machine, and trusts only its figures.
 pub(crate) fn read(path: &Path) -> Result<SummaryDocument, AnalyzeError> {
     let value: serde_json::Value = files::read_json(path)?;
     if value["format_version"] != RUN_FORMAT_VERSION {
@@ -141,6 +143,7 @@ pub(crate) fn read(path: &Path) -> Result<SummaryDocument, AnalyzeError> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use schemas::vocabulary::Vocabulary;
 
     use super::*;
     use crate::fixtures::read_row;
@@ -148,7 +151,7 @@ mod tests {
 
     fn document() -> SummaryDocument {
         let measured = Measured { from_ns: 0, elapsed_ns: 3_000_000_000, counted_ns: 3_000_000_000, planned_ns: None };
-        let mut summary = Summary::new(100_000_000, measured);
+        let mut summary = Summary::new(schemas::social::Social::KINDS, 100_000_000, measured);
         for n in 0..300 {
             summary.add(&read_row(n, n as i64 * 10_000_000, n as i64 * 10_000_000 + 777_777), &Findings::default());
         }
@@ -173,9 +176,10 @@ mod tests {
     }
 
     proptest! {
-        /// It comes over the wire: it is read or refused, and what is read can be merged.
+        /// A summary comes over the network. It is read or refused, and one that was read can be
+        /// merged.
         #[test]
-        fn a_damaged_summary_brings_nobody_down(
+        fn damaged_summaries_never_panic(
             damage in prop::collection::vec((any::<prop::sample::Index>(), "[0-9\\[\\]{},\":a-f-]"), 1..8),
         ) {
             let whole = document();

@@ -1,20 +1,19 @@
-//! The measured part of an experiment in slices of equal length: counts and
-//! response times that merge with those of other fragments.
+//! The measured part of an experiment in slices of equal length, with counts and response times
+//! that merge with those of other fragments.
 
-use schemas::oplog::Outcome;
+use schemas::oplog::{LogRow, Outcome};
 use schemas::verdict::{Slice, Timeline};
 use serde::{Deserialize, Serialize};
 
-use crate::figures::response_ns;
-use crate::join::Row;
+use crate::join::response_ns;
 
 /// Shorter slices would be mostly empty.
 const SHORTEST_SLICE_NS: u64 = 1_000_000;
-/// Experiments from here on have slices of at least a second, ...
+/// Experiments of at least this length have slices of at least a second.
 const LONG_NS: u64 = 10_000_000_000;
-/// ... and no experiment has more slices than this.
+/// No experiment has more slices than this.
 const MOST_SLICES: u64 = 600;
-/// Shorter ones have at least so many, unless that takes slices shorter than the shortest.
+/// Shorter experiments have at least this many slices, unless the slices would be too short.
 const FEWEST_SLICES: u64 = 10;
 
 /// When the measured part of an experiment begins and how long it lasts.
@@ -26,15 +25,15 @@ pub struct Measured {
     pub elapsed_ns: u64,
     /// From there to the end of the time that rates are measured over.
     pub counted_ns: u64,
-    /// From there to the end of the planned time; none where sessions decide. What starts
-    /// later is in no figure.
+    /// From there to the end of the planned time; null if no time was planned. Operations that
+    /// start later are in no figure.
     pub planned_ns: Option<u64>,
 }
 
 impl Measured {
-    /// The length of a slice: of 1, 2 or 5 times a power of ten nanoseconds the
-    /// longest that makes at least 10 slices of less than ten seconds (but not less
-    /// than a millisecond), else the shortest from a second on that makes at most 600.
+    /// The length of a slice: 1, 2 or 5 times a power of ten nanoseconds. For less than ten
+    /// seconds it is the longest that gives at least 10 slices, but at least a millisecond.
+    /// Otherwise it is the shortest from a second on that gives at most 600 slices.
     ///
     /// ```
     /// use analyzer::timeline::Measured;
@@ -55,41 +54,41 @@ impl Measured {
         round.find(fits).unwrap_or_else(|| unreachable!("600 of the longest are more than 64 bits can count"))
     }
 
-    /// Until its last operation has ended and its time is over.
+    /// Until the last operation has ended and the planned time is over.
     fn lasts_ns(self) -> u64 {
         self.elapsed_ns.max(self.counted_ns)
     }
 
-    /// Whether an operation that started then started after the planned time.
+    /// Whether an operation that started at `start_ns` started after the planned time.
     pub(crate) fn is_over_at(self, start_ns: i64) -> bool {
         self.planned_ns.is_some_and(|planned_ns| start_ns - self.from_ns >= planned_ns as i64)
     }
 
-    /// Whether what ended then counts for the rates.
+    /// Whether an operation that ended at `end_ns` counts for the rates.
     pub(crate) fn counts(self, end_ns: i64) -> bool {
         end_ns - self.from_ns <= self.counted_ns as i64
     }
 
-    /// How much of a stretch lies in the time that counts for the rates.
+    /// How much of an interval is in the time that counts for the rates.
     pub(crate) fn counted_of(self, start_ns: i64, end_ns: i64) -> u64 {
         let over_ns = self.from_ns.saturating_add_unsigned(self.counted_ns);
         (end_ns.min(over_ns) - start_ns).max(0) as u64
     }
 
-    /// How many slices there are; the last one may not be full.
+    /// The number of slices; the last one may not be full.
     fn slices(self) -> usize {
         self.lasts_ns().div_ceil(self.slice_ns()).max(1) as usize
     }
 }
 
-/// What ended in each slice.
+/// The operations that ended in each slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimelineSummary {
     measured: Measured,
     slice_ns: i64,
     slices: Vec<SliceSummary>,
-    /// The slice of the last operation. Operations come nearly in the order of
-    /// their ends, so that the next one mostly belongs there too.
+    /// The slice of the last operation. Operations come nearly in the order of their ends, so the
+    /// next one is mostly in the same slice.
     last: usize,
 }
 
@@ -107,26 +106,26 @@ impl TimelineSummary {
         TimelineSummary { measured, slice_ns: measured.slice_ns() as i64, slices, last: 0 }
     }
 
-    /// Counts an operation in the slice in which it ended. What ended before the
-    /// measured part or after it (by the clock of another replayer) belongs to the
-    /// first or the last slice.
-    pub(crate) fn add(&mut self, row: &Row, is_unpredictable: bool) {
-        let at = row.log.end_ns - self.measured.from_ns;
+    /// Counts an operation in the slice in which it ended. If it ended before or after the
+    /// measured part (by the clock of another replayer), it counts in the first or the last
+    /// slice.
+    pub(crate) fn add(&mut self, log: &LogRow, is_unpredictable: bool) {
+        let at = log.end_ns - self.measured.from_ns;
         let into_last = at - self.last as i64 * self.slice_ns;
         if !(0..self.slice_ns).contains(&into_last) {
             self.last = (at / self.slice_ns).clamp(0, self.slices.len() as i64 - 1) as usize;
         }
         let slice = &mut self.slices[self.last];
         slice.unpredictable += u64::from(is_unpredictable);
-        if row.log.outcome == Outcome::Ok {
+        if log.outcome == Outcome::Ok {
             slice.ok += 1;
-            slice.times.record(response_ns(row));
+            slice.times.record(response_ns(log));
         } else {
             slice.errors += 1;
         }
     }
 
-    /// Takes in that of other fragments of the same experiment.
+    /// Adds the timeline of other fragments of the same experiment.
     pub(crate) fn merge(&mut self, other: &TimelineSummary) {
         debug_assert_eq!(self.measured, other.measured);
         for (mine, theirs) in self.slices.iter_mut().zip(&other.slices) {
@@ -151,26 +150,26 @@ impl TimelineSummary {
     }
 }
 
-/// Buckets to each power of two: a bucket is less than 0.8% wide.
+/// Buckets for each power of two: a bucket is less than 0.8% wide.
 const BUCKETS: usize = 1 << BUCKET_BITS;
 const BUCKET_BITS: u32 = 7;
 /// More than an hour counts as an hour, as in [`schemas::latency::ResponseTimes`].
 const LONGEST_NS: u64 = 3_600_000_000_000;
 const OCTAVES: usize = (LONGEST_NS.ilog2() - BUCKET_BITS) as usize + 2;
 
-/// Response times to 0.8%, in a few kilobytes: an experiment has hundreds of
-/// slices, and most of them see few powers of two.
+/// Response times to 0.8%, in a few kilobytes: an experiment has hundreds of slices, and the
+/// times of most slices span few powers of two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "WrittenTimes", try_from = "WrittenTimes")]
 struct CoarseTimes {
-    /// The first holds what is shorter than [`BUCKETS`] nanoseconds, each other one a power of two.
+    /// The first octave counts times below [`BUCKETS`] nanoseconds, each other one a power of two.
     octaves: [Option<Box<[u32; BUCKETS]>>; OCTAVES],
     count: u64,
     /// Exact.
     max_ns: u64,
 }
 
-/// As a document has it: the octaves that are there, each with its number.
+/// The form in a document: the octaves that exist, each with its number.
 #[derive(Serialize, Deserialize)]
 struct WrittenTimes {
     octaves: Vec<(usize, Vec<u32>)>,
@@ -191,10 +190,11 @@ impl TryFrom<WrittenTimes> for CoarseTimes {
     fn try_from(written: WrittenTimes) -> Result<CoarseTimes, String> {
         let mut times = CoarseTimes { count: written.count, max_ns: written.max_ns, ..CoarseTimes::default() };
         for (at, buckets) in written.octaves {
-            let place = times.octaves.get_mut(at).ok_or_else(|| format!("octave {at}: there are {OCTAVES}"))?;
+            let place =
+                times.octaves.get_mut(at).ok_or_else(|| format!("octave {at} is out of range; there are {OCTAVES}"))?;
             let found = buckets.len();
             let buckets: Result<Box<[u32; BUCKETS]>, _> = buckets.into_boxed_slice().try_into();
-            *place = Some(buckets.map_err(|_| format!("octave {at} has {found} buckets in place of {BUCKETS}"))?);
+            *place = Some(buckets.map_err(|_| format!("octave {at} has {found} buckets instead of {BUCKETS}"))?);
         }
         Ok(times)
     }
@@ -229,8 +229,8 @@ impl CoarseTimes {
         }
     }
 
-    /// The response time that `percent` of them did not exceed, 0.8% too long at
-    /// most; 0 when there is none.
+    /// The response time that `percent` of the operations did not exceed, at most 0.8% too long;
+    /// 0 if there are none.
     fn percentile_ns(&self, percent: f64) -> u64 {
         let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -298,7 +298,7 @@ mod tests {
         for (start, end) in
             [(900, 999), (1000, 1000), (1000, 1099), (1000, 1100), (1050, 1999), (1999, 2000), (0, 3000)]
         {
-            summary.add(&read_row(0, start * ms, end * ms), false);
+            summary.add(&read_row(0, start * ms, end * ms).log, false);
         }
         let slices = summary.timeline().slices;
         let ok: Vec<u64> = slices.iter().map(|slice| slice.ok).collect();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     proptest! {
-        /// Percentiles are those of all values, whatever summaries these came through.
+        /// Percentiles of merged summaries are those of all values.
         #[test]
         fn percentiles_of_merged_times_are_those_of_all_values(
             values in prop::collection::vec((0u32..44, 0u64..1 << 20, any::<bool>()), 1..300),

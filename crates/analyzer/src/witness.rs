@@ -1,15 +1,15 @@
-//! Witnesses: for an unpredictable read, what it should have returned and the
-//! writes that say so.
+//! Witnesses: for an unpredictable read, what it should have returned, and the writes that prove
+//! it.
 
 use duckdb::types::Value;
 use schemas::oplog::Outcome;
-use schemas::social::{Action, Change, CountKind, ListKind, Operation};
+use schemas::vocabulary::kv::WriteId;
 use serde::Serialize;
 
 use crate::error::AnalyzeError;
 use crate::sql::Database;
 
-/// Writes shown for each read.
+/// The most writes shown for each read.
 const MOST_WRITES: usize = 6;
 
 /// An item of a read that no correct store could have returned.
@@ -18,7 +18,7 @@ pub(crate) struct Offender {
     pub(crate) fragment: i64,
     pub(crate) session: i64,
     pub(crate) step: i64,
-    pub(crate) action: Action,
+    pub(crate) operation: String,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
     /// See [`schemas::sealed::UNPREDICTABLE`] for this and the following.
@@ -30,8 +30,12 @@ pub(crate) struct Offender {
     pub(crate) high: i64,
     /// The last writes of the item before and during the read, latest end first.
     pub(crate) writes: Vec<Witness>,
-    /// How many earlier ones there are.
+    /// How many earlier writes there are.
     pub(crate) earlier_writes: usize,
+    /// Of a register: whether the write whose value was read is a write of it that began before the
+    /// end of the read.
+    #[serde(skip)]
+    pub(crate) saw_write: bool,
 }
 
 /// A write of the item.
@@ -39,15 +43,15 @@ pub(crate) struct Offender {
 pub(crate) struct Witness {
     pub(crate) session: i64,
     pub(crate) step: i64,
-    pub(crate) action: Action,
+    pub(crate) operation: String,
     pub(crate) outcome: Outcome,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// By how much it changes the count; for an element 1 for added, -1 for removed.
+    /// By how much it changes the count; 1 for what is added or written, -1 for what is removed.
     pub(crate) change: i64,
 }
 
-/// The items that are farthest from what they should have been.
+/// The wrong items that are farthest from their correct values.
 pub(crate) fn worst_offenders(
     database: &Database,
     experiment: u32,
@@ -61,7 +65,7 @@ pub(crate) fn worst_offenders(
             fragment: number(&row[0])?,
             session: number(&row[1])?,
             step: number(&row[2])?,
-            action: action(&row[3])?,
+            operation: name(&row[3])?.to_string(),
             start_ns: number(&row[4])?,
             end_ns: number(&row[5])?,
             item: name(&row[6])?.to_string(),
@@ -72,6 +76,7 @@ pub(crate) fn worst_offenders(
             high: number(&row[11])?,
             writes: Vec::new(),
             earlier_writes: 0,
+            saw_write: false,
         };
         find_writes(database, experiment, &mut offender)?;
         offenders.push(offender);
@@ -79,7 +84,7 @@ pub(crate) fn worst_offenders(
     Ok(offenders)
 }
 
-/// How many reads of the warm-up were unpredictable; they are in no figure.
+/// How many unpredictable reads are outside the measured part, and so in no figure.
 pub(crate) fn unpredictable_in_warmup(database: &Database, experiment: u32) -> Result<i64, AnalyzeError> {
     let statement = "SELECT count(DISTINCT (fragment, session, step)) FROM unpredictable WHERE experiment = ? AND (warmup OR drained)";
     let answer = database.run(statement, &[Value::from(experiment)])?;
@@ -87,58 +92,34 @@ pub(crate) fn unpredictable_in_warmup(database: &Database, experiment: u32) -> R
 }
 
 fn find_writes(database: &Database, experiment: u32, offender: &mut Offender) -> Result<(), AnalyzeError> {
-    let writes: Vec<&str> = Action::ALL.into_iter().filter(|a| a.is_write()).map(Action::name).collect();
     let values = [
         Value::from(experiment),
         Value::from(offender.fragment),
+        Value::Text(offender.item.clone()),
         Value::from(offender.owner),
-        Value::from(offender.owner),
+        offender.element.map_or(Value::Null, Value::from),
         Value::from(offender.end_ns),
-        Value::Text(serde_json::Value::from(writes).to_string()),
     ];
-    let candidates = database.run(include_str!("sql/candidates.sql"), &values)?;
-    for row in candidates.rows {
-        let action = action(&row[2])?;
-        let operation = Operation {
-            action,
-            socialite: number(&row[3])? as u64,
-            target: number(&row[4])? as u64,
-            comment: if row[5] == Value::Null { None } else { Some(number(&row[5])? as u64) },
-        };
-        let Some(change) = operation.changes().iter().find_map(|change| effect(change, offender)) else { continue };
-        if offender.writes.len() == MOST_WRITES {
-            offender.earlier_writes += 1;
-            continue;
+    let writes = database.run(include_str!("sql/candidates.sql"), &values)?;
+    offender.earlier_writes = writes.rows.len().saturating_sub(MOST_WRITES);
+    if let Some((_, session, step)) = WriteId::from_number(offender.observed).map(WriteId::place) {
+        let seen = (session as i64, step as i64);
+        for row in &writes.rows {
+            offender.saw_write |= (number(&row[0])?, number(&row[1])?) == seen;
         }
-        let outcome = if name(&row[6])? == Outcome::Ok.name() { Outcome::Ok } else { Outcome::Unknown };
-        let (session, step) = (number(&row[0])?, number(&row[1])?);
-        let (start_ns, end_ns) = (number(&row[7])?, number(&row[8])?);
-        offender.writes.push(Witness { session, step, action, outcome, start_ns, end_ns, change });
+    }
+    for row in writes.rows.iter().take(MOST_WRITES) {
+        offender.writes.push(Witness {
+            session: number(&row[0])?,
+            step: number(&row[1])?,
+            operation: name(&row[2])?.to_string(),
+            outcome: if name(&row[3])? == Outcome::Ok.name() { Outcome::Ok } else { Outcome::Unknown },
+            start_ns: number(&row[4])?,
+            end_ns: number(&row[5])?,
+            change: number(&row[6])?,
+        });
     }
     Ok(())
-}
-
-/// What a change does to the offender's item, if anything.
-fn effect(change: Change, offender: &Offender) -> Option<i64> {
-    let is_owner = |owner: u64| owner as i64 == offender.owner;
-    match change {
-        Change::Count { kind, owner, delta } => {
-            let item = match kind {
-                CountKind::FriendCount => "friend_count",
-                CountKind::PendingCount => "pending_count",
-            };
-            (offender.item == item && is_owner(owner)).then_some(delta as i64)
-        }
-        Change::Element { kind, owner, element, present } => {
-            let item = match kind {
-                ListKind::Friends => "friends",
-                ListKind::Pending => "pending",
-                ListKind::Comments => "comments",
-            };
-            let is_it = offender.item == item && is_owner(owner) && offender.element == Some(element as i64);
-            is_it.then_some(if present { 1 } else { -1 })
-        }
-    }
 }
 
 fn number(value: &Value) -> Result<i64, AnalyzeError> {
@@ -146,19 +127,20 @@ fn number(value: &Value) -> Result<i64, AnalyzeError> {
         Value::BigInt(n) => Ok(*n),
         Value::Int(n) => Ok(*n as i64),
         Value::SmallInt(n) => Ok(*n as i64),
-        other => Err(AnalyzeError::Statement(format!("a sealed table holds {other:?} where a number belongs"))),
+        other => Err(damaged(&format!("{other:?} instead of a number"))),
     }
 }
 
 fn name(value: &Value) -> Result<&str, AnalyzeError> {
     match value {
         Value::Text(text) | Value::Enum(text) => Ok(text),
-        other => Err(AnalyzeError::Statement(format!("a sealed table holds {other:?} where a name belongs"))),
+        other => Err(damaged(&format!("{other:?} instead of a name"))),
     }
 }
 
-fn action(value: &Value) -> Result<Action, AnalyzeError> {
-    let name = name(value)?;
-    let unknown = || AnalyzeError::Statement(format!("a sealed table names the action {name:?}, which is none"));
-    Action::from_name(name).ok_or_else(unknown)
+/// The error of a sealed table with a value that the analyzer never writes.
+fn damaged(found: &str) -> AnalyzeError {
+    AnalyzeError::Statement(format!(
+        "a sealed table has {found}; delete the run's folders operations and unpredictable, and analyze it again"
+    ))
 }

@@ -42,7 +42,7 @@ fn fragments_add_up_to_the_whole() {
     let fixture = Fixture::new(&worlds);
     let whole = fixture.analyze().unwrap().figures;
     assert_eq!((whole.overall.ok, whole.unpredictable_reads), (1200, 0));
-    let sum: u64 = whole.by_action.values().map(|f| f.ok).sum();
+    let sum: u64 = whole.by_operation.values().map(|f| f.ok).sum();
     assert_eq!(sum, 1200);
 }
 
@@ -69,7 +69,7 @@ fn a_continued_experiment_starts_from_the_state_that_the_earlier_sessions_left()
     assert_eq!((figures.overall.ok, figures.unpredictable_reads), (200, 0));
 }
 
-/// Without this a killed replayer would make the store look like a liar.
+/// Without this, a killed replayer would make a correct store look wrong.
 #[test]
 fn what_a_killed_replayer_did_not_log_may_have_happened() {
     let mut seeds_with_gap = 0;
@@ -77,7 +77,7 @@ fn what_a_killed_replayer_did_not_log_may_have_happened() {
         let events = truthful(seed, 500);
         let fixture = Fixture::new(&[(world(), events.clone())]);
         std::fs::remove_file(fixture.run.experiment(1, common::THREADS).report()).unwrap();
-        // The last batch is lost: those that ended last, and what was in flight.
+        // The last batch is lost: the operations that ended last, and those in flight.
         let mut by_end = events.clone();
         by_end.sort_by_key(|e| e.log.end_ns);
         by_end.truncate(448);
@@ -90,8 +90,8 @@ fn what_a_killed_replayer_did_not_log_may_have_happened() {
         assert_eq!(verdict.ruling, Ruling::Void);
         assert_eq!(verdict.figures.overall.ok, 448);
         let missing = &verdict.figures.missing[0];
-        assert!(missing.contains("fragment 0: the log ends without its closing mark after 448 rows"), "{missing}");
-        assert!(missing.contains("at most 68 rows are missing"), "{missing}");
+        assert!(missing.contains("fragment 0: log incomplete: 448 rows up to session "), "{missing}");
+        assert!(missing.contains("at most 68 rows missing"), "{missing}");
     }
     assert!(seeds_with_gap > 3, "{seeds_with_gap}: sessions missing before logged ones are what is tested");
 }
@@ -99,8 +99,8 @@ fn what_a_killed_replayer_did_not_log_may_have_happened() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// A count that is off by more than the writes that race can explain (six, three sessions before and
-    /// after) is found; the rest is left alone.
+    /// The validator finds a count that is off by more than concurrent writes can explain (six:
+    /// three sessions before and three after), and nothing else.
     #[test]
     fn planted_lies_are_found_and_nothing_else(seed in 1u64..1_000_000, by in 7i64..13) {
         let mut events = truthful(seed, 300);
@@ -108,10 +108,11 @@ proptest! {
         events[liar].observed[0] += by;
         let figures = Fixture::new(&[(world(), events)]).analyze().unwrap().figures;
         prop_assert_eq!(figures.unpredictable_reads, 1);
-        prop_assert_eq!(figures.by_action[&Action::ViewProfile].unpredictable, 1);
+        prop_assert_eq!(figures.by_operation["view_profile"].unpredictable, 1);
     }
 
-    /// A write that was acknowledged and never happened: whoever reads later sees it missing.
+    /// A write was acknowledged and never happened. The validator finds the later read that
+    /// misses it.
     #[test]
     fn lost_writes_are_found(seed in 1u64..1_000_000) {
         let mut world = world();
@@ -128,7 +129,7 @@ proptest! {
     }
 }
 
-/// The truthful log of 200 operations, spoiled by `change`, gives this error.
+/// A correct log of 200 operations, damaged by `change`, gives this error.
 fn check_error(change: impl FnOnce(&mut Vec<Event>), expect: &str) {
     let events = truthful(5, 200);
     let fixture = Fixture::new(&[(world(), events.clone())]);
@@ -159,11 +160,11 @@ fn another_trace_set_or_log_is_an_error() {
     let fixture = Fixture::new(&[(world(), events.clone())]);
     fixture.write_log(0, 3, &events[3..], true);
     let text = fixture.analyze().unwrap_err().to_string();
-    assert!(text.contains("the log is of first session 3, the plan says 0"), "{text}");
+    assert!(text.contains("the log has first session 3, the plan has 0"), "{text}");
 
     let fixture = Fixture::new(&[(world(), events)]);
     common::write_trace(&fixture.trace(), &[(world(), truthful(9, 60).iter().map(|e| e.operation).collect())]);
-    // A longer set of the same workload would do; this is one of another.
+    // A longer trace set of the same workload would be accepted; this one is of another workload.
     let document = std::fs::read_to_string(fixture.run.document()).unwrap();
     std::fs::write(fixture.run.document(), document.replace(&common::spec().workload_id(), "another")).unwrap();
     let text = fixture.analyze().unwrap_err().to_string();

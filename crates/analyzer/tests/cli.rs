@@ -7,13 +7,14 @@ use std::process::{Command, Output};
 
 use common::{Event, Fixture, World, log_row, simulate};
 use schemas::oplog::Outcome;
+use schemas::run::{RunDocument, RunState};
 use schemas::social::{Action, Operation};
 
 fn analyzer(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_analyzer")).args(arguments).env_remove("COLUMNS").output().unwrap()
 }
 
-/// Standard output and the exit code, without what differs between machines.
+/// Standard output, standard error and the exit code, without what differs between machines.
 fn run(fixture: &Fixture, arguments: &[&str]) -> String {
     let path = fixture.run.root().display().to_string();
     let arguments: Vec<&str> = arguments.iter().map(|a| if *a == "RUN" { path.as_str() } else { a }).collect();
@@ -24,7 +25,7 @@ fn run(fixture: &Fixture, arguments: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr),
         output.status.code().unwrap()
     );
-    // The bytes of a Parquet file are its writer's own affair, and so is the id.
+    // The bytes of a Parquet file depend on its writer, and so does the trace set's id.
     text.replace(&path, "RUN")
         .replace(&fixture.plan().trace_id, "TRACE_ID")
         .replace(&fixture.trace().display().to_string(), "TRACE")
@@ -90,7 +91,7 @@ fn validate_shows_reads_and_witnesses() {
     insta::assert_snapshot!(run(&honest(), &["validate", "RUN"]));
 }
 
-/// What the warm-up read is told apart from what counts.
+/// Unpredictable reads of the warm-up are reported separately from those that count.
 #[test]
 fn validate_leaves_out_the_warm_up() {
     let mut fixture = liar();
@@ -98,13 +99,14 @@ fn validate_leaves_out_the_warm_up() {
     fixture.write_documents();
     fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0]);
     let text = run(&fixture, &["validate", "RUN"]);
-    let expect = "4 reads checked, 3 unpredictable (75.000%)\noutside the measured part: 2 more reads unpredictable; they do not count\n";
+    let expect = "4 reads checked, 3 unpredictable (75%)\n\
+                  outside the measured part: 2 more unpredictable reads (not counted)\n";
     assert!(text.contains(expect) && !text.contains("by session 4 step"), "{text}");
     let text = run(&fixture, &["summary", "RUN"]);
-    assert!(text.contains("warm-up          6 operations before, not in these figures\n"), "{text}");
+    assert!(text.contains("warm-up          6 operations, not counted\n"), "{text}");
 }
 
-/// Its store was not in the expected state: there is a plan and a verdict, and no log.
+/// The store was not in the expected state: the experiment has a plan and a verdict, and no log.
 #[test]
 fn an_experiment_that_never_ran_is_shown_with_its_reason() {
     let fixture = honest();
@@ -115,7 +117,7 @@ fn an_experiment_that_never_ran_is_shown_with_its_reason() {
     analyzer::record_void(&fixture.run, &verdict).unwrap();
     for arguments in [&["summary", "RUN"][..], &["summary", "RUN", "--sla", "95% < 1ms"]] {
         let text = run(&fixture, arguments);
-        assert!(text.contains("void: the store is empty\n") && text.ends_with("exit code 0\n"), "{text}");
+        assert!(text.contains("void: the store is empty\n") && text.ends_with("exit code 3\n"), "{text}");
     }
     let text = run(&fixture, &["validate", "RUN"]);
     assert!(text.contains(" 0 reads checked") && text.ends_with("exit code 0\n"), "{text}");
@@ -125,7 +127,7 @@ fn an_experiment_that_never_ran_is_shown_with_its_reason() {
 
 #[test]
 fn another_sla_changes_the_ruling_and_not_the_run() {
-    // Whether there is a verdict already or not.
+    // With a stored verdict or without one.
     let fixture = honest();
     let text = run(&fixture, &["summary", "RUN", "--sla", "99% < 1us", "--json"]);
     assert!(text.ends_with("exit code 1\n"), "{text}");
@@ -172,6 +174,67 @@ fn wrong_usage_and_input_have_exit_code_2() {
     assert!(text.contains("fragment-0.arrows: byte 0") && text.ends_with("exit code 2\n"), "{text}");
 }
 
+/// A byte of a sealed table changes: every command that reads the run names the file.
+#[test]
+fn a_sealed_table_that_changed_is_named() {
+    let fixture = honest();
+    let counted = sql(&fixture, "SELECT count(*) AS n, sum(start_ns) AS s FROM operations", "csv");
+    let table = fixture.run.sealed_operations(1, 0);
+    let whole = std::fs::read(&table).unwrap();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    std::fs::write(&table, &changed).unwrap();
+    for arguments in [&["summary", "RUN"][..], &["sql", "RUN", "SELECT 1"], &["report", "RUN"], &["validate", "RUN"]] {
+        let text = run(&fixture, arguments);
+        let is_named = text.contains("part-0.parquet: its content changed") && text.contains("delete this file");
+        assert!(is_named && text.ends_with("exit code 2\n"), "{arguments:?}: {text}");
+    }
+    std::fs::write(&table, &whole[1..]).unwrap();
+    let text = run(&fixture, &["summary", "RUN"]);
+    assert!(
+        text.contains(&format!("it has {} bytes, and the analysis wrote {}", whole.len() - 1, whole.len())),
+        "{text}"
+    );
+    std::fs::remove_file(&table).unwrap();
+    let again = sql(&fixture, "SELECT count(*) AS n, sum(start_ns) AS s FROM operations", "csv");
+    assert_eq!(again, counted, "the next analysis makes it again");
+}
+
+/// The sealed tables of a fixed log stay the same, byte for byte: teams share them. If this fails
+/// because the format changed on purpose, raise `RUN_FORMAT_VERSION` and accept the new sums.
+#[test]
+fn sealed_tables_of_a_fixed_log_do_not_change() {
+    let sums = |fixture: &Fixture| {
+        let verdict = analyzer::analyze(&fixture.run, 1, None).unwrap();
+        let sums = verdict.sealed.iter().flat_map(|sealed| [sealed.operations.clone(), sealed.unpredictable.clone()]);
+        sums.map(|sum| format!("{} bytes, {}\n", sum.bytes, sum.blake3)).collect::<String>()
+    };
+    insta::assert_snapshot!(format!("honest\n{}liar\n{}", sums(&honest()), sums(&liar())));
+}
+
+/// A table is read for its checksum once, until its file changes.
+#[test]
+fn sealed_tables_are_verified_once() {
+    let fixture = honest();
+    run(&fixture, &["summary", "RUN"]);
+    let path = fixture.run.verified();
+    let text = std::fs::read_to_string(&path).unwrap();
+    // Another checksum than the recorded one shows that the table is read: it is found wrong.
+    let verdict = fixture.run.experiment(1, 4).verdict();
+    let document = std::fs::read_to_string(&verdict).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let sum = json["sealed"][0]["operations"]["blake3"].as_str().unwrap().to_string();
+    let other = "0".repeat(64);
+    json["sealed"][0]["operations"]["blake3"] = other.as_str().into();
+    std::fs::write(&verdict, json.to_string()).unwrap();
+    let read = run(&fixture, &["summary", "RUN"]);
+    assert!(read.contains("its content changed"), "{read}");
+    // If the hidden file says that this checksum was seen, the table is not read.
+    std::fs::write(&path, text.replace(&sum, &other)).unwrap();
+    let unread = run(&fixture, &["summary", "RUN"]);
+    assert!(unread.ends_with("exit code 0\n"), "{unread}");
+}
+
 /// Every file with its content.
 fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
@@ -194,7 +257,8 @@ fn sql(fixture: &Fixture, statement: &str, format: &str) -> String {
 #[test]
 fn sql_prints_tables_csv_and_json() {
     let fixture = liar();
-    let statement = "SELECT session, action, outcome, error, observed, unpredictable FROM operations ORDER BY session";
+    let statement =
+        "SELECT session, operation, outcome, error, observed, unpredictable FROM operations ORDER BY session";
     insta::assert_snapshot!(sql(&fixture, statement, "table"));
     insta::assert_snapshot!(sql(&fixture, statement, "csv"));
     insta::assert_snapshot!(sql(&fixture, statement, "json"));
@@ -208,12 +272,30 @@ fn sql_prints_tables_csv_and_json() {
 #[test]
 fn sql_views_have_documented_columns() {
     let fixture = liar();
-    for view in ["operations", "sessions", "experiments", "timeline", "spectrum", "freshness", "unpredictable"] {
+    let derived = ["sessions", "experiments", "timeline", "spectrum", "item_updates", "item_reads", "freshness"];
+    for view in ["operations", "unpredictable"].into_iter().chain(derived) {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
         insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));
     }
     insta::assert_snapshot!(sql(&fixture, "SELECT * EXCLUDE (trace) FROM experiments", "json"));
     insta::assert_snapshot!(sql(&fixture, "SELECT * FROM sessions WHERE any_unknown", "json"));
+}
+
+/// Another program can open a run with the statements that Encore prints.
+#[test]
+fn the_definitions_make_the_same_views_elsewhere() {
+    for fixture in [liar(), honest()] {
+        let printed = run(&fixture, &["sql", "RUN", "--definitions"]);
+        let own_folder = format!("'{}/", fixture.run.root().display());
+        let statements = printed.strip_suffix("exit code 0\n").unwrap().replace("'RUN/", &own_folder);
+        let elsewhere = duckdb::Connection::open_in_memory().unwrap();
+        elsewhere.execute_batch(&statements).unwrap();
+        for view in ["operations", "unpredictable", "sessions", "item_updates", "item_reads", "freshness"] {
+            let statement = format!("SELECT count(*) AS n FROM {view}");
+            let rows: u64 = elsewhere.query_row(&statement, [], |row| row.get(0)).unwrap();
+            assert_eq!(sql(&fixture, &statement, "csv"), format!("n\n{rows}\nexit code 0\n"), "{view}");
+        }
+    }
 }
 
 #[test]
@@ -225,11 +307,11 @@ fn sql_keeps_to_its_memory_limit() {
     };
     assert_eq!(limit("3GiB"), "m\n3.0 GiB\nexit code 0\n");
     let statement = "SELECT count(DISTINCT hash(range)) AS n FROM range(20000000)";
-    let text = run(&fixture, &["sql", "RUN", statement, "--memory-limit", "8MiB"]);
-    assert!(
-        text.contains("error: SQL: ") && text.contains("Out of Memory") && text.ends_with("exit code 2\n"),
-        "{text}"
-    );
+    for (statement, limit) in [(statement, "8MiB"), ("SELECT 1", "1KiB")] {
+        let text = run(&fixture, &["sql", "RUN", statement, "--memory-limit", limit]);
+        let expect = format!("error: --memory-limit {limit}: too small for this query; use more\nexit code 2\n");
+        assert!(text.ends_with(&expect), "{text}");
+    }
 }
 
 /// An experiment without a violation, and a run without an experiment, have the same columns.
@@ -242,6 +324,11 @@ fn empty_tables_have_the_same_columns() {
     assert_eq!(sql(&fixture, describe, "csv"), full);
     assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM unpredictable", "csv"), "n\n0\nexit code 0\n");
     std::fs::remove_dir_all(fixture.run.root().join("experiments")).unwrap();
+    // Of a run that was complete they are missing: its folder was not copied whole.
+    let missing = sql(&fixture, describe, "csv");
+    assert!(missing.contains("experiments: missing") && missing.ends_with("exit code 2\n"), "{missing}");
+    let document = RunDocument { state: RunState::Interrupted, ..fixture.run.read_document().unwrap() };
+    schemas::files::write_json(&fixture.run.document(), &document).unwrap();
     assert_eq!(sql(&fixture, describe, "csv"), full);
     assert_eq!(sql(&fixture, "SELECT count(*) AS n FROM experiments", "csv"), "n\n0\nexit code 0\n");
 }

@@ -36,7 +36,7 @@ fn integers(answer: &Answer) -> Vec<Vec<u64>> {
     answer.rows.iter().map(|row| row.iter().map(integer).collect()).collect()
 }
 
-/// Sets the warm-up of the first fragment, and reports it.
+/// Sets the warm-up of the first fragment, and writes a report with it.
 fn warm(fixture: &mut Fixture, events: &[Event], warmup_sessions: u64) {
     fixture.fragments[0].warmup_sessions = warmup_sessions;
     fixture.write_documents();
@@ -46,8 +46,8 @@ fn warm(fixture: &mut Fixture, events: &[Event], warmup_sessions: u64) {
     fixture.write_warm_report(from as u64, warmup_sessions, (to - from) as u64, outcomes(measured));
 }
 
-/// What starts after the planned time, to end the sessions that were under way, is in no
-/// figure; what was in flight then is in all but the rates.
+/// Operations that start after the planned time, to end the sessions that were under way, are in
+/// no figure. Operations in flight at its end are in all figures except the rates.
 #[test]
 fn rates_are_those_of_the_planned_time() {
     let events = truthful(1, 900);
@@ -73,9 +73,9 @@ fn rates_are_those_of_the_planned_time() {
     assert!((figures.throughput_per_s * counted_s - within as f64).abs() < 1e-6, "{}", figures.throughput_per_s);
 }
 
-/// Threads that rest until the time is over did nothing in it, but it is over no sooner.
+/// Time in which threads only wait counts too: the experiment ends no sooner.
 #[test]
-fn time_in_which_nobody_works_counts() {
+fn idle_time_counts() {
     let events = truthful(1, 300);
     let mut fixture = Fixture::new(&[(world(), events.clone())]);
     warm(&mut fixture, &events, 0);
@@ -85,12 +85,12 @@ fn time_in_which_nobody_works_counts() {
     let figures = fixture.analyze().unwrap().figures;
     assert!(figures.elapsed_ns < 1_000_000_000, "{}", figures.elapsed_ns);
     assert_eq!((figures.counted_ns, figures.throughput_per_s), (100_000_000_000, 3.0));
-    // The slices are of the same time.
+    // The slices cover the same time.
     let slices = figures.timeline.slices.len() as f64;
     assert_eq!(slices * figures.timeline.slice_s, 100.0, "{:?}", figures.timeline);
 }
 
-/// A replayer that has reported may be out of reach when its log is to be fetched.
+/// A replayer that has sent its report may be unreachable when its log is fetched.
 #[test]
 fn a_log_that_could_not_be_fetched_makes_the_experiment_void() {
     let events = truthful(1, 300);
@@ -105,10 +105,11 @@ fn a_log_that_could_not_be_fetched_makes_the_experiment_void() {
     let verdict = fixture.analyze().unwrap();
     assert_eq!(verdict.ruling, Ruling::Void);
     let says = |words: &str| verdict.reasons.iter().any(|reason| reason.contains(words));
-    assert!(says("the log could not be fetched") && says("fragment 0: there is no log"), "{:?}", verdict.reasons);
+    assert!(says("the log could not be fetched") && says("fragment 0: no log"), "{:?}", verdict.reasons);
 }
 
-/// It made the whole run unreadable: a report says that it was interrupted, and there is no log.
+/// Such an experiment made the whole run unreadable: its report says that it was interrupted, and
+/// it has no log.
 #[test]
 fn an_experiment_that_was_stopped_before_it_began_is_void() {
     let events = truthful(1, 300);
@@ -123,7 +124,7 @@ fn an_experiment_that_was_stopped_before_it_began_is_void() {
     schemas::files::write_json(&folder.report(), &report).unwrap();
     let verdict = fixture.analyze().unwrap();
     let says = |words: &str| verdict.reasons.iter().any(|reason| reason.contains(words));
-    assert!(verdict.ruling == Ruling::Void && says("never began"), "{:?}", verdict.reasons);
+    assert!(verdict.ruling == Ruling::Void && says("never started"), "{:?}", verdict.reasons);
 }
 
 #[test]
@@ -139,7 +140,7 @@ fn the_warm_up_is_sealed_and_checked_and_not_counted() {
     assert_eq!((verdict.ruling, verdict.reasons.as_slice()), (Ruling::Pass, &[][..]));
     assert_eq!((figures.warmup_operations, figures.overall.ok, figures.sessions), (300, 600, 600));
     let reads = events[300..].iter().filter(|e| e.operation.action.is_read()).count() as u64;
-    // Without the writes of the warm-up the store would look like a liar.
+    // Without the writes of the warm-up a correct store would look wrong.
     assert_eq!((figures.reads, figures.unpredictable_reads), (reads, 0));
     let noops: u64 = (300..900).map(|session| noops_before(session) as u64).sum();
     assert_eq!((figures.noops, noops), (120, 120));
@@ -148,7 +149,7 @@ fn the_warm_up_is_sealed_and_checked_and_not_counted() {
     assert!((figures.sessions_per_s * elapsed_s - 720.0).abs() < 1e-6);
     assert_eq!(figures.timeline.slices.iter().map(|s| s.ok).sum::<u64>(), 600);
 
-    let sums = "SELECT count(*) FILTER (warmup), count(*) FILTER (NOT warmup), count(*) FILTER (kind <> action), \
+    let sums = "SELECT count(*) FILTER (warmup), count(*) FILTER (NOT warmup), count(*) FILTER (kind <> operation), \
                 max(session) FILTER (warmup), (SELECT count(*) FROM unpredictable WHERE warmup), \
                 (SELECT count(*) FROM unpredictable), (SELECT count(*) FROM sessions WHERE warmup), \
                 (SELECT sum(warmup_operations + noops) FROM experiments) FROM operations";
@@ -169,15 +170,15 @@ fn the_spectrum_counts_every_response_time_once() {
     expect.sort_unstable();
     for (percent, rank) in [(50.0, expect.len().div_ceil(2)), (100.0, expect.len())] {
         let statement = format!(
-            "SELECT min(response_ns), (SELECT sum(operations) FROM spectrum WHERE action = 'view_profile'), \
-             (SELECT sum(operations) FROM spectrum) FROM spectrum WHERE action = 'view_profile' AND percent >= {percent}"
+            "SELECT min(response_ns), (SELECT sum(operations) FROM spectrum WHERE operation = 'view_profile'), \
+             (SELECT sum(operations) FROM spectrum) FROM spectrum WHERE operation = 'view_profile' AND percent >= {percent}"
         );
         let answer = integers(&query(&fixture, &verdict, &statement));
         assert_eq!(answer, [[expect[rank - 1], expect.len() as u64, 600]], "{percent}");
     }
 }
 
-/// A killed replayer reports nothing: the log alone says when the measured part was.
+/// A killed replayer leaves no report: only the log shows the measured part.
 #[test]
 fn without_a_report_the_measured_part_is_from_its_first_start_to_its_last_end() {
     let events = truthful(2, 500);
@@ -198,13 +199,13 @@ fn a_warm_up_that_takes_everything_makes_it_void() {
     warm(&mut fixture, &events, 100);
     let verdict = fixture.analyze().unwrap();
     assert_eq!(verdict.ruling, Ruling::Void);
-    assert!(verdict.reasons[0].starts_with("nothing was measured: all 100 operations"), "{:?}", verdict.reasons);
+    assert!(verdict.reasons[0].starts_with("nothing measured: all operations (100)"), "{:?}", verdict.reasons);
     assert_eq!(verdict.figures, Figures { warmup_operations: 100, ..Figures::default() });
     assert_eq!(query(&fixture, &verdict, "FROM timeline").rows, Vec::<Vec<Value>>::new());
 }
 
-/// The timeline of the verdict and the view of that name say the same; the
-/// percentiles of the verdict are of histograms and may be 0.8% higher.
+/// Checks that the verdict's timeline and the view of that name agree. The verdict's percentiles
+/// come from histograms and may be 0.8% higher.
 fn check_timeline(fixture: &Fixture, verdict: &Verdict) {
     let statement = "SELECT slice, (from_s * 1e9)::BIGINT, ok, errors, unpredictable, max_ns, p50_ns, p95_ns, p99_ns \
                      FROM timeline ORDER BY slice";
@@ -248,7 +249,7 @@ fn the_timeline_is_that_of_sql_over_all_fragments() {
     check_timeline(&fixture, &verdict);
 }
 
-/// A store that stands still for a second must not hide it.
+/// A store that stalls for a second must not hide it.
 #[test]
 fn a_stall_raises_p99_and_shows_in_the_timeline() {
     let ms = 1_000_000;
@@ -285,7 +286,7 @@ fn a_stall_raises_p99_and_shows_in_the_timeline() {
     check_timeline(&fixture, &verdict);
 }
 
-/// Like [`simulate`], but readers see a write only so many operations later.
+/// Like [`simulate`], but readers see a write only `lag` operations later.
 fn stale(seed: u64, operations: u64, lag: usize) -> Vec<Event> {
     let (mut truth, mut seen, mut late) = (world(), world(), std::collections::VecDeque::new());
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -327,7 +328,7 @@ fn a_stale_store_is_not_fresh_until_its_lag_has_passed() {
     let fixture = Fixture::new(&[(world(), stale(5, 12_000, 64)), (other_world(), misshapen())]);
     let verdict = fixture.analyze().unwrap();
     let freshness = &verdict.figures.freshness;
-    // A write is seen 64 operations later, which is 64 microseconds.
+    // A write becomes visible 64 operations later, which is 64 microseconds.
     for bucket in freshness.iter().filter(|bucket| bucket.from_us >= 64) {
         assert_eq!(bucket.fresh, bucket.reads, "{bucket:?}");
     }
@@ -336,7 +337,7 @@ fn a_stale_store_is_not_fresh_until_its_lag_has_passed() {
     check_freshness(&fixture, &verdict);
 }
 
-/// A second fragment, of members 100 and up, that is fresh.
+/// A second fragment, of members 100 and up, with fresh reads.
 fn other_world() -> World {
     World::new(100, 40, 4)
 }
@@ -349,7 +350,7 @@ fn misshapen() -> Vec<Event> {
     events
 }
 
-/// An experiment whose store was not in the expected state has a plan, a verdict, and no log.
+/// An experiment whose store was not in the expected state has a plan and a verdict, and no log.
 #[test]
 fn an_experiment_that_never_ran_has_the_verdict_that_was_recorded() {
     let fixture = Fixture::new(&[(world(), truthful(6, 10))]);

@@ -13,16 +13,16 @@ pub enum Failure {
     /// The tool or a store failed.
     #[error("{0}")]
     Tool(String),
-    /// The store is not in the state that the experiment starts from: the
-    /// experiment says nothing, but the run can go on.
+    /// The store is not in the state that the experiment starts from. The experiment is void, but
+    /// the run can continue.
     #[error("{0}")]
     State(String),
-    /// A replayer is gone, or cannot do its part: the experiment says nothing, but the
-    /// run can go on when the replayer is back.
+    /// A replayer is gone, or cannot do its part. The experiment is void, but the run can
+    /// continue when the replayer is back.
     #[error("{0}")]
     Lost(String),
     /// Ctrl-C, or a request to terminate.
-    #[error("interrupted{}", .run.as_ref().map(|r| format!("; what ran until now is in {}", r.display())).unwrap_or_default())]
+    #[error("interrupted{}", .run.as_ref().map(|r| format!("; results so far: {}", r.display())).unwrap_or_default())]
     Interrupted {
         /// The run folder, once there is one.
         run: Option<PathBuf>,
@@ -40,11 +40,13 @@ impl Failure {
         Failure::Tool(message.to_string())
     }
 
-    /// The exit code: 2 for what the user can mend, 3 for the rest.
+    /// The exit code: 2 for what the user can correct, 130 after Ctrl-C as in shells, 3 for the
+    /// rest.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),
-            Failure::Tool(_) | Failure::State(_) | Failure::Lost(_) | Failure::Interrupted { .. } => ExitCode::from(3),
+            Failure::Tool(_) | Failure::State(_) | Failure::Lost(_) => ExitCode::from(3),
+            Failure::Interrupted { .. } => ExitCode::from(schemas::program::INTERRUPTED),
         }
     }
 }
@@ -52,6 +54,15 @@ impl Failure {
 impl From<schemas::files::FileError> for Failure {
     fn from(error: schemas::files::FileError) -> Failure {
         Failure::tool(error)
+    }
+}
+
+impl From<schemas::run::RunError> for Failure {
+    fn from(error: schemas::run::RunError) -> Failure {
+        match error {
+            schemas::run::RunError::File(error) => error.into(),
+            error => Failure::usage(error),
+        }
     }
 }
 

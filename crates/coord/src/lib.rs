@@ -1,13 +1,16 @@
 //! The coordinator: runs experiments on replayers and searches a store's ratings.
 //!
 //! ```text
-//!  args ──▶ resolve ──▶ rate ──▶ campaign ──▶ fleet ──▶ replayer processes (gRPC)
-//!  typed    checked      │        numbers,      one
-//!                        │        run folder    experiment ──▶ analyzer ──▶ verdict
-//!                     settle (how long an experiment of the search has to be)
+//!  cli ───────────────▶ rate ──▶ run ──────────▶ fleet ──▶ replayer processes (gRPC)
+//!  args    resolve       │       campaign:        one
+//!  typed ─▶ checked      │       run folder       experiment ──▶ analyzer ──▶ verdict
+//!                     lengths (how long an experiment of the search has to be)
 //!                        ▼
 //!                     search (pure: results by T ──▶ next T, or the rating)
 //! ```
+//!
+//! A module uses only modules that stand before it in this list: `failure` and `search`; `terminal`;
+//! `fleet` and `simulate`; `run`; `rate`; `compare`; `cli`.
 //!
 //! The search knows no store and no clock, so a formula can stand for a store:
 //!
@@ -29,26 +32,12 @@
 //! assert_eq!(found.threads, 25);
 //! ```
 
-pub mod args;
-pub mod bg_files;
-pub mod campaign;
-mod certs;
 pub mod cli;
-mod collect;
 pub mod compare;
-mod environment;
 pub mod failure;
 pub mod fleet;
-pub mod interrupt;
-mod live;
-mod monitor;
 pub mod rate;
-pub mod render;
-pub mod resolve;
-mod resume;
+pub mod run;
 pub mod search;
 pub mod simulate;
-pub mod single;
-pub mod standing;
-mod tools;
-pub mod trace_set;
+pub mod terminal;

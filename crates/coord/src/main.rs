@@ -1,4 +1,4 @@
-//! The `coord` program.
+//! The whole program, `encore`.
 
 use std::process::ExitCode;
 

@@ -1,20 +1,20 @@
-//! The program as it is called: what it refuses, and with which exit code.
+//! The program as a user calls it: what it refuses, and with which exit code.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 const SPEC: &str = "name = \"t\"\nsessions = 10\n[data]\nmembers = 100\n[mix]\nview_profile = 1\n";
 
-fn coord(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coord"));
-    command.args(args).current_dir(folder).env_remove("ENCORE_HOME").output().unwrap()
+fn encore(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_encore"));
+    command.args(args).current_dir(folder).output().unwrap()
 }
 
-/// The program refuses the arguments with one message and leaves nothing behind.
+/// Checks that the program refuses the arguments with one message and leaves nothing behind.
 fn check(args: &[&str], expect: &str) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
-    let output = coord(folder.path(), args);
+    let output = encore(folder.path(), args);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
     assert!(error.starts_with("error: ") && error.contains(expect), "{args:?}: {error:?} lacks {expect:?}");
@@ -26,15 +26,14 @@ fn wrong_usage_and_input_exit_with_2() {
     check(&["run", "t.toml", "--threads", "0"], "0 is not in 1..");
     check(&["rate", "t.toml", "--sla", "95 < 100ms"], "\"95\" is not a percentage");
     check(&["rate", "t.toml", "--max-threads", "0"], "0 is not in 1..");
-    check(&["rate"], "traces/quickstart.toml: No such file");
     check(&["rate", "none.toml"], "none.toml: No such file");
     check(&["rate", "t.toml", "--set", "data.membres=1"], "membres");
     check(&["rate", "--trace", "none.trace"], "is this a trace set?");
     check(&["run", "t.toml", "--threads", "1", "--duration", "1s", "--sessions", "1"], "cannot be used with");
-    check(&["rate", "t.toml", "--store", "null:"], "use it with `coord run`");
-    check(&["rate", "t.toml", "--search-s", "1,0"], "--search-s 0 is not a number of seconds");
+    check(&["rate", "t.toml", "--store", "null:"], "use it with `encore run`");
+    check(&["rate", "t.toml", "--search-s", "1,0"], "--search-s 0 is out of range");
     check(&["rate", "t.toml", "--rating", "best"], "possible values: soar, socialites, both");
-    check(&["run", "t.toml", "--threads", "1", "--warmup", "100%"], "\"100%\" is no warm-up");
+    check(&["run", "t.toml", "--threads", "1", "--warmup", "100%"], "\"100%\" is not a warm-up");
     check(&["run", "t.toml", "--threads", "1", "--duration", "2s", "--monitor", "2"], "no line would be printed");
     check(&["simulate", "--noise", "99"], "--noise 99 is not a percentage");
     check(&["simulate", "--curve", "cubic"], "invalid value 'cubic'");
@@ -45,33 +44,57 @@ fn wrong_usage_and_input_exit_with_2() {
 fn a_store_that_cannot_be_opened_leaves_no_run() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
-    let output = coord(folder.path(), &["run", "t.toml", "--threads", "1", "--store", "nosuch:x", "--name", "a"]);
+    let output = encore(folder.path(), &["run", "t.toml", "--threads", "1", "--store", "nosuch:x", "--name", "a"]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("nosuch"), "{error}");
     assert!(!folder.path().join("runs/a").exists());
 }
 
+/// What the program prints for these arguments.
+fn printed(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
 #[test]
-fn the_other_tools_answer_under_their_own_names() {
+fn every_part_of_the_program_has_one_name() {
     let folder = tempfile::tempdir().unwrap();
-    for (subcommand, tool) in [("trace", "tracegen"), ("replay", "replayer"), ("analyze", "analyzer")] {
-        let output = coord(folder.path(), &[subcommand, "--help"]);
-        let help = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && help.contains(tool), "{subcommand}: {help}");
+    let whole = env!("CARGO_BIN_EXE_encore");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(printed(whole, &["--version"]), format!("encore {version}\n"));
+    for part in ["trace", "replay", "analyze", "rate", "compare", "run", "certs", "collect", "simulate"] {
+        let help = printed(whole, &[part, "--help"]);
+        assert!(help.contains(&format!("Usage: encore {part}")), "{part}: {help}");
+        for alone in ["coord ", "tracegen ", "replayer run", "analyzer "] {
+            assert!(!help.contains(alone), "{part} speaks of {alone}: {help}");
+        }
     }
+    let error = printed(whole, &["trace", "show", &folder.path().join("no.trace").display().to_string()]);
+    assert!(error.contains("Create one with `encore trace gen`"), "{error}");
+}
+
+/// A user who installed the coordinator alone types `coord`.
+#[test]
+fn a_tool_that_is_installed_by_itself_has_its_own_name() {
+    let alone = env!("CARGO_BIN_EXE_coord");
+    let help = printed(alone, &["rate", "--help"]);
+    assert!(help.contains("Usage: coord rate") && help.contains("  coord rate --resume"), "{help}");
+    assert!(help.contains("`replayer serve`") && !help.contains("encore rate"), "{help}");
+    assert!(printed(alone, &["analyze", "sql", "--help"]).contains("Usage: analyzer sql"));
+    assert!(printed(alone, &["rate", "none.toml", "--store", "null:"]).starts_with("error: "));
 }
 
 #[test]
 fn a_simulation_needs_no_store() {
     let folder = tempfile::tempdir().unwrap();
-    let output = coord(folder.path(), &["simulate", "--peaks", "500,100000000", "--json"]);
+    let output = encore(folder.path(), &["simulate", "--peaks", "500,100000000", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["cases"].as_array().unwrap().len(), 2);
     assert!(printed["cases"][1]["soar"]["unique_experiments"].as_u64().unwrap() <= 25);
-    let output = coord(folder.path(), &["simulate", "--peak", "500"]);
-    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).starts_with("SoAR (actions/s)\n"));
+    let output = encore(folder.path(), &["simulate", "--peak", "500"]);
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).starts_with("SoAR (operations/s)\n"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -82,7 +105,7 @@ fn a_small_rating_fills_its_run_folder() {
     let args =
         ["rate", "t.toml", "--store", "memory:?latency_us=500", "--sla", "50% < 10s, 0.2s", "--name", "a", "--json"];
     let search = ["--search-s", "0.05,0.1", "--max-threads", "2", "--rating", "socialites", "--delta-check", "90"];
-    let output = coord(folder.path(), &[&args[..], &search, &["--shared-socialites"]].concat());
+    let output = encore(folder.path(), &[&args[..], &search, &["--shared-actors"]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -90,7 +113,7 @@ fn a_small_rating_fills_its_run_folder() {
     let kept: serde_json::Value = schemas::files::read_json(&run.rating()).unwrap();
     assert_eq!(printed, kept);
     assert_eq!(run.read_document().unwrap().state, schemas::run::RunState::Complete);
-    // Ten sessions do not last: the trace was extended on the way.
+    // Ten sessions are too few: the trace was extended on the way.
     let manifest = schemas::manifest::Manifest::read(&folder.path().join("runs/traces/t.trace")).unwrap();
     assert!(manifest.sessions() > 10);
     let experiments = run.experiments().unwrap();
@@ -101,12 +124,12 @@ fn a_small_rating_fills_its_run_folder() {
         }
     }
     assert!(kept["soar"].is_null());
-    // Where a busy machine has swallowed experiments this short, the rating says so.
+    // On a busy machine experiments this short may be void; then the rating says so.
     let rests_on_void = !kept["socialites"]["rests_on_void"].is_null();
     assert!(rests_on_void || kept["socialites"]["threads"] == 2, "{}", kept["socialites"]);
     let parameters = &kept["parameters"];
     assert_eq!(parameters["search_s"], serde_json::json!([0.05, 0.1]));
-    assert_eq!((&parameters["delta_check_percent"], &parameters["unique_socialites"]), (&90.0.into(), &false.into()));
+    assert_eq!((&parameters["delta_check_percent"], &parameters["unique_actors"]), (&90.0.into(), &false.into()));
     let lines = |path| std::fs::read_to_string(path).unwrap().lines().map(String::from).collect::<Vec<_>>();
     let final_result = lines(run.bg_final_result());
     assert_eq!(final_result.len(), kept["experiments"].as_array().unwrap().len());
@@ -116,13 +139,13 @@ fn a_small_rating_fills_its_run_folder() {
     assert_eq!(lines(run.bg_results()).len(), final_result.len());
 }
 
-/// No operation ends within the time of an experiment: that says nothing about the SLA.
+/// No operation ends within the time of an experiment, which says nothing about the SLA.
 #[test]
 fn a_rating_that_measures_nothing_says_so() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
     let args = ["rate", "t.toml", "--store", "memory:?latency_us=400000", "--sla", "50% < 10s, 0.1s", "--name", "a"];
-    let output = coord(folder.path(), &[&args[..], &["--search-s", "0.05", "--max-threads", "2"]].concat());
+    let output = encore(folder.path(), &[&args[..], &["--search-s", "0.05", "--max-threads", "2"]].concat());
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{said}");
     for name in ["SoAR        ", "Socialites  "] {
@@ -142,13 +165,14 @@ fn a_rating_that_measures_nothing_says_so() {
     assert!(lines.lines().count() == 2 && lines.lines().all(|line| line.ends_with(",0")), "{lines}");
 }
 
-/// Lines that were asked for are printed in a pipe too, beside the JSON object.
+/// Lines of `--monitor` are printed in a pipe too, beside the JSON object.
 #[test]
 fn a_running_experiment_is_monitored() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
     let args = ["run", "t.toml", "--store", "memory:?latency_us=500", "--sla", "50% < 10s", "--name", "a", "--json"];
-    let output = coord(folder.path(), &[&args[..], &["--threads", "1", "--duration", "3s", "--monitor", "1"]].concat());
+    let output =
+        encore(folder.path(), &[&args[..], &["--threads", "1", "--duration", "3s", "--monitor", "1"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.lines().any(|line| line.contains("/s  p95") && line.contains("errors 0")), "{said:?}");
     let verdict: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -159,21 +183,20 @@ fn a_running_experiment_is_monitored() {
 fn a_run_that_ends_with_its_sessions_says_that_it_was_short() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
-    let output = coord(folder.path(), &["run", "t.toml", "--store", "memory:", "--threads", "1", "--sessions", "5"]);
+    let output = encore(folder.path(), &["run", "t.toml", "--store", "memory:", "--threads", "1", "--sessions", "5"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("the SLA is about 10 s, so the verdict is on a part of its time"), "{text}");
+    assert!(text.contains("before the SLA's 10 s; the verdict covers only that time"), "{text}");
 }
 
-/// Each experiment takes the trace up where the last one stopped, and the
-/// store is where the trace says: no experiment is refused, none reads what it
-/// should not.
+/// Each experiment continues the trace where the last one stopped, and the store is in the state
+/// that the trace expects. So no experiment is refused, and no read is unpredictable.
 #[test]
 fn a_continued_rating_goes_through_the_trace_once() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
     let args = ["rate", "t.toml", "--set", "mix.invite_friend=0.2", "--sla", "50% < 10s, 0.3s", "--name", "a"];
     let search = ["--between", "continue", "--warmup", "5", "--search-s", "0.1", "--max-threads", "2", "--json"];
-    let output = coord(folder.path(), &[&args[..], &search].concat());
+    let output = encore(folder.path(), &[&args[..], &search].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
     let rating: schemas::verdict::RatingDocument = serde_json::from_slice(&output.stdout).unwrap();

@@ -1,6 +1,5 @@
-//! What 32 threads of one worker get from memcached in the same time: with a
-//! client that waits without holding up the others, with one that blocks the
-//! worker, and with one that blocks in a pool of threads beside it.
+//! What 32 threads of one worker get from memcached in the same time, with three clients. One waits
+//! without blocking the others, one blocks the worker, and one blocks in a pool of threads beside it.
 
 use std::hint::black_box;
 

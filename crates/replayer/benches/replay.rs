@@ -1,13 +1,13 @@
-//! Replay against `null:`, log and all: what one core of the replayer can do.
+//! Replay against `null:`, with its log: what one core of the replayer can do.
 //!
 //! `taskset -c 0 cargo bench -p replayer --bench replay --profile release`; the figures in
-//! ARCHITECTURE.md are those of `benches/run`, which counts CPU seconds of the whole process.
+//! docs/src/explanation/performance.md are those of `benches/run`, which counts CPU seconds of the whole process.
 
 use std::path::Path;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use replayer::any_store;
 use replayer::experiment::{Control, Experiment};
-use replayer::stores;
 use schemas::manifest::Manifest;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::spec::Spec;
@@ -25,7 +25,7 @@ fn replay(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let trace_folder = folder.path().join("quickstart.trace");
     let manifest = trace(&trace_folder);
-    let store = stores::open("null:").expect("a store");
+    let store = any_store::open("null:").expect("a store");
     let mut group = criterion.benchmark_group("replay_null");
     group.throughput(Throughput::Elements(SESSIONS)).sampling_mode(SamplingMode::Flat).sample_size(10);
     for threads in [1, 64, 1000] {
@@ -46,7 +46,7 @@ fn replay(criterion: &mut Criterion) {
                         given_back: Vec::new(),
                         warmup_sessions: 0,
                     }],
-                    unique_socialites: true,
+                    unique_actors: true,
                 };
                 let run = tempfile::tempdir_in(folder.path()).expect("a folder");
                 let experiment = Experiment::prepare(plan, run.path().to_path_buf()).expect("a plan");

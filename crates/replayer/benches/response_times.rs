@@ -1,5 +1,5 @@
-//! How near the response times in the log are to those of the store: a stub server
-//! notes what it did with each request, and the log is held against that.
+//! How near the response times in the log are to those of the store. A stub server records what
+//! it did with each request, and the bench compares the log with that.
 //!
 //! ```text
 //! cargo bench -p replayer --bench response_times --profile release
@@ -8,28 +8,27 @@
 //! It takes a minute and a half. Run it on a machine that does nothing else: client
 //! and server share its processors, as they do in a rating on one machine.
 //!
-//! The server waits for each request between 0.5 ms and 100 ms, by the number of
-//! the request: as many below as above 7 ms, one in ten above 59 ms. It answers each
-//! connection from an operating-system thread of its own, and notes when it has read
-//! a request and when it is about to write the answer; both lie within the response
-//! time, so what the log has more is the way there and back. Some of that way is the
-//! kernel's: sockets, and the wait for a processor. So the same requests are sent
-//! once more by a plain client, one blocking thread a connection.
+//! The server delays each answer by 0.5 ms to 100 ms, depending on the request's number: as many
+//! below as above 7 ms, one in ten above 59 ms. It answers each connection from an
+//! operating-system thread of its own. It records when it has read a request and when it is about
+//! to write the answer. Both times lie within the response time, so the log exceeds them by the
+//! way there and back. Some of that way is the kernel's: sockets, and the wait for a processor.
+//! So a plain client sends the same requests once more, with one blocking thread a connection.
 //!
-//! On a busy machine as many threads as there are processors do nothing but spin,
-//! with the same priority as everybody else.
+//! On a busy machine, as many threads as there are processors spin, with the same priority as all others.
 //!
-//! Columns: the percentile of the response times by the server, by the log, the
-//! difference; whether it is within 1% or 20 us; then the same for the plain client.
-//! With 500 requests one rank is 70 us at the median, so that a single late one
-//! moves it as far. Below them, request by request, what the way there (from the
-//! start to the server's having read), the way back (from the server's writing to
-//! the end) and both took. The server's clock is the log's up to the log's time 0,
-//! which is put in the middle of where no request arrives before it is sent; so there
-//! and back, but not both, may be off by half of the fastest request.
+//! Columns: the percentile of the response times by the server, by the log, and the difference;
+//! whether it is within 1% or 20 us; then the same for the plain client. With 500 requests one
+//! rank is 70 us at the median, so that a single late one moves it as far.
 //!
-//! In the runs with a stall the server writes nothing for one second. All requests
-//! in flight must have in the log what was left of it when they were sent.
+//! The lines below give, request by request, the way there (from the start until the server has
+//! read the request), the way back (from the server's write to the end) and both together. The
+//! server and the log use the same clock, except for the log's time 0. The bench puts time 0 in
+//! the middle of the range in which no request arrives before it is sent. So each way alone, but
+//! not both together, may be off by half of the fastest request.
+//!
+//! In the runs with a stall the server writes nothing for one second. For each request in flight,
+//! the log must show the part of the stall that was left when the request was sent.
 
 #[path = "../tests/stub/mod.rs"]
 mod stub;
@@ -45,7 +44,7 @@ use std::time::{Duration, Instant};
 use replayer::source::Source;
 use replayer::stores::{Answer, Connection, OperationError};
 use schemas::run::ReplayReport;
-use schemas::social::Operation;
+use schemas::social::{Operation, Social};
 use stub::{Stub, percentile, replay, trace};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -83,7 +82,7 @@ fn main() {
     }
 }
 
-/// What the machine does besides.
+/// What else the machine does.
 #[derive(Debug, Clone, Copy)]
 enum Machine {
     Idle,
@@ -116,7 +115,7 @@ impl Spinners {
     }
 }
 
-/// What the server does with a request, from 0.5 ms to 100 ms.
+/// How long the server delays an answer, from 0.5 ms to 100 ms.
 fn delay(number: u64) -> Duration {
     // Multiples of the golden ratio fill the unit interval evenly.
     let share = (number as f64 * 0.618_033_988_749_894_9).fract();
@@ -130,7 +129,7 @@ struct Served {
     write_ns: i64,
 }
 
-/// With this the server begins a connection, so that all of them are ready for
+/// What the server sends at the beginning of a connection, so that all connections are ready for
 /// the first request.
 const GREETING: [u8; 1] = [0];
 
@@ -146,12 +145,12 @@ struct Server {
     address: SocketAddr,
     thread: JoinHandle<Vec<Served>>,
     zero: Instant,
-    /// When the first request came.
+    /// When the first request arrived.
     first_ns: Arc<OnceLock<i64>>,
 }
 
 impl Server {
-    /// Serves so many connections until they are closed.
+    /// Serves `connections` connections until they are closed.
     fn start(connections: u32, stalls: bool) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -200,7 +199,7 @@ fn serve(mut stream: TcpStream, zero: Instant, first_ns: &OnceLock<i64>, stalls:
     served
 }
 
-/// The kernel may make a sleep 50 us longer to save power; asks it not to.
+/// Asks the kernel not to make a sleep 50 us longer, which it may do to save power.
 fn exact_sleep() {
     #[cfg(target_os = "linux")]
     // SAFETY: sets a number of the calling thread.
@@ -209,7 +208,7 @@ fn exact_sleep() {
     }
 }
 
-/// A way to the server like that of a store's driver.
+/// A connection to the server, like that of a store's driver.
 struct TcpConnection(tokio::net::TcpStream);
 
 impl TcpConnection {
@@ -220,7 +219,7 @@ impl TcpConnection {
     }
 }
 
-impl Connection for TcpConnection {
+impl Connection<Social> for TcpConnection {
     async fn execute(&mut self, operation: &Operation, _: &mut Answer) -> Result<(), OperationError> {
         let failed = |error: std::io::Error| OperationError::Failed(error.to_string());
         let mut request = operation.comment.expect("a comment").to_le_bytes();
@@ -238,8 +237,8 @@ struct Request {
     end_ns: i64,
 }
 
-/// Brings together what a client saw (number, start, end) and what the server did.
-/// The client's time 0 is taken from them too.
+/// Joins what a client saw (number, start, end) with what the server did. The client's time 0 is
+/// derived from both.
 fn joined(seen: &[(u64, i64, i64)], served: &HashMap<u64, Served>) -> Vec<Request> {
     let pairs = || seen.iter().map(|(number, start_ns, end_ns)| (&served[number], start_ns, end_ns));
     let earliest_ns = pairs().map(|(server, _, end_ns)| server.write_ns - end_ns).max().expect("a request");
@@ -258,7 +257,7 @@ fn joined(seen: &[(u64, i64, i64)], served: &HashMap<u64, Served>) -> Vec<Reques
 /// The requests of a replay, and its report.
 fn replayed(source: &Source, server: Server, threads: u32, requests: u64) -> (Vec<Request>, ReplayReport) {
     let address = server.address;
-    let replayed = replay(&Stub::new(move || TcpConnection::open(address), None), source, threads, requests);
+    let replayed = replay(Stub::new(move || TcpConnection::open(address), None), source, threads, requests);
     assert_eq!((replayed.rows.len() as u64, replayed.last.outcomes[0]), (requests, requests));
     let seen = replayed.rows.iter();
     let seen = seen.map(|(traced, row)| (traced.operation.comment.expect("a comment"), row.start_ns, row.end_ns));
@@ -327,7 +326,7 @@ fn compare(source: &Source, threads: u32, count: u64) {
         println!("{name}: us there {}; back {}; both {} (p50, p99, max)", ways[0], ways[1], ways[2]);
     }
     let (cpu_percent, lag_us) = (report.worker_cpu_share * 100.0, report.dispatch_lag_ns_p99 / 1_000);
-    println!("the replay's worker used {cpu_percent:.0}% of a processor and took up work {lag_us} us late (p99)");
+    println!("the worker used {cpu_percent:.0}% of a CPU; scheduling delay {lag_us} us (p99)");
 }
 
 fn name(percent: f64) -> String {
@@ -341,12 +340,12 @@ fn stall(source: &Source, threads: u32, count: u64) {
     let (requests, _) = replayed(source, server, threads, count);
     let began_ns = first_ns.get().expect("a request") + STALL_AFTER_NS;
     let over_ns = began_ns + STALL_NS;
-    // Whoever is not answered before it hangs in it.
+    // Requests that start before the stall ends and are answered after it.
     let in_flight: Vec<&Request> = requests.iter().filter(|r| r.start_ns < over_ns && r.write_ns >= over_ns).collect();
     let time_ns = |request: &Request| request.end_ns - request.start_ns;
     let in_full = in_flight.iter().filter(|r| time_ns(r) >= over_ns - r.start_ns.max(began_ns)).count();
     let whole = in_flight.iter().filter(|r| time_ns(r) >= STALL_NS).count();
-    println!("{} in flight: {in_full} show what was left of it in full, {whole} all of it", in_flight.len());
+    println!("{} in flight: {in_full} show the rest of the stall, {whole} the whole stall", in_flight.len());
     let late_us = |r: &&Request| (r.end_ns - over_ns) as f64 / 1e3;
     let late_us: Vec<f64> = in_flight.iter().map(late_us).collect();
     let (first, last) = (late_us.iter().copied().fold(f64::MAX, f64::min), late_us.iter().copied().fold(0.0, f64::max));

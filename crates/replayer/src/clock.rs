@@ -1,5 +1,5 @@
-//! Time: nanoseconds since an experiment's start, precise waits, CPU time, and what the
-//! kernel knows of a thread that waits for a processor.
+//! Time: nanoseconds since an experiment's start, precise waits, CPU time, and how long a thread
+//! has waited for a processor.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,19 +10,19 @@ use crate::worker::alarms::Alarms;
 
 /// Counts nanoseconds from an experiment's start, on the monotonic clock.
 ///
-/// `Instant` keeps seconds and nanoseconds apart, which costs as much again as
-/// reading the clock; every operation reads it.
+/// `Instant` keeps seconds and nanoseconds apart. That costs as much again as reading the clock,
+/// which every operation does.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     zero_ns: i64,
 }
 
 thread_local! {
-    /// Those of the worker that this thread is.
+    /// The alarms of the worker that runs on this thread.
     static ALARMS: RefCell<Option<Rc<Alarms>>> = const { RefCell::new(None) };
 }
 
-/// Lets the waits of this thread end by these alarms, or (none) by the runtime's timer.
+/// Sets the alarms that end the waits of this thread. Without alarms, the runtime's timer ends them.
 pub fn set_alarms(alarms: Option<Rc<Alarms>>) {
     ALARMS.set(alarms);
 }
@@ -39,13 +39,13 @@ impl Clock {
         read(libc::CLOCK_MONOTONIC) - self.zero_ns
     }
 
-    /// A time of this clock on the monotonic clock.
+    /// Converts a time of this clock to the monotonic clock.
     pub fn monotonic_ns(&self, at_ns: i64) -> i64 {
         self.zero_ns.saturating_add(at_ns)
     }
 
-    /// Waits until `at_ns`, without keeping a processor busy: to some microseconds on a
-    /// worker's thread, to the runtime's milliseconds elsewhere.
+    /// Waits until `at_ns`, without keeping a processor busy. On a worker's thread the wait is
+    /// precise to some microseconds, elsewhere to the runtime's milliseconds.
     pub async fn sleep_until(&self, at_ns: i64) {
         if ALARMS.with_borrow(Option::is_none) {
             while self.now_ns() < at_ns {
@@ -99,8 +99,8 @@ pub fn process_cpu_ns() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// How long the calling thread has been ready to run and waited for a processor, in
-/// nanoseconds; none where the kernel does not count it.
+/// How long the calling thread has been ready to run but waited for a processor, in nanoseconds.
+/// None if the kernel does not count it.
 pub fn thread_run_delay_ns() -> Option<i64> {
     // Time on a processor, time of waiting for one, number of time slices.
     let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;

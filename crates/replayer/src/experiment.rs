@@ -1,5 +1,5 @@
-//! An experiment: its plan checked against its trace set, what can go wrong with
-//! it, how it is watched and ended early. `run.rs` runs it.
+//! An experiment: its plan, checked against its trace set; its errors; how a caller watches it
+//! and ends it early. `run/` runs it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use schemas::latency::ResponseTimes;
 use schemas::manifest::TraceSetError;
 use schemas::oplog::{LogCompression, LogRow, Outcome};
 use schemas::plan::{FragmentPlan, Limit, Plan};
+use schemas::program::quoted;
 use schemas::share::{ends_after, sessions_by_fragment};
-use schemas::trace::TableError;
+use schemas::table::TableError;
 
 use crate::dispatch::Stretch;
 use crate::source::Source;
@@ -32,7 +33,7 @@ pub enum ExperimentError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The plan asks for what cannot be.
+    /// The plan asks for something impossible.
     #[error("plan: {0}")]
     Plan(String),
     /// The operating system refused a thread or a runtime.
@@ -54,9 +55,9 @@ impl ExperimentError {
 /// A part of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
-    /// Replayed and logged, but no part of the figures.
+    /// Replayed and logged, but in none of the figures.
     WarmUp,
-    /// What the figures are about; all of an experiment without warm-up.
+    /// The part that the figures are about; the whole experiment if there is no warm-up.
     #[default]
     Measured,
 }
@@ -66,7 +67,7 @@ pub enum Part {
 pub struct Snapshot {
     /// The part.
     pub part: Part,
-    /// Time since its beginning; in the end, that of the last operation's end.
+    /// Time since the part began. In the final snapshot it ends with the last operation.
     pub elapsed_ns: i64,
     /// Operations by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; 4],
@@ -76,8 +77,8 @@ pub struct Snapshot {
     pub drained: u64,
     /// Response times of successful operations.
     pub response_times: ResponseTimes,
-    /// The latest that a worker's tick came. (The distribution is in the report; a
-    /// copy of it with every snapshot is what a replay against nothing would feel.)
+    /// The longest delay of a worker's tick. (The distribution is in the report. Copying it with
+    /// every snapshot would slow down a replay against `null:`.)
     pub lag_ns_max: i64,
 }
 
@@ -93,8 +94,8 @@ impl Snapshot {
         }
     }
 
-    /// Adds what another worker counted in the same time. Once one of them has
-    /// begun the measured part, what the others say of the warm-up is out of date.
+    /// Adds what another worker counted in the same time. Once a worker has begun the measured
+    /// part, the warm-up figures of the others are out of date.
     pub fn merge(&mut self, other: &Snapshot) {
         match (self.part, other.part) {
             (Part::WarmUp, Part::Measured) => *self = Snapshot::default(),
@@ -112,49 +113,52 @@ impl Snapshot {
     }
 }
 
-/// Waits until the start of what comes next is known, and gives it in nanoseconds since
-/// 1970 (it starts at once when that has passed); none when it will not start.
+/// Waits until the start of the next part is known. Returns it in nanoseconds since 1970; if that
+/// time has passed, the part starts at once. None if the part will not start.
 pub type StartSignal = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
 
-/// Ends an experiment early, delays its start, and says what to tell the store of it.
+/// Ends an experiment early, delays its start, and says what the replayer reports to the store.
 #[derive(Clone, Default)]
 pub struct Control {
-    /// Set it to end: what is in flight is finished and logged, what waits is given back.
+    /// Set it to end. Sessions under way are finished and logged; sessions that wait are given back.
     pub stop: Arc<AtomicBool>,
-    /// Set it, after `stop`, to give up what is in flight: such operations end with an
-    /// unknown fate.
+    /// Set it, after `stop`, to give up the operations in flight. Writes among them end with an
+    /// unknown fate, reads as failed.
     pub abandon: Arc<AtomicBool>,
-    /// Called when every connection stands, and again when the warm-up is over; without
-    /// it both parts start at once.
+    /// Called when all connections are open, and again when the warm-up is over. Without it, both
+    /// parts start at once.
     pub start: Option<StartSignal>,
-    /// Whether to wait between warm-up and measured part even without a warm-up of one's
-    /// own, because others have one.
+    /// Whether to wait between warm-up and measured part even if this replayer has no warm-up,
+    /// because other replayers have one.
     pub others_warm_up: bool,
-    /// What the store is asked and told besides the operations.
+    /// What the replayer asks the store and reports to it besides the operations.
     pub duty: StoreDuty,
 }
 
-/// What a replayer asks and tells the store besides the operations: several that
-/// share a store must not all do it.
+/// What a replayer asks the store and reports to it besides the operations. Of several replayers
+/// that share a store, only one may do so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StoreDuty {
-    /// Whether it is in the right state, that an experiment runs, and where it stands
-    /// when that has ended.
+    /// Check the store's state before an experiment, mark that one runs, and record where the
+    /// store stands afterwards.
     #[default]
     Alone,
-    /// The same without the end, which comes when all have ended
-    /// ([`AnyStore::settle`](crate::stores::AnyStore::settle)).
+    /// The same except for recording the end, which follows when all replayers have ended
+    /// ([`AnyStore::settle`](crate::any_store::AnyStore::settle)).
     Leads,
     /// Nothing.
     Follows,
 }
 
+/// More sessions than any trace has. More are refused: splitting them between fragments takes long.
+const SESSIONS_MAX: u64 = 1_000_000_000_000_000;
+
 /// What an experiment writes into its folder beside the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Papers {
+pub(crate) enum Documents {
     /// Both.
     PlanAndReport,
-    /// The report: the plan is somebody else's, and there.
+    /// The report alone: the coordinator has written the plan.
     Report,
     /// Neither.
     Nothing,
@@ -170,7 +174,7 @@ pub struct Experiment {
     pub(crate) stretches: Vec<Stretch>,
     pub(crate) is_logged: bool,
     /// What is written beside the log.
-    pub(crate) papers: Papers,
+    pub(crate) documents: Documents,
     pub(crate) log_compression: LogCompression,
 }
 
@@ -189,7 +193,7 @@ impl Experiment {
         }
         if plan.trace_id != manifest.trace_id {
             return wrong(format!(
-                "trace {} is not the planned one: its id is {}, not {}",
+                "trace {} has the id {}, the plan expects {}",
                 plan.trace.display(),
                 manifest.trace_id,
                 plan.trace_id
@@ -199,7 +203,7 @@ impl Experiment {
             return wrong("threads and workers must be at least 1".into());
         }
         if plan.fragments.is_empty() {
-            return wrong("names no fragment".into());
+            return wrong("\"fragments\" is empty".into());
         }
         let mut counts = Vec::with_capacity(plan.fragments.len());
         for fragment in &plan.fragments {
@@ -210,6 +214,9 @@ impl Experiment {
         }
         let weights: Vec<f64> = counts.iter().map(|c| c.weight).collect();
         let measured_from: Vec<u64> = plan.fragments.iter().map(FragmentPlan::measured_from).collect();
+        if let Limit::Sessions(sessions @ SESSIONS_MAX..) = plan.limit {
+            return wrong(format!("{sessions} sessions are too many; use fewer than {SESSIONS_MAX}"));
+        }
         let ends: Vec<u64> = match plan.limit {
             Limit::WholeTrace => counts.iter().map(|c| c.sessions).collect(),
             Limit::Sessions(sessions) => ends_after(&weights, &measured_from, sessions),
@@ -228,9 +235,11 @@ impl Experiment {
         let is_empty = stretches.iter().all(|s| s.end_session == s.measured_from);
         if plan.limit == Limit::WholeTrace && is_empty && !from_the_beginning {
             return wrong(format!(
-                "trace {} has no session left to measure: its {} sessions have been run before or belong to the warm-up; make a longer one with `tracegen gen --sessions`",
+                "trace {} has no session left to measure: all {} are already replayed or part of the warm-up; extend \
+                 it with {}",
                 plan.trace.display(),
-                counts.iter().map(|c| c.sessions).sum::<u64>()
+                counts.iter().map(|c| c.sessions).sum::<u64>(),
+                extension(&plan.trace, None)
             ));
         }
         let log_compression = LogCompression::None;
@@ -240,30 +249,55 @@ impl Experiment {
             source,
             stretches,
             is_logged: true,
-            papers: Papers::PlanAndReport,
+            documents: Documents::PlanAndReport,
             log_compression,
         })
     }
 
-    /// Compresses its log, for long experiments: the writer's thread has more to do,
-    /// the disk less.
+    /// Refuses more sessions than the trace has left. This is for users who name a trace
+    /// themselves; a coordinator makes the trace longer instead.
+    pub fn check_sessions(&self) -> Result<(), ExperimentError> {
+        let counts = &self.source.manifest.fragments;
+        let sessions_of = |fragment| counts.iter().find(|c| c.fragment == fragment).map_or(0, |c| c.sessions);
+        let left = |f: &FragmentPlan| sessions_of(f.fragment).saturating_sub(f.measured_from());
+        let left: u64 = self.plan.fragments.iter().map(left).sum();
+        let warmup: u64 = self.plan.fragments.iter().map(|f| f.warmup_sessions).sum();
+        if warmup > 0 && left == 0 {
+            return Err(ExperimentError::Plan(format!(
+                "--warmup: a warm-up of {warmup} sessions leaves no session of trace {} to measure; shorten the \
+                 warm-up, or extend the trace with {}",
+                self.plan.trace.display(),
+                extension(&self.plan.trace, None)
+            )));
+        }
+        match self.plan.limit {
+            Limit::Sessions(sessions) if sessions > left => Err(ExperimentError::Plan(format!(
+                "--sessions {sessions}: trace {} has only {left} left; reduce --sessions, or extend the trace with {}",
+                self.plan.trace.display(),
+                extension(&self.plan.trace, None)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compresses the log, for long experiments: more work for the writer's thread, less for the disk.
     pub fn with_log_compression(self, log_compression: LogCompression) -> Experiment {
         Experiment { log_compression, ..self }
     }
 
-    /// Logs nothing and leaves no log: for measuring what the log costs.
+    /// Disables the log, to measure what it costs.
     pub fn without_log(self) -> Experiment {
         Experiment { is_logged: false, ..self }
     }
 
-    /// Logs into the folder of a coordinator, who keeps the plan there; reports there if
-    /// this is the whole of that, since the report of a part would be taken for it.
+    /// Logs into the folder of a coordinator, which keeps the plan there. Writes the report there
+    /// only if this replayer runs the whole experiment: a part's report would be taken for the whole.
     pub fn in_shared_folder(self, is_whole: bool) -> Experiment {
-        Experiment { papers: if is_whole { Papers::Report } else { Papers::Nothing }, ..self }
+        Experiment { documents: if is_whole { Documents::Report } else { Documents::Nothing }, ..self }
     }
 
-    /// Whether it takes the trace up where an earlier one has stopped: there is no
-    /// data set to load that would bring the store there.
+    /// Whether the experiment continues where an earlier one stopped. No load of a data set could
+    /// bring the store into that state.
     pub fn continues(&self) -> bool {
         self.plan.fragments.iter().any(|f| f.first_session > 0)
     }
@@ -292,7 +326,7 @@ impl Experiment {
         self.folder.join(format!("log/fragment-{fragment}.arrows"))
     }
 
-    /// The fragments of each worker, as indexes into the plan's, by turns.
+    /// The fragments of each worker, as indexes into the plan's, round robin.
     pub(crate) fn shares(&self) -> Vec<Vec<usize>> {
         let fragments = self.plan.fragments.len();
         let workers = (self.plan.workers.min(self.plan.threads) as usize).min(fragments);
@@ -306,4 +340,12 @@ impl Experiment {
         let spare = self.plan.threads as u64 - shares.len() as u64;
         sessions_by_fragment(&weights, spare).into_iter().map(|n| n as u32 + 1).collect()
     }
+}
+
+/// The command that makes a trace set longer: with this many sessions, or as many as the user
+/// writes in place of N.
+pub(crate) fn extension(trace: &Path, sessions: Option<u64>) -> String {
+    let trace = quoted(&trace.display().to_string());
+    let sessions = sessions.map_or("N".to_string(), |sessions| sessions.to_string());
+    format!("`encore trace gen {trace} --sessions {sessions} -o {trace}`")
 }

@@ -1,25 +1,23 @@
 //! Replays a trace set against a data store and logs every operation.
 //!
-//! The replayer makes no decisions of its own: no random number, no look at
-//! what it read. It hands sessions out in trace order to T threads, each a task
-//! with its own connection, and writes down when each operation started and
-//! ended, and what it saw.
+//! The replayer makes no decisions: it draws no random numbers, and does not act on what it
+//! reads. It hands sessions out in trace order to T threads, each a task with its own connection.
+//! It logs when each operation started and ended, and what it saw.
 //!
 //! ```text
 //!  feed (thread) ──▶ dispatch ──▶ worker: T tasks ──▶ log (thread) ──▶ .arrows
-//!  reads Parquet     who is next   one current-thread    encodes, writes
+//!  reads Parquet     next session  one current-thread    encodes, writes
 //!                    (pure)        runtime
 //! ```
 //!
-//! Everything between `feed` and `log` belongs to one operating-system thread,
-//! so that the path of an operation knows no lock, no allocation and no system
-//! call of its own. Several workers share no state: they have disjoint
-//! fragments.
+//! Everything between `feed` and `log` belongs to one operating-system thread. So the path of an
+//! operation has no lock, no allocation and no system call of its own. Several workers share no
+//! state: they have disjoint fragments.
 //!
 //! ```
-//! use replayer::{experiment::{Control, Experiment}, stores};
+//! use replayer::{any_store, experiment::{Control, Experiment}};
 //! # fn example(plan: schemas::plan::Plan) -> Result<(), Box<dyn std::error::Error>> {
-//! let store = stores::open("memory:")?;
+//! let store = any_store::open("memory:")?;
 //! let experiment = Experiment::prepare(plan, "runs/a/experiments/0001-T4".into())?;
 //! store.load(experiment.source(), &|_, _| {})?;
 //! let report = store.run(&experiment, &Control::default(), &mut |_| {})?;
@@ -28,6 +26,7 @@
 //! # }
 //! ```
 
+pub mod any_store;
 pub mod cli;
 pub mod clock;
 pub mod dispatch;

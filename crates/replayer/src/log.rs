@@ -9,20 +9,20 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use schemas::oplog::{LogBuffer, LogCompression, LogHeader, LogWriter, ReservedLog};
-use schemas::trace::TableError;
+use schemas::table::TableError;
 
-/// Rows that a batch holds at the most.
+/// The most rows that a batch holds.
 pub const BATCH_ROWS: usize = schemas::oplog::BATCH_ROWS_MAX;
 
-/// Bytes of observed values that a batch holds at the most but for its last row: long
-/// lists must not make a batch huge.
+/// The most bytes of observed values and errors that a batch holds, not counting its last row.
+/// Long lists must not make a batch huge.
 pub const BATCH_BYTES: usize = 64 * BATCH_ROWS;
 
-/// Batches that may wait for the disk before the workers have to.
+/// How many batches may wait for the disk before the workers wait too.
 const BATCHES_AHEAD: usize = 2;
 
-/// What a killed replayer loses at the most: the batch that is being filled, those
-/// that wait, and the one that is being written.
+/// The most rows that a killed replayer loses: the batch that is being filled, the batches that
+/// wait, and the one that is being written.
 pub const UNWRITTEN_ROWS_MAX: u64 = ((BATCHES_AHEAD + 2) * BATCH_ROWS) as u64;
 
 /// The logs of an experiment, one for each fragment.
@@ -32,14 +32,14 @@ pub struct OperationLogs {
     writer: JoinHandle<Result<(), TableError>>,
 }
 
-/// Tells the workers that there is no use in going on.
+/// Tells the workers to stop, because writing a log has failed.
 #[derive(Default)]
 struct Failure {
     happened: AtomicBool,
     error: Mutex<Option<TableError>>,
 }
 
-/// A worker's way to the logs.
+/// Sends a worker's batches to the logs.
 #[derive(Clone)]
 pub struct LogSender {
     sender: SyncSender<(usize, LogBuffer)>,
@@ -60,13 +60,16 @@ impl OperationLogs {
         compression: LogCompression,
     ) -> Result<OperationLogs, TableError> {
         let mut logs = Vec::with_capacity(files.len());
+        let first = files.first().map(|(file, _)| file.path().to_path_buf()).unwrap_or_default();
         for (file, header) in files {
             logs.push(LogWriter::begin(file, &header, compression)?);
         }
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let failure = Arc::new(Failure::default());
         let shared = failure.clone();
-        let writer = std::thread::spawn(move || write_all(logs, &batches, &shared));
+        let writer = std::thread::Builder::new()
+            .spawn(move || write_all(logs, &batches, &shared))
+            .map_err(|e| TableError::refused(&first, e))?;
         Ok(OperationLogs { sender, failure, writer })
     }
 
@@ -75,8 +78,8 @@ impl OperationLogs {
         LogSender { sender: self.sender.clone(), failure: self.failure.clone() }
     }
 
-    /// Waits until all that was sent is written, and closes the files. Every
-    /// [`LogSender`] must be gone.
+    /// Waits until everything that was sent is written, and closes the files. The caller must
+    /// drop every [`LogSender`] first.
     pub fn close(self) -> Result<(), TableError> {
         drop(self.sender);
         match self.writer.join() {
@@ -87,8 +90,8 @@ impl OperationLogs {
 }
 
 impl LogSender {
-    /// Hands a batch of the `log`-th file over; the nanoseconds that the caller
-    /// had to wait for the disk.
+    /// Hands over a batch for the `log`-th file. Returns how long the caller waited for the disk,
+    /// in nanoseconds.
     pub fn send(&self, log: usize, batch: LogBuffer) -> u64 {
         match self.sender.try_send((log, batch)) {
             Ok(()) => 0,

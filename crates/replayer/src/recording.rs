@@ -12,7 +12,7 @@ use schemas::run::{
 
 use crate::source::Source;
 
-/// A run folder that cannot take the experiment.
+/// Why a run folder cannot take the experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The folder holds something else.
@@ -38,7 +38,7 @@ impl RecordingError {
     }
 }
 
-/// What is to be run.
+/// The experiment to run.
 pub struct Request<'a> {
     /// The trace set.
     pub source: &'a Source,
@@ -50,15 +50,15 @@ pub struct Request<'a> {
     pub workers: u32,
     /// When to end.
     pub limit: Limit,
-    /// Where each fragment starts; at its beginning where it is not named.
+    /// Where each fragment starts. A fragment that is not listed starts at its beginning.
     pub positions: &'a [FragmentPosition],
     /// Sessions of warm-up over all fragments.
     pub warmup_sessions: u64,
-    /// One session of a socialite at a time.
-    pub unique_socialites: bool,
+    /// Whether an actor has at most one session at a time.
+    pub unique_actors: bool,
 }
 
-/// An experiment on its way into a run folder.
+/// An experiment that is being recorded in a run folder.
 pub struct Recording {
     run: RunFolder,
     folder: ExperimentFolder,
@@ -78,7 +78,7 @@ impl Recording {
             let document = run.read_document()?;
             if document.workload_id != manifest.workload_id || document.store != store {
                 return Err(taken(format!(
-                    "is a run of workload {} on {}; name another folder",
+                    "already contains a run of workload {} on {}; choose another folder",
                     document.workload_id, document.store
                 )));
             }
@@ -86,7 +86,7 @@ impl Recording {
         } else {
             let in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
             if in_use {
-                return Err(taken("exists and is not a run folder; name another".into()));
+                return Err(taken("exists but is not a run folder; choose another".into()));
             }
             RunDocument {
                 format_version: schemas::RUN_FORMAT_VERSION,
@@ -116,7 +116,7 @@ impl Recording {
             workers: request.workers,
             limit: request.limit,
             fragments: schemas::plan::fragments(manifest, request.positions, request.warmup_sessions),
-            unique_socialites: request.unique_socialites,
+            unique_actors: request.unique_actors,
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })
     }

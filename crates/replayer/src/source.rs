@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use schemas::dataset::Table;
-use schemas::digest::StateDigest;
 use schemas::manifest::{Manifest, TraceSetError};
-use schemas::payload::{self, PayloadKind};
-use schemas::spec::Data;
+use schemas::spec::SpecError;
+use schemas::workload::{AnyWorkload, Workload};
 
 /// A trace set, by its folder and manifest.
 #[derive(Debug, Clone)]
@@ -23,7 +21,7 @@ impl Source {
         Ok(Source { folder: folder.to_path_buf(), manifest: Manifest::read(folder)? })
     }
 
-    /// Like [`Source::open`]; every file must have the sum that the manifest says.
+    /// Like [`Source::open`], and every file must have the checksum that the manifest lists.
     pub fn verified(folder: &Path) -> Result<Source, TraceSetError> {
         let source = Source::open(folder)?;
         source.manifest.verify(folder)?;
@@ -35,64 +33,35 @@ impl Source {
         self.manifest.fragments.iter().map(|f| f.fragment)
     }
 
-    /// The parameters of the data set.
-    pub fn data(&self) -> &Data {
-        &self.manifest.spec.data
+    /// The vocabulary of its operations.
+    pub fn vocabulary(&self) -> &'static str {
+        self.workload_of(|family| Ok(family.vocabulary()))
     }
 
-    /// Rows of a table over all fragments.
-    pub fn rows(&self, table: Table) -> u64 {
-        let name = format!("/{}.parquet", table.name());
+    /// How many actors there are.
+    pub fn actors(&self) -> u64 {
+        self.workload_of(|family| family.actors(&self.manifest.spec))
+    }
+
+    fn workload_of<X>(&self, read: impl FnOnce(&dyn AnyWorkload) -> Result<X, SpecError>) -> X {
+        let read = self.manifest.spec.family().and_then(read);
+        read.unwrap_or_else(|e| unreachable!("a manifest that was read has a checked specification: {e}"))
+    }
+
+    /// The workload of its specification, which must be of this family.
+    pub fn workload<W: Workload>(&self) -> W {
+        self.workload_of(|_| self.manifest.spec.workload())
+    }
+
+    /// Rows of a table of the data set over all fragments.
+    pub fn rows_of(&self, table: &str) -> u64 {
+        let name = format!("/{table}.parquet");
         let of_table = |path: &str| path.starts_with("dataset/") && path.ends_with(&name);
         self.manifest.files.iter().filter(|f| of_table(&f.path)).map(|f| f.rows).sum()
     }
 
-    /// Rows of all tables.
+    /// Rows of all tables of the data set.
     pub fn rows_total(&self) -> u64 {
-        Table::ALL.iter().map(|t| self.rows(*t)).sum()
-    }
-
-    /// The payload function of this data set.
-    pub fn payload(&self) -> Payload {
-        Payload { seed: self.manifest.spec.seed, data: self.data().clone() }
-    }
-}
-
-/// The strings and images of a data set.
-#[derive(Debug, Clone)]
-pub struct Payload {
-    seed: u64,
-    data: Data,
-}
-
-impl Payload {
-    /// A member's attributes.
-    pub fn attributes(&self, member: u64) -> String {
-        payload::text(self.seed, PayloadKind::Attributes, member, self.data.attribute_bytes as usize)
-    }
-
-    /// A member's profile image; empty when the data set has none.
-    pub fn image(&self, member: u64) -> Vec<u8> {
-        payload::bytes(self.seed, PayloadKind::Image, member, self.data.image_bytes as usize)
-    }
-
-    /// A member's thumbnail; empty when the data set has none.
-    pub fn thumbnail(&self, member: u64) -> Vec<u8> {
-        payload::bytes(self.seed, PayloadKind::Thumbnail, member, self.data.thumbnail_bytes as usize)
-    }
-
-    /// A resource's text.
-    pub fn resource(&self, resource: u64) -> String {
-        payload::text(self.seed, PayloadKind::Resource, resource, self.data.resource_bytes as usize)
-    }
-
-    /// A comment's text.
-    pub fn comment(&self, comment: u64) -> String {
-        payload::text(self.seed, PayloadKind::Comment, comment, self.data.comment_bytes as usize)
-    }
-
-    /// Adds a member with her payload to a digest.
-    pub fn digest_member(&self, digest: &mut StateDigest, member: u64) {
-        digest.member(member, &self.attributes(member), &self.image(member), &self.thumbnail(member));
+        self.manifest.files.iter().filter(|f| f.path.starts_with("dataset/")).map(|f| f.rows).sum()
     }
 }

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::{plan, trace};
+use replayer::any_store::{self, AnyStore};
 use replayer::experiment::{Control, Experiment, ExperimentError, Part, Snapshot};
-use replayer::stores::{self, AnyStore, Blame};
+use replayer::stores::Blame;
 use schemas::oplog::{LogColumns, LogReader, LogRow, Outcome};
 use schemas::plan::{Limit, Plan};
 use schemas::run::{EndReason, ReplayReport};
@@ -33,13 +34,13 @@ fn log(folder: &Path, fragment: u32) -> Vec<LogRow> {
     rows
 }
 
-/// Where there can be no log nothing is replayed, and the store stays as it was.
+/// If a log cannot be created, nothing is replayed, and the store stays as it was.
 #[test]
 fn a_log_that_cannot_be_made_leaves_the_store_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &["sessions=300"]);
     let url = format!("sqlite:{}?synchronous=off", folder.path().join("s.db").display());
-    let store = stores::open(&url).expect("a store");
+    let store = any_store::open(&url).expect("a store");
     store.load(&source, &|_, _| {}).expect("a load");
     let first = run(store.as_ref(), plan(&source, 2, Limit::Sessions(100), &[], 0), folder.path().join("1"));
     let first = first.expect("a replay");
@@ -50,14 +51,14 @@ fn a_log_that_cannot_be_made_leaves_the_store_alone() {
     assert_eq!(second.sessions, 100);
 }
 
-/// A replayer that stood still as the others began has missed the beginning: what it could
-/// not do counts, and its report says how late it was.
+/// A replayer that stood still while the others began has missed the beginning. The work that it
+/// could not do counts, and its report says how late it was.
 #[test]
-fn a_replayer_that_hears_of_its_start_too_late_is_late() {
+fn a_replayer_that_receives_its_start_late_reports_the_delay() {
     const LATE_NS: i64 = 400_000_000;
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &["sessions=20000", "data.members=1000"]);
-    let store = stores::open("memory:?latency_us=1000").expect("a store");
+    let store = any_store::open("memory:?latency_us=1000").expect("a store");
     store.load(&source, &|_, _| {}).expect("a load");
     let now_ns = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64;
     for warmup in [0, 50] {
@@ -71,7 +72,7 @@ fn a_replayer_that_hears_of_its_start_too_late_is_late() {
         let plan = plan(&source, 4, Limit::DurationS(1.0), &[], warmup);
         let experiment = Experiment::prepare(plan, folder.path().join(warmup.to_string())).expect("a plan");
         let report = store.run(&experiment, &control, &mut |_| {}).expect("a replay");
-        // 4,000 a second is what there is.
+        // At most 4,000 operations a second are possible.
         assert!((600..2_500).contains(&report.ok_counted), "{report:?}");
         assert!(report.dispatch_lag_ns_max >= LATE_NS as u64 - 10_000_000, "{report:?}");
         assert!(report.dispatch_lag_ns_mean > 40e6, "{report:?}");
@@ -85,7 +86,7 @@ fn a_replayer_that_hears_of_its_start_too_late_is_late() {
 fn the_measured_part_begins_for_all_workers_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &["fragments=3", "sessions=600"]);
-    let store = stores::open("memory:?latency_us=50").expect("a store");
+    let store = any_store::open("memory:?latency_us=50").expect("a store");
     store.load(&source, &|_, _| {}).expect("a load");
     let plan = Plan { workers: 3, ..plan(&source, 6, Limit::Sessions(200), &[], 150) };
     let warmup: Vec<u64> = plan.fragments.iter().map(|f| f.warmup_sessions).collect();
@@ -121,8 +122,8 @@ fn the_measured_part_begins_for_all_workers_at_once() {
 fn a_stop_in_the_warm_up_measures_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &[]);
-    // 300 operations, 20 ms each: progress is told several times before they are done.
-    let store = stores::open("memory:?latency_us=20000").expect("a store");
+    // 300 operations, 20 ms each: progress is reported several times before they are done.
+    let store = any_store::open("memory:?latency_us=20000").expect("a store");
     store.load(&source, &|_, _| {}).expect("a load");
     let plan = plan(&source, 1, Limit::Sessions(20), &[], 300);
     let experiment = Experiment::prepare(plan, folder.path().join("out")).expect("a plan");
@@ -145,7 +146,7 @@ fn a_trace_that_runs_out_says_what_would_have_been_enough() {
     let check = |sessions: u64, limit: Limit, warmup: u64| {
         let folder = tempfile::tempdir_in(folder.path()).expect("a folder");
         let source = trace(folder.path(), &[&format!("sessions={sessions}"), "fragments=2"]);
-        let store = stores::open("memory:").expect("a store");
+        let store = any_store::open("memory:").expect("a store");
         store.load(&source, &|_, _| {}).expect("a load");
         run(store.as_ref(), plan(&source, 2, limit, &[], warmup), folder.path().join("out")).expect("a replay")
     };
@@ -156,20 +157,20 @@ fn a_trace_that_runs_out_says_what_would_have_been_enough() {
     assert_eq!((in_warmup.end, in_warmup.sessions, in_warmup.warmup_operations), (needed, 0, 250));
     let enough = check(500, Limit::Sessions(200), 300);
     assert_eq!((enough.end, enough.sessions), (EndReason::Limit, 200));
-    // Where the time decides, the pace of the warm-up has to do.
+    // With a planned duration, the estimate uses the pace of the warm-up.
     let timed = check(250, Limit::DurationS(1.0), 300);
     let EndReason::TraceExhausted { sessions_needed } = timed.end else { panic!("{:?}", timed.end) };
     assert!(sessions_needed > 300 && timed.sessions == 0, "{sessions_needed}");
 }
 
-/// Sessions run in two experiments leave what they leave in one.
+/// Sessions run in two experiments leave the same state as in one.
 #[test]
 fn an_experiment_continues_where_the_last_one_stopped() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &["fragments=2"]);
     let sqlite = format!("sqlite:{}?synchronous=off", folder.path().join("s.db").display());
     for (name, url) in [("memory", "memory:"), ("sqlite", &sqlite)] {
-        let store = stores::open(url).expect("a store");
+        let store = any_store::open(url).expect("a store");
         store.load(&source, &|_, _| {}).expect("a load");
         let first = run(store.as_ref(), plan(&source, 4, Limit::Sessions(150), &[], 0), folder.path().join(name));
         let first = first.expect("a replay");
@@ -179,7 +180,7 @@ fn an_experiment_continues_where_the_last_one_stopped() {
         assert_eq!((second.warmup_operations, second.sessions), (20, 80), "{url}");
         let expected = tracegen::digest(&source.folder, tracegen::Ran::First(250)).expect("a digest");
         assert_eq!(store.digest(&source).expect("a digest"), expected, "{url}");
-        // The store has moved on: the same plan has no place to start from.
+        // The store has moved on, so the same plan can no longer start.
         let experiment = Experiment::prepare(again, folder.path().join("not")).expect("a plan");
         let error = store.check(&experiment).expect_err("the store is elsewhere");
         assert_eq!(error.blame, Blame::State, "{error}");
@@ -203,7 +204,7 @@ fn an_experiment_continues_where_the_last_one_stopped() {
 fn a_store_in_an_unknown_state_has_no_positions() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &[]);
-    let store = stores::open("memory:?error=0.2").expect("a store");
+    let store = any_store::open("memory:?error=0.2").expect("a store");
     let error = store.positions(&source).expect_err("nothing is loaded");
     assert_eq!(error.blame, Blame::State);
     assert!(error.message.contains("is not loaded"), "{error}");
@@ -215,43 +216,44 @@ fn a_store_in_an_unknown_state_has_no_positions() {
     assert!(error.message.contains("writes of experiment 1 did not succeed"), "{error}");
 }
 
-/// Everybody's sessions are those of very few members here.
+/// All sessions here act for very few members.
 #[test]
 fn sessions_of_a_popular_member_overlap_only_when_they_may() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = ["data.members=6", "data.friends_per_member=2", "data.pending_per_member=0", "sessions=200"];
     let source = trace(folder.path(), &settings);
-    let overlaps = |unique_socialites: bool, name: &str| {
-        let store = stores::open("memory:?latency_us=500").expect("a store");
+    let overlaps = |unique_actors: bool, name: &str| {
+        let store = any_store::open("memory:?latency_us=500").expect("a store");
         store.load(&source, &|_, _| {}).expect("a load");
-        let plan = Plan { unique_socialites, ..plan(&source, 8, Limit::WholeTrace, &[], 0) };
+        let plan = Plan { unique_actors, ..plan(&source, 8, Limit::WholeTrace, &[], 0) };
         run(store.as_ref(), plan, folder.path().join(name)).expect("a replay");
-        let mut socialites = Vec::new();
+        let mut actors = Vec::new();
         let files = source.manifest.operation_files(&source.folder, 0);
-        let (mut reader, mut chunk) = (schemas::trace::OperationsReader::new(files, 64), Vec::new());
+        let (mut reader, mut chunk) =
+            (schemas::trace::OperationsReader::<schemas::social::Social>::new(0, files, 64), Vec::new());
         while reader.next_rows(&mut chunk).expect("a chunk") {
-            socialites.extend(chunk.iter().map(|row| row.operation.socialite));
+            actors.extend(chunk.iter().map(|row| row.operation.socialite));
         }
         let mut rows = log(&folder.path().join(name), 0);
-        rows.sort_by_key(|row| (socialites[row.session as usize], row.start_ns));
-        let same = |a: &LogRow, b: &LogRow| socialites[a.session as usize] == socialites[b.session as usize];
+        rows.sort_by_key(|row| (actors[row.session as usize], row.start_ns));
+        let same = |a: &LogRow, b: &LogRow| actors[a.session as usize] == actors[b.session as usize];
         rows.windows(2).filter(|pair| same(&pair[0], &pair[1]) && pair[1].start_ns < pair[0].end_ns).count()
     };
     assert_eq!(overlaps(true, "unique"), 0);
     assert!(overlaps(false, "shared") > 0);
 }
 
-/// The store stands still for a second: the operations that hang in it are there
-/// in the log, with the time that they took.
+/// The store stands still for a second. The log has the operations that hang in it, with the time
+/// that they took.
 #[test]
 fn a_stall_is_logged_in_full() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = trace(folder.path(), &[]);
     // 300 operations by 2 threads, 8 ms each, take longer than the second after
     // which the stall begins.
-    let store = stores::open("memory:?latency_us=8000&stall_ms=1000").expect("a store");
+    let store = any_store::open("memory:?latency_us=8000&stall_ms=1000").expect("a store");
     store.load(&source, &|_, _| {}).expect("a load");
-    let plan = Plan { unique_socialites: false, ..plan(&source, 2, Limit::Sessions(300), &[], 0) };
+    let plan = Plan { unique_actors: false, ..plan(&source, 2, Limit::Sessions(300), &[], 0) };
     let report = run(store.as_ref(), plan, folder.path().join("out")).expect("a replay");
     let rows = log(&folder.path().join("out"), 0);
     assert_eq!((rows.len(), report.ok), (300, 300));
@@ -278,18 +280,18 @@ fn the_command_line_warms_up_and_continues() {
         replayer(&[&["run", "--trace", &trace, "--store", store, "-T", "2", "-o", &out, "--json"], more].concat())
     };
     let (code, _, error) = run(&url, &["--continue"]);
-    assert!(code == 2 && error.contains("is not loaded; load it with `replayer load`"), "{code}: {error}");
+    assert!(code == 2 && error.contains("is not loaded; load it with `replayer load --trace "), "{code}: {error}");
     let (code, first, error) = run(&url, &["--load", "--warmup", "10%", "--sessions", "50"]);
     assert_eq!((code, first["warmup_operations"].as_u64(), first["ok"].as_u64()), (0, Some(40), Some(50)), "{error}");
     let (code, second, error) = run(&url, &["--continue", "--warmup", "7ops", "--sessions", "30", "--digest"]);
     assert_eq!((code, second["warmup_operations"].as_u64(), second["ok"].as_u64()), (0, Some(7), Some(30)), "{error}");
     let expected = tracegen::digest(&source.folder, tracegen::Ran::First(127)).expect("a digest").to_string();
     assert_eq!(second["digest"].as_str(), Some(expected.as_str()));
-    // Without the flag it would start at the beginning, where the store is not.
+    // Without --continue the experiment would start at the beginning, and the store is not there.
     let (code, _, error) = run(&url, &["--sessions", "30"]);
     assert!(code == 2 && error.contains("at session 127, the experiment starts at 0"), "{code}: {error}");
     let (code, _, error) = run("memory:", &["--continue"]);
-    assert!(code == 2 && error.contains("--continue") && error.contains("lives and dies"), "{code}: {error}");
+    assert!(code == 2 && error.contains("--continue") && error.contains("remove --continue"), "{code}: {error}");
     let (code, _, error) = run(&url, &["--continue", "--warmup", "100%"]);
-    assert!(code == 2 && error.contains("\"100%\" is no warm-up"), "{code}: {error}");
+    assert!(code == 2 && error.contains("\"100%\" is not a warm-up"), "{code}: {error}");
 }

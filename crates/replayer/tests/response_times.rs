@@ -1,20 +1,20 @@
-//! The response times in the log, held against what the store itself did: true on
-//! any machine, however slow or busy, since nothing here must happen within a time.
+//! Compares the response times in the log with what the store itself did. The tests hold on any
+//! machine, however slow or busy, since they set no time limits.
 //!
-//! The stub store notes when each operation was called and when it answered, on a
-//! clock of its own. It fails here when
+//! The stub store records when each operation was called and when it answered, on a clock of its
+//! own. A test fails if
 //! - an operation's time begins after the store is called, or ends before it has
 //!   answered, or comes from a clock that is coarse or has another unit;
 //! - a stall is cut short;
-//! - other threads have their turn between start and call or answer and end, so
-//!   that the worker's queue is in a response time;
+//! - other threads run between start and call or answer and end, so that the worker's
+//!   queue is in a response time;
 //! - think time, inter-arrival time or the wait for a dependency is in a response
 //!   time, or the wait for a connection is not;
 //! - an operation is logged twice, not at all or with another's times;
 //! - the histogram's percentiles are not those of the log.
 //!
-//! What it cannot see is a time that is too long while nothing else happens: how much
-//! longer than the store's it is, `benches/response_times.rs` measures.
+//! The tests cannot see a time that is too long while nothing else happens.
+//! `benches/response_times.rs` measures how much longer the log's times are than the store's.
 
 mod stub;
 
@@ -25,11 +25,10 @@ use std::time::Instant;
 use replayer::clock::Clock;
 use replayer::stores::{Answer, Connection, OperationError};
 use schemas::oplog::{LogRow, Outcome};
-use schemas::social::{Action, Operation};
-use schemas::trace::TraceRow;
+use schemas::social::{Action, Operation, Social, TraceRow};
 use stub::{Replayed, Stub, percentile, replay, trace};
 
-/// A comment is posted once and deleted once, so an operation is known by it.
+/// A comment is posted once and deleted once, so action and comment identify an operation.
 const SPEC: &str = r#"
 name = "comments"
 sessions = 300
@@ -50,7 +49,7 @@ steps = ["post_comment own_resource", "delete_comment own_resource"]
 const SESSIONS: u64 = 300;
 const THINK_NS: i64 = 300_000;
 
-/// With this call the store begins to stand still.
+/// The call at which the store begins to stand still.
 const STALL_AT_CALL: u64 = 100;
 const STALL_NS: i64 = 300_000_000;
 
@@ -60,7 +59,7 @@ struct Diary {
     calls: u64,
     /// When each operation was called and when it answered.
     answered: Vec<((Action, Option<u64>), i64, i64)>,
-    /// Nothing is answered from the one to the other.
+    /// The store answers nothing between these two times.
     stall: (i64, i64),
 }
 
@@ -69,7 +68,7 @@ impl Diary {
         self.zero.elapsed().as_nanos() as i64
     }
 
-    /// Notes a call; gives its time.
+    /// Records a call; returns its time.
     fn call(&mut self) -> i64 {
         let called_ns = self.now_ns();
         self.calls += 1;
@@ -88,7 +87,7 @@ impl SlowConnection {
     }
 }
 
-impl Connection for SlowConnection {
+impl Connection<Social> for SlowConnection {
     async fn execute(&mut self, operation: &Operation, _: &mut Answer) -> Result<(), OperationError> {
         let called_ns = self.diary().call();
         // From 0.2 ms to 3 ms, the same for an operation in every run.
@@ -110,7 +109,7 @@ async fn wait(wait_ns: i64) {
     Clock::starting_in(wait_ns).sleep_until(0).await;
 }
 
-/// An operation as the trace, the log and the store know it.
+/// An operation as the trace, the log and the store have it.
 struct Seen {
     traced: TraceRow,
     row: LogRow,
@@ -127,7 +126,7 @@ fn check(threads: u32, inter_arrival_us: i64, connections_max: Option<u32>) {
         let diary = diary.clone();
         move || SlowConnection(diary.clone())
     };
-    let replayed = replay(&Stub::new(connect, connections_max), &source, threads, SESSIONS);
+    let replayed = replay(Stub::new(connect, connections_max), &source, threads, SESSIONS);
     let diary = diary.lock().expect("nobody panicked");
     let seen = each_is_logged_once(&replayed, &diary);
     none_is_shorter_than_the_stores(&seen, diary.stall);
@@ -165,10 +164,10 @@ fn none_is_shorter_than_the_stores(seen: &[Seen], (began_ns, over_ns): (i64, i64
     assert!(in_stall > 0);
 }
 
-/// All threads belong to one worker. While one of them calls the store or takes its
-/// answer, the store hears of no other, unless the call waits for a connection.
+/// All threads belong to one worker. While one of them calls the store or takes its answer, no
+/// other thread reaches the store, unless the call waits for a connection.
 fn nobody_has_a_turn_in_between(seen: &[Seen], waits_for_connections: bool) {
-    // The log's time 0 on the store's clock: between these, if none starts after
+    // The log's time 0 on the store's clock lies between these two, if no operation starts after
     // its call and none ends before its answer.
     let earliest_ns = seen.iter().map(|s| s.answered_ns - s.row.end_ns).max().expect("an operation");
     let latest_ns = seen.iter().map(|s| s.called_ns - s.row.start_ns).min().expect("an operation");
@@ -201,8 +200,11 @@ fn the_histogram_agrees(replayed: &Replayed) {
     let mut sorted: Vec<i64> = replayed.rows.iter().map(|(_, row)| row.end_ns - row.start_ns).collect();
     sorted.sort_unstable();
     for percent in [50.0, 90.0, 95.0, 99.0, 99.9, 100.0] {
-        let (exact, told) = (percentile(&sorted, percent), replayed.last.response_times.percentile_ns(percent));
-        assert!((told as f64 / exact as f64 - 1.0).abs() <= 0.001, "p{percent}: {exact} ns, the histogram says {told}");
+        let (exact, reported) = (percentile(&sorted, percent), replayed.last.response_times.percentile_ns(percent));
+        assert!(
+            (reported as f64 / exact as f64 - 1.0).abs() <= 0.001,
+            "p{percent}: {exact} ns, the histogram says {reported}"
+        );
     }
 }
 

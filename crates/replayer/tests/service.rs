@@ -26,7 +26,7 @@ use tonic::{Code, Request, Status};
 /// A lease that no test outlives, however slow the machine.
 const LONG: Duration = Duration::from_secs(600);
 
-/// A client whose calls carry a lease, and a token where there is one.
+/// A client whose calls carry a lease, and a token if there is one.
 type Client = ReplayerClient<InterceptedService<Channel, Carried>>;
 
 #[derive(Clone, Default)]
@@ -65,12 +65,13 @@ fn settings(work: &Path, shares: &[PathBuf], token: Option<&str>) -> Settings {
         address: "127.0.0.1:0".parse().expect("an address"),
         work: work.to_path_buf(),
         shares: Shares::new(shares).expect("folders"),
+        confines_stores: true,
         trace_bytes_max: 1 << 30,
         access: Access { certificates: None, token: token.map(|token| Token::new(token).expect("a token")) },
     }
 }
 
-/// Serves in this process, and speaks to it as long as the future runs.
+/// Serves in this process while `speak` runs with a connection.
 fn with_settings<X>(settings: Settings, speak: impl AsyncFnOnce(Channel) -> X) -> X {
     with_address(settings, async |address| {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
@@ -78,15 +79,15 @@ fn with_settings<X>(settings: Settings, speak: impl AsyncFnOnce(Channel) -> X) -
     })
 }
 
-/// The same for those that connect by themselves.
+/// The same for clients that connect by themselves.
 fn with_address<X>(settings: Settings, speak: impl AsyncFnOnce(SocketAddr) -> X) -> X {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("one");
     runtime.block_on(async {
-        let (told, address) = tokio::sync::oneshot::channel();
+        let (sender, address) = tokio::sync::oneshot::channel();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
-        let listening = move |address| told.send(address).expect("somebody asks");
+        let listening = move |address| sender.send(address).expect("the test waits for it");
         let service = tokio::spawn(replayer::service::serve(settings, listening, async {
-            // The sender's end is as good as its word.
+            // Dropping the sender ends the service too.
             let _ = ended.await;
         }));
         let result = speak(address.await.expect("an address")).await;
@@ -96,7 +97,7 @@ fn with_address<X>(settings: Settings, speak: impl AsyncFnOnce(SocketAddr) -> X)
     })
 }
 
-/// A service that shares a folder with the coordinator, who has it already.
+/// A service that shares a folder with the coordinator. The coordinator holds the lease already.
 fn with_service<X>(shared: &Path, speak: impl AsyncFnOnce(Client) -> X) -> X {
     let settings = settings(&shared.join("work"), &[shared.to_path_buf()], None);
     with_settings(settings, async |channel| {
@@ -112,7 +113,7 @@ async fn ready(client: &mut Client, plan: &Plan, folder: &Path) -> Result<(), St
     ready_in(client, plan, &kept).await
 }
 
-/// Prepare and Load in a folder that holds whatever it does.
+/// Prepare and Load in a folder, whatever it contains.
 async fn ready_in(client: &mut Client, plan: &Plan, folder: &ExperimentFolder) -> Result<(), Status> {
     let experiment_folder = folder.root().display().to_string();
     let plan_json = serde_json::to_string(plan).expect("JSON");
@@ -164,8 +165,8 @@ fn planned(source: &Source, experiment: u32, store: &str, plan: Plan) -> Plan {
     Plan { experiment, store: store.into(), ..plan }
 }
 
-/// A store in the service's process lives as long as the service, and a plan that
-/// continues is not loaded.
+/// A store in the service's process lives as long as the service. Before a plan that continues,
+/// no data set is loaded.
 #[test]
 fn experiments_continue_through_the_service() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -178,19 +179,49 @@ fn experiments_continue_through_the_service() {
             let next = planned(&source, number + 1, url, plan(&source, 3, Limit::Sessions(90), &first.positions, 0));
             let second = experiment(&mut client, &next, folder.path()).await.expect("an experiment");
             assert_eq!((&second.end, second.sessions, second.failed), (&EndReason::Limit, 90, 0), "{url}");
-            // The store says where it is: 250 sessions after the beginning.
+            // The store is 250 sessions after the beginning.
             let rest = planned(&source, number + 2, url, plan(&source, 3, Limit::WholeTrace, &second.positions, 0));
             let rest = experiment(&mut client, &rest, folder.path()).await.expect("an experiment");
             assert_eq!((rest.sessions, rest.ok), (150, 150), "{url}");
         });
     }
-    let store = replayer::stores::open(&sqlite).expect("a store");
+    let store = replayer::any_store::open(&sqlite).expect("a store");
     let expected = tracegen::digest(&source.folder, tracegen::Ran::All).expect("a digest");
     assert_eq!(store.digest(&source).expect("a digest"), expected);
 }
 
-/// Of several replayers in the coordinator's folder each writes its log, and nobody's plan
-/// or report stands where the whole experiment's should.
+/// A coordinator on another machine reaches only files in the replayer's folders.
+#[test]
+fn a_store_outside_the_folders_of_the_replayer_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (work, shared) = (folder.path().join("work"), folder.path().join("shared"));
+    for folder in [&work, &shared] {
+        std::fs::create_dir(folder).expect("a folder");
+    }
+    let source = trace(&shared, &["fragments=1"]);
+    std::os::unix::fs::symlink(folder.path(), work.join("way-out")).expect("a link");
+    let try_at = |confines_stores, path: PathBuf| {
+        let settings = Settings { confines_stores, ..settings(&work, std::slice::from_ref(&shared), None) };
+        with_settings(settings, async |channel| {
+            let mut client = hello(&channel, "me", LONG, Carried::default()).await?;
+            let url = format!("casql+sqlite:{}?memcached=127.0.0.1:1", path.display());
+            let plan = planned(&source, 1, &url, plan(&source, 1, Limit::Sessions(1), &[], 0));
+            let plan_json = serde_json::to_string(&plan).expect("a plan");
+            client.prepare(PrepareRequest { run: "r".into(), plan_json, ..PrepareRequest::default() }).await
+        })
+    };
+    for inside in [work.join("s.db"), shared.join("deep/s.db")] {
+        try_at(true, inside).expect("it may be there");
+    }
+    for outside in [folder.path().join("s.db"), work.join("../s.db"), work.join("way-out/s.db")] {
+        let refused = try_at(true, outside.clone()).expect_err("it may not be there");
+        assert!(refused.code() == Code::InvalidArgument && refused.message().contains("--share"), "{refused}");
+        try_at(false, outside).expect("a replayer of the coordinator's own may do what the user may");
+    }
+}
+
+/// Of several replayers in the coordinator's folder, each writes its log only. No plan or report
+/// of a part may be where that of the whole experiment should be.
 #[test]
 fn one_of_several_in_a_shared_folder_writes_its_log_alone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,8 +249,7 @@ fn one_of_several_in_a_shared_folder_writes_its_log_alone() {
     }
 }
 
-/// A start that does not come leaves the store where it was; one that comes late is said
-/// to have done so.
+/// If a start does not come, the store stays as it was. If it comes late, the reply says so.
 #[test]
 fn an_experiment_that_never_starts_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -233,7 +263,7 @@ fn an_experiment_that_never_starts_changes_nothing() {
         while running.message().await.expect("progress").expect("it waits").phase() != Phase::Ready {}
         client.stop(StopRequest::default()).await.expect("it hears");
         while running.message().await.expect("progress").is_some() {}
-        // It is not loaded again.
+        // The store is not loaded again.
         let folder = ExperimentFolder::new(folder.path().join("2"));
         let plan_json = serde_json::to_string(&planned(2)).expect("JSON");
         let experiment_folder = folder.root().display().to_string();
@@ -265,7 +295,7 @@ fn a_start_that_is_far_off_is_refused_and_a_wait_for_one_can_be_stopped() {
         for start_unix_ns in [i64::MIN, 0, unix_ns() + 3_600_000_000_000, i64::MAX] {
             let refused = client.start(StartRequest { start_unix_ns }).await.expect_err("too far");
             assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
-            assert!(refused.message().contains("set the clocks right"), "{refused}");
+            assert!(refused.message().contains("synchronize the clocks"), "{refused}");
         }
         let refused = client.agree_start(StartProposal { start_unix_ns: i64::MAX }).await.expect_err("too far");
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
@@ -279,7 +309,7 @@ fn a_start_that_is_far_off_is_refused_and_a_wait_for_one_can_be_stopped() {
     });
 }
 
-/// Peers that connect and say nothing must not shut out the coordinator.
+/// Peers that connect and send nothing must not shut out the coordinator.
 #[test]
 fn silent_connections_are_given_up() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -293,7 +323,7 @@ fn silent_connections_are_given_up() {
         let asked = hello(&channel, "test", LONG, Carried::default());
         let client = tokio::time::timeout(Duration::from_secs(60), asked).await.expect("it answers");
         let mut client = client.expect("a lease");
-        // One that was first is closed; the coordinator's stays.
+        // The first silent connection is closed; the coordinator's stays.
         let mut byte = [0; 64];
         loop {
             match silent[0].try_read(&mut byte) {
@@ -317,7 +347,7 @@ fn the_measured_part_begins_when_it_is_told_to() {
     let source = trace(folder.path(), &[]);
     for (experiment, warmup) in [(1, 50), (2, 0)] {
         with_service(folder.path(), async |mut client| {
-            // What is to be warmed up takes half a second at least: so long a warm-up is seen under way.
+            // The warm-up takes half a second at least, so that its progress is seen.
             let store = if warmup > 0 { "memory:?latency_us=20000" } else { "memory:" };
             let plan = planned(&source, experiment, store, plan(&source, 2, Limit::Sessions(60), &[], warmup));
             ready(&mut client, &plan, folder.path()).await.expect("it is ready");
@@ -327,7 +357,7 @@ fn the_measured_part_begins_when_it_is_told_to() {
             while let Some(progress) = running.message().await.expect("progress") {
                 if matches!(progress.phase(), Phase::Ready | Phase::Warm) {
                     waited.push(progress.phase());
-                    // As long as nobody tells it to, nothing happens.
+                    // Before the start is agreed, nothing happens.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     starts.push(agree(&mut client).await.expect("a start"));
                     if warmup > 0 || progress.phase() == Phase::Warm {
@@ -372,8 +402,8 @@ fn a_store_in_another_state_has_a_code_of_its_own() {
     });
 }
 
-/// Whoever has the replayer has it alone, until nobody hears of her any more: what runs
-/// then ends, and its log is there.
+/// A coordinator has the replayer alone until its lease runs out. The experiment that runs then
+/// ends, and its log is there.
 #[test]
 fn an_experiment_ends_with_the_lease_and_keeps_its_log() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -388,9 +418,9 @@ fn an_experiment_ends_with_the_lease_and_keeps_its_log() {
         let began = Instant::now();
         let refused = hello(&channel, "second", lease, Carried::default()).await.expect_err("it is taken");
         assert_eq!(refused.code(), Code::PermissionDenied);
-        assert!(refused.message().contains("belongs to first"), "{refused}");
+        assert!(refused.message().contains("in use by first"), "{refused}");
         drop(running);
-        // Nobody calls: the lease runs out, the experiment with it.
+        // No call renews the lease, so it runs out and ends the experiment.
         let mut second = loop {
             match hello(&channel, "second", lease, Carried::default()).await {
                 Ok(client) => break client,
@@ -408,7 +438,7 @@ fn an_experiment_ends_with_the_lease_and_keeps_its_log() {
     assert!(report.ok > 0 && folder.path().join("1/log/fragment-0.arrows").exists());
 }
 
-/// A connection that is lost and made anew finds the experiment where it is.
+/// After a connection is lost, a new one finds the experiment where it is.
 #[test]
 fn an_experiment_can_be_watched_again() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -427,7 +457,7 @@ fn an_experiment_can_be_watched_again() {
         assert!(last.ok > 0 && last.cpus_used > 0.0, "{last:?}");
         let twice = client.start(StartRequest { start_unix_ns: unix_ns() }).await.expect_err("it has started");
         assert_eq!(twice.code(), Code::Aborted);
-        // After its end too.
+        // This works after the experiment's end too.
         let mut ended = client.run(request).await.expect("it has ended").into_inner();
         while ended.message().await.expect("no error").is_some() {}
         assert_eq!(report(&mut client).await.expect("a report").ok, 1500);
@@ -436,7 +466,8 @@ fn an_experiment_can_be_watched_again() {
     });
 }
 
-/// Nothing is shared: the trace set is sent, the log is fetched, and no path leads out.
+/// Nothing is shared: the trace set is sent, the log is fetched, and no path leads out of the
+/// replayer's folder.
 #[test]
 fn a_replayer_far_away_gets_the_trace_set_and_gives_the_log() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -548,5 +579,5 @@ fn an_open_address_is_refused() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("one");
     let served = runtime.block_on(replayer::service::serve(open, |_| panic!("it listens"), async {}));
     let error = served.expect_err("nobody asks who calls").to_string();
-    assert!(error.contains("--listen 0.0.0.0:0") && error.contains("coord certs"), "{error}");
+    assert!(error.contains("--listen 0.0.0.0:0") && error.contains("encore certs"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! How fast operations are generated, on one thread, from the draw to the file.
+//! How fast one thread generates operations, from the draw to the file.
 
 use std::hint::black_box;
 

@@ -11,35 +11,38 @@ use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use schemas::manifest::{Manifest, TraceSetError};
+use schemas::program;
 use schemas::run::ReplayReport;
 use schemas::spec::Spec;
 use schemas::terminal::complain;
+use schemas::words::plural;
 use serde_json::json;
 
+use crate::families;
 use crate::properties::{self, PropertiesError};
-use crate::show::{active_threads, is_capped};
 use crate::{DigestError, GenerateError, GenerateOptions, Overview, Ran, digest, generate};
 
 /// Wrong usage or input.
 const EXIT_INPUT: u8 = 2;
-/// The tool failed: a disk, a file system.
+/// The tool failed, for example at a disk or file system.
 const EXIT_TOOL: u8 = 3;
 
-/// Generates trace sets from workload specifications, and looks into them.
+/// Generates trace sets from workload specifications, and inspects them.
 #[derive(Parser)]
 #[command(
     name = "tracegen",
     version,
     after_help = "\
 Examples:
-  tracegen gen traces/quickstart.toml                    writes quickstart.trace
-  tracegen gen traces/quickstart.toml --sessions 20000000 -o long.trace
-  tracegen gen traces/quickstart.toml --set data.members=100000 --fragments 8
-  tracegen gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
-  tracegen show quickstart.trace
-  tracegen verify quickstart.trace
-  tracegen digest quickstart.trace --sessions 1000
-  tracegen digest quickstart.trace --after runs/mine/experiments/0001-T8/replay.json
+  encore trace gen traces/quickstart.toml                    writes quickstart.trace
+  encore trace gen traces/quickstart.toml --sessions 20000000 -o long.trace
+  encore trace gen traces/quickstart.toml --set data.members=100000 --fragments 8
+  encore trace gen quickstart.trace --sessions 5000000 -o quickstart.trace     make it longer
+  encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
+  encore trace show quickstart.trace
+  encore trace verify quickstart.trace
+  encore trace digest quickstart.trace --sessions 1000
+  encore trace digest quickstart.trace --after runs/mine/experiments/0001-T8/replay.json
 
 Exit codes: 0 success, 2 wrong usage or input, 3 the tool failed."
 )]
@@ -55,11 +58,11 @@ enum Command {
     Show {
         /// The trace set
         dir: PathBuf,
-        /// Print one JSON object: the manifest and the sums over it
+        /// Print one JSON object: the manifest, and totals over its fragments and files
         #[arg(long)]
         json: bool,
     },
-    /// Checks that every file of a trace set is what its manifest says
+    /// Checks every file of a trace set against its manifest
     Verify {
         /// The trace set
         dir: PathBuf,
@@ -68,10 +71,10 @@ enum Command {
     Digest {
         /// The trace set
         dir: PathBuf,
-        /// After the first N sessions only
+        /// Digest of the state after the first N sessions [default: all sessions]
         #[arg(long, value_name = "N", conflicts_with = "after")]
         sessions: Option<u64>,
-        /// After the sessions that an experiment has run: its replay.json
+        /// Digest of the state that an experiment left: the path of its replay.json
         #[arg(long, value_name = "FILE")]
         after: Option<PathBuf>,
     },
@@ -84,38 +87,38 @@ enum Command {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tracegen gen traces/quickstart.toml
-  tracegen gen traces/quickstart.toml --set access.distribution=uniform -o flat.trace
-  tracegen gen traces/quickstart.toml --set mix.invite_friend=3 --sessions 500000
-  tracegen gen --properties populateDB_10000 --properties SymmetricHighUpdateActions \\
-      --set data.resources_per_member=10                 BG's files: data and mix
-  tracegen gen --properties workloada --print-spec       what YCSB's file comes to
+  encore trace gen traces/quickstart.toml
+  encore trace gen traces/quickstart.toml --set access.distribution=uniform -o flat.trace
+  encore trace gen traces/quickstart.toml --set mix.invite_friend=3 --sessions 500000
+  encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions \\
+      --set data.resources_per_member=10                 convert BG's files (data, mix)
+  encore trace gen --properties workloada --print-spec       print YCSB's file as a specification
 
-A folder that holds a trace set of the same workload is replaced once the new
-one is complete. A folder that holds anything else is left alone.")]
+The new trace set replaces a trace set of the same workload in the output folder,
+unless that one is longer. gen refuses to overwrite anything else.")]
 struct GenArgs {
-    /// The specification, a TOML file
-    #[arg(value_name = "SPEC.toml", required_unless_present = "properties", conflicts_with = "properties")]
+    /// The specification: a TOML file, or a trace set that was generated from one
+    #[arg(value_name = "SPEC.toml|TRACE", required_unless_present = "properties", conflicts_with = "properties")]
     spec: Option<PathBuf>,
-    /// Take the workload from a property file of BG or YCSB instead; give it again for further files
+    /// Read the workload from a property file of BG or YCSB instead; repeat the flag for more files
     #[arg(long, value_name = "FILE")]
     properties: Vec<PathBuf>,
     /// Print the resulting specification as TOML, and generate nothing
     #[arg(long)]
     print_spec: bool,
-    /// The trace set's folder [default: NAME.trace, with the spec's name]
+    /// The folder to write [default: NAME.trace, where NAME is the specification's name]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Replace a value of the specification, or add one (dotted key, TOML value)
+    /// Set a value of the specification: a dotted key and a TOML value; repeat the flag for more values
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// How many sessions, instead of what the specification says
+    /// Number of sessions [default: the specification's]
     #[arg(long, value_name = "N")]
     sessions: Option<u64>,
-    /// How many fragments, instead of what the specification says
+    /// Number of fragments [default: the specification's]
     #[arg(long, value_name = "N")]
     fragments: Option<u32>,
-    /// How many threads; each works on one fragment at a time [default: all processors]
+    /// Number of threads; each works on one fragment at a time [default: one per processor]
     #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     /// Print one JSON object: folder, trace_id, workload_id, sessions, operations, bytes, elapsed_s
@@ -148,15 +151,16 @@ impl From<TraceSetError> for Failure {
     }
 }
 
+/// The command line of this tool, as a part of the whole program's.
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
 /// Runs the tool with its arguments (the first is the program's name).
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli: Cli = match program::parse("encore trace", args) {
         Ok(cli) => cli,
-        Err(e) => {
-            // Nobody is left to tell when even this cannot be printed.
-            let _ = e.print();
-            return ExitCode::from(e.exit_code() as u8);
-        }
+        Err(code) => return code,
     };
     let done = match cli.command {
         Command::Gen(args) => run_gen(&args),
@@ -177,7 +181,7 @@ fn print(text: &str) -> Result<(), Failure> {
     schemas::terminal::print(text).map_err(Failure::tool)
 }
 
-/// The message with its causes, but for those that it names itself.
+/// The message with its causes, except causes whose text the message already contains.
 fn with_causes(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(|cause| cause.to_string()) {
@@ -189,7 +193,7 @@ fn with_causes(error: &anyhow::Error) -> String {
     message
 }
 
-/// The specification that the arguments come to, and the name of what it is from.
+/// The specification that the arguments ask for, and the name of its source.
 fn read_spec(args: &GenArgs) -> Result<(Spec, String), Failure> {
     let mut settings = args.settings.clone();
     settings.extend(args.sessions.map(|n| format!("sessions={n}")));
@@ -200,6 +204,11 @@ fn read_spec(args: &GenArgs) -> Result<(Spec, String), Failure> {
         return Ok((spec, name));
     };
     let file = path.display().to_string();
+    if path.is_dir() {
+        let spec = Manifest::read(path).map_err(Failure::input)?.spec;
+        let text = spec.to_toml().map_err(Failure::input)?;
+        return Ok((Spec::parse_with(&text, &file, &settings).map_err(Failure::input)?, file));
+    }
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("{file}: cannot read the specification"))
         .map_err(Failure::input)?;
@@ -207,8 +216,8 @@ fn read_spec(args: &GenArgs) -> Result<(Spec, String), Failure> {
     Ok((spec, file))
 }
 
-/// The specification that property files come to; what they leave open or say in
-/// vain is told.
+/// The specification that property files ask for. It prints a note on what the files leave open or
+/// say without effect.
 fn read_properties(files: &[PathBuf], settings: &[String]) -> Result<Spec, PropertiesError> {
     let converted = properties::read(files)?;
     let spec = converted.spec(settings)?;
@@ -216,10 +225,13 @@ fn read_properties(files: &[PathBuf], settings: &[String]) -> Result<Spec, Prope
         complain("note", note);
     }
     if !converted.unknown.is_empty() {
-        // Without values: some are passwords.
-        let keys: Vec<String> =
-            converted.unknown.iter().map(|place| format!("{} ({}:{})", place.key, place.file, place.line)).collect();
-        complain("warning", format_args!("unknown keys are left out: {}", keys.join(", ")));
+        // The warning shows no values: some are passwords.
+        let keys: Vec<String> = converted
+            .unknown
+            .iter()
+            .map(|property| format!("{} ({}:{})", property.key, property.file, property.line))
+            .collect();
+        complain("warning", format_args!("ignored unknown keys: {}", keys.join(", ")));
     }
     Ok(spec)
 }
@@ -236,16 +248,17 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
     let progress = |done| bar.set_position(done);
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
-    // A program that hosts the tool may have its own handler, which then stays.
+    // A program that hosts the tool may have set its own handler, which then stays.
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
     let options = GenerateOptions { threads: args.threads, progress: Some(&progress), interrupted: Some(&interrupted) };
     let generated = generate(&spec, &folder, &options);
     bar.finish_and_clear();
     let manifest = generated.map_err(|e| match e {
-        GenerateError::FewMembers { .. } | GenerateError::UnequalShare { .. } | GenerateError::OnlyNoops { .. } => {
+        GenerateError::Infeasible(_) | GenerateError::UnequalShare { .. } | GenerateError::OnlyNoops { .. } => {
             Failure::input(anyhow::Error::new(e).context(source))
         }
-        GenerateError::Spec(_) | GenerateError::Occupied { .. } => Failure::input(e),
+        GenerateError::Spec(_) | GenerateError::Occupied { .. } | GenerateError::NoRoom { .. } => Failure::input(e),
+        GenerateError::Interrupted => Failure { code: program::INTERRUPTED, error: e.into() },
         _ => Failure::tool(e),
     })?;
 
@@ -265,15 +278,17 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
         return print(&format!("{object}\n"));
     }
     print(&format!(
-        "{}: {operations} operations in {sessions} sessions, {bytes} bytes, trace {}, {elapsed_s:.1} s\n",
+        "{}: {} in {}, {}, trace {}, {elapsed_s:.1} s\n",
         folder.display(),
+        plural(operations, "operation"),
+        plural(sessions, "session"),
+        plural(bytes, "byte"),
         manifest.trace_id
     ))?;
-    let socialites = &manifest.statistics.socialites;
-    if is_capped(socialites) { print(&format!("{}\n", active_threads(socialites))) } else { Ok(()) }
+    families::remark(&manifest).map_or(Ok(()), |remark| print(&format!("{remark}\n")))
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal, nothing elsewhere.
 fn progress_bar(sessions: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} sessions, {per_sec}, {eta} left")
         .unwrap_or_else(|e| unreachable!("the template is a constant: {e}"));
@@ -282,7 +297,7 @@ fn progress_bar(sessions: u64) -> ProgressBar {
 
 fn run_show(dir: &Path, json: bool) -> Result<(), Failure> {
     let manifest = Manifest::read(dir)?;
-    let overview = Overview::new(&manifest);
+    let overview = Overview::new(&manifest).map_err(Failure::input)?;
     if json {
         let text = serde_json::to_string(&overview).map_err(Failure::tool)?;
         return print(&format!("{text}\n"));
@@ -293,7 +308,8 @@ fn run_show(dir: &Path, json: bool) -> Result<(), Failure> {
 fn run_verify(dir: &Path) -> Result<(), Failure> {
     let manifest = Manifest::read(dir)?;
     manifest.verify(dir)?;
-    print(&format!("{}: ok, {} files, trace {}\n", dir.display(), manifest.files.len(), manifest.trace_id))
+    let files = plural(manifest.files.len() as u64, "file");
+    print(&format!("{}: ok, {files}, trace {}\n", dir.display(), manifest.trace_id))
 }
 
 fn run_digest(dir: &Path, sessions: Option<u64>, after: Option<&Path>) -> Result<(), Failure> {

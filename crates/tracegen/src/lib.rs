@@ -1,8 +1,8 @@
 //! The generator: turns a workload specification into a trace set.
 //!
-//! All chance of a benchmark is here, before anything runs. A trace set says
-//! what is in the store at first, and which operation follows which; the same
-//! specification always gives the same bytes.
+//! The generator makes all random decisions of a benchmark, before anything runs. A trace set holds
+//! the initial data of the store and the sequence of operations. The same specification always
+//! gives the same bytes.
 //!
 //! ```
 //! use schemas::spec::Spec;
@@ -25,35 +25,19 @@
 //! let manifest = generate(&spec, &folder, &GenerateOptions::default()).unwrap();
 //! assert_eq!(manifest.sessions(), 1000);
 //!
-//! // What any store must hold after the trace was replayed.
+//! // The state that any store must hold after a replay of the trace.
 //! let digest = tracegen::digest(&folder, tracegen::Ran::All).unwrap();
 //! assert!(digest.facts() > 100);
 //! ```
 
-mod activity;
-mod alias;
-mod assigned;
-mod chance;
 pub mod cli;
-mod comments;
-mod dataset;
-mod digest;
-mod fragment;
-mod generate;
-mod graph;
-mod initial;
-mod maps;
-mod output;
-mod population;
+pub mod core;
+mod families;
+mod kv;
 pub mod properties;
-mod ring;
-mod room;
-mod sessions;
-mod show;
-mod statistics;
-mod target;
-mod walls;
+mod social;
 
-pub use digest::{DigestError, Ran, digest};
-pub use generate::{GenerateError, GenerateOptions, generate};
-pub use show::Overview;
+pub use self::core::digest::{DigestError, Ran};
+pub use self::core::generate::{GenerateError, GenerateOptions};
+pub use self::core::show::Overview;
+pub use families::{add, digest, generate};

@@ -1,4 +1,4 @@
-//! What came out of a comparison, and where it is kept.
+//! The result of a comparison, and the folder that holds it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::verdict::{Rating, Ruling, Verdict};
 ///
 /// ```text
 /// comparison.json      ComparisonDocument
-/// comparison.md        the table, with what a reader has to know
+/// comparison.md        the table, with notes
 /// comparison.svg       the chart
-/// comparison.html      all of it as a page
+/// comparison.html      the whole comparison as a page
 /// POINT-STORE/         run::RunFolder of a cell
 /// ```
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl ComparisonFolder {
     }
 }
 
-/// `comparison.json`: what was compared, and what came out so far.
+/// `comparison.json`: what was compared, and the results so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonDocument {
     /// [`crate::RUN_FORMAT_VERSION`] of the writer.
@@ -66,10 +66,10 @@ pub struct ComparisonDocument {
     pub name: String,
     /// When it began, in seconds since 1970.
     pub started_unix_s: u64,
-    /// How far it got.
+    /// Whether it is running, complete, interrupted or failed.
     pub state: RunState,
-    /// The plan as it was carried out: with what the command line replaced, and
-    /// without secrets.
+    /// The plan as it was carried out: with the values from the command line, and without
+    /// secrets.
     pub plan: ComparisonPlan,
     /// The machine.
     pub host: Host,
@@ -92,53 +92,53 @@ pub struct Cell {
     pub run: String,
     /// The workload, which all stores of a point share.
     pub workload_id: String,
-    /// What came out.
+    /// The result.
     pub outcome: Outcome,
-    /// The settings that the store itself says are in effect.
+    /// The settings in effect, as the store itself reports them.
     pub store_settings: BTreeMap<String, String>,
 }
 
-/// What came out of a cell.
+/// The result of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "a comparison has a handful of them, nearly all of them rated")]
 pub enum Outcome {
-    /// It has been neither rated nor measured yet.
+    /// It has not been rated or measured yet.
     Missing,
-    /// It was rated; a rating that was not asked for is none.
+    /// It was rated; a rating that was not requested is null.
     Rated {
-        /// Highest throughput that keeps the SLA, in actions a second.
+        /// Highest throughput that meets the SLA, in operations a second.
         soar: Option<Rating>,
-        /// Highest number of threads that keeps the SLA.
+        /// Highest number of threads that meets the SLA.
         socialites: Option<Rating>,
     },
-    /// Its one experiment was carried out.
+    /// It was measured with one experiment.
     Measured(Measurement),
     /// Its rating or its experiment ended with this error.
     Failed(String),
 }
 
-/// What one experiment showed, as its verdict says.
+/// The figures of one experiment, from its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// T.
     pub threads: u32,
-    /// Successful actions a second.
+    /// Successful operations a second.
     pub throughput_per_s: f64,
     /// Share of the operations that succeeded within β, in percent.
     pub within_beta_percent: f64,
     /// Reads that were answered.
     pub reads: u64,
-    /// Those of them that returned what no correct store could have.
+    /// Those of them that returned data that no correct store could have returned.
     pub unpredictable_reads: u64,
-    /// Whether the SLA was kept, or the experiment says nothing about the store.
+    /// Pass, fail or void.
     pub ruling: Ruling,
-    /// Why not a pass.
+    /// Why it is not a pass.
     pub reasons: Vec<String>,
 }
 
 impl Measurement {
-    /// The share of unpredictable reads, in percent; none without reads.
+    /// The share of unpredictable reads, in percent; None without reads.
     pub fn unpredictable_percent(&self) -> Option<f64> {
         (self.reads > 0).then(|| self.unpredictable_reads as f64 * 100.0 / self.reads as f64)
     }
@@ -165,8 +165,7 @@ pub struct SettingDifference {
     pub setting: String,
     /// What it decides.
     pub concern: Concern,
-    /// Its value by the store's label; a store that does not name the setting
-    /// is not in it.
+    /// Its value by the store's label. Stores that do not report the setting are omitted.
     pub values: BTreeMap<String, String>,
 }
 
@@ -187,8 +186,8 @@ mod tests {
     use super::*;
     use crate::comparison::{Question, Wanted};
 
-    /// `comparison.json` as it was before comparisons could measure: with `rating`
-    /// always there and without `measure`, `threads` and measured outcomes.
+    /// A `comparison.json` from before comparisons could measure. `rating` is always present;
+    /// `measure`, `threads` and measured outcomes do not exist.
     const BEFORE_MEASURING: &str = r#"{
       "format_version": 2, "encore_version": "0.1.0", "name": "n", "started_unix_s": 1, "state": "complete",
       "plan": {
@@ -228,6 +227,7 @@ mod tests {
             reasons: vec!["because".into()],
             figures: crate::verdict::Figures { reads: 400, unpredictable_reads: 1, ..Default::default() },
             replayers: Vec::new(),
+            sealed: Vec::new(),
         };
         let measured = Measurement::from(&verdict);
         assert_eq!(

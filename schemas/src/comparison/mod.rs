@@ -1,4 +1,4 @@
-//! A comparison: its plan (TOML), and what came out of it (`comparison.json`).
+//! A comparison: its plan (TOML) and its result (`comparison.json`).
 //!
 //! ```
 //! let plan = schemas::comparison::ComparisonPlan::parse(r#"
@@ -21,8 +21,8 @@
 //! assert_eq!(plan.points().len(), 2);
 //! ```
 //!
-//! With `measure` in the place of a rating, nothing is searched: each store runs one
-//! experiment at each point, with the point's number of threads.
+//! With `measure` instead of a rating, no T is searched: each store runs one experiment at each
+//! point, with the point's number of threads.
 //!
 //! ```
 //! use schemas::comparison::{ComparisonPlan, Measure, Question};
@@ -39,7 +39,7 @@
 //!     points = [{ label = "1", threads = 1 }, { label = "10", threads = 10 }]
 //!
 //!     [[stores]]
-//!     label = "a store that lies"
+//!     label = "stale reads injected"
 //!     url = "memory:?stale=0.01"
 //! "#, "staleness.toml").unwrap();
 //! assert_eq!(plan.question(), Question::Measure(Measure::Unpredictable));

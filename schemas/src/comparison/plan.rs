@@ -1,16 +1,16 @@
-//! The plan of a comparison, as people write it.
+//! The plan of a comparison, as users write it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::files::{FileError, at};
 use crate::plan::redact;
 use crate::sla::Sla;
 use crate::verdict::Between;
 
-/// A plan that is wrong: the file, the key, and what to do.
+/// An error in a plan: the file, the key, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonPlanError {
     /// Not TOML, an unknown key or a value of the wrong type.
@@ -21,7 +21,7 @@ pub enum ComparisonPlanError {
         /// Line, column and reason.
         message: String,
     },
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{file}: {key}: {message}")]
     Value {
         /// The file.
@@ -36,7 +36,7 @@ pub enum ComparisonPlanError {
     File(#[from] FileError),
 }
 
-/// `coord compare`'s plan: several stores, or designs of one, each rated or
+/// `encore compare`'s plan: several stores, or designs of one, each rated or
 /// measured with the same trace set at every point of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,45 +47,46 @@ pub struct ComparisonPlan {
     pub title: String,
     /// The workload specification, relative to the plan's own file.
     pub spec: PathBuf,
-    /// Values of the specification that are replaced at every point, as
-    /// `key=value`; those of a point come after these.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Values of the specification that are replaced at every point, as `key=value`. The values
+    /// of a point are applied after these.
+    #[serde(default, deserialize_with = "settings", skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// The service level agreement, as text.
-    #[serde(default, with = "sla_text")]
-    pub sla: Sla,
-    /// δ: how long an experiment of the search runs, in seconds: a number or a
-    /// list. Empty: what `coord rate` takes.
+    /// The service level agreement, as text. Null: that of the specification. In a stored
+    /// comparison it is never null.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::sla::as_text")]
+    pub sla: Option<Sla>,
+    /// δ: how long an experiment of the search runs, in seconds: a number or a list. Empty: the
+    /// default of `encore rate`.
     #[serde(default, deserialize_with = "one_or_more", skip_serializing_if = "Vec::is_empty")]
     pub search_s: Vec<f64>,
-    /// The highest T to try; what `coord rate` takes where it is missing.
+    /// The highest T to try. Null: the default of `encore rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<u32>,
-    /// The T to begin with; likewise.
+    /// The T to begin with. Null: the default of `encore rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_threads: Option<u32>,
-    /// Warm-up of each experiment, as `coord rate --warmup` takes it.
+    /// Warm-up of each experiment, in the syntax of `encore rate --warmup`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<String>,
     /// What happens to the store between two experiments.
     #[serde(default)]
     pub between: Between,
-    /// Which ratings are searched; none where `measure` is given. A plan that
-    /// gives neither reads as one that asks for both ratings.
+    /// The ratings to search; null if `measure` is given. A plan with neither of the two asks for
+    /// both ratings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<Wanted>,
-    /// The figure that is measured instead: no T is searched, each cell is one
-    /// experiment with the T of its point, for the time of the SLA.
+    /// The figure to measure instead of a rating. No T is searched: each cell is one experiment
+    /// with the T of its point, for the time of the SLA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
-    /// What is varied; without it, each store is rated once.
+    /// What is varied. Null: each store is rated once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axis: Option<Axis>,
-    /// What is compared, at least one.
+    /// The stores, at least one.
     pub stores: Vec<ComparedStore>,
 }
 
-/// Which ratings are searched.
+/// The ratings to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
@@ -98,8 +99,8 @@ pub enum Wanted {
     Socialites,
 }
 
-/// A figure of an experiment. All of them are measured; the one that is asked for
-/// has the first table and the chart.
+/// A figure of an experiment. All figures are measured; this one has the first table and the
+/// chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -107,14 +108,14 @@ pub enum Measure {
     Unpredictable,
     /// The share of operations that succeeded within β.
     WithinBeta,
-    /// Successful actions a second.
+    /// Successful operations a second.
     Throughput,
 }
 
-/// What a comparison asks of each cell.
+/// What a comparison determines for each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
-    /// These ratings, which are searched.
+    /// These ratings, by a search.
     Rate(Wanted),
     /// The figures of one experiment, this one first.
     Measure(Measure),
@@ -124,22 +125,23 @@ pub enum Question {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What it is, for table and chart.
+    /// Its name, for table and chart.
     pub label: String,
     /// Its points, in order, at least one.
     pub points: Vec<Point>,
 }
 
-/// A point of the axis: a workload of its own, or a number of threads.
+/// A point of the axis: its own workload, or a number of threads.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a table such as { label = \"100\", set = [\"data.members=100\"] }")]
 pub struct Point {
     /// Its name, for table and chart.
     pub label: String,
     /// Values of the specification that are replaced, as `key=value`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "settings", skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Another specification than the plan's, relative to the plan's own file.
+    /// A specification instead of the plan's, relative to the plan's own file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<PathBuf>,
     /// T of the experiments at this point, when the comparison measures.
@@ -153,12 +155,12 @@ pub struct Point {
 pub struct ComparedStore {
     /// Its name, for table and chart.
     pub label: String,
-    /// Its URL. An embedded store without a path (`sqlite:?images=table`) gets
-    /// a file in the run folder of each cell. In a plan's file, `${NAME}` and
-    /// `${NAME:-default}` stand for variables of the environment.
+    /// Its URL. An embedded store without a path (`sqlite:?images=table`) gets a file in the run
+    /// folder of each cell. In a plan's file, `${NAME}` and `${NAME:-default}` stand for
+    /// environment variables.
     pub url: String,
-    /// How many replayers drive it: the first of those that the command line names, or
-    /// so many processes on the coordinator's machine.
+    /// How many replayers drive it: the first ones that the command line names, or so many
+    /// processes on the coordinator's machine. Null: what the command line says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayers: Option<u32>,
 }
@@ -170,7 +172,7 @@ impl ComparisonPlan {
         ComparisonPlan::parse(&text, &path.display().to_string())
     }
 
-    /// Reads and checks a text; `file` is for the errors.
+    /// Reads and checks a text; errors name `file`.
     pub fn parse(text: &str, file: &str) -> Result<ComparisonPlan, ComparisonPlanError> {
         let mut plan: ComparisonPlan = toml::from_str(text)
             .map_err(|e| ComparisonPlanError::Syntax { file: file.into(), message: e.to_string().trim_end().into() })?;
@@ -186,7 +188,7 @@ impl ComparisonPlan {
         self.axis.as_ref().map_or_else(|| vec![Point::default()], |axis| axis.points.clone())
     }
 
-    /// What it asks of each cell.
+    /// What the comparison determines for each cell.
     pub fn question(&self) -> Question {
         match self.measure {
             Some(measure) => Question::Measure(measure),
@@ -194,7 +196,12 @@ impl ComparisonPlan {
         }
     }
 
-    /// The plan as it may be written to a file.
+    /// The SLA that all cells are judged by.
+    pub fn sla(&self) -> Sla {
+        self.sla.unwrap_or_default()
+    }
+
+    /// The plan without secrets, as it may be written to a file.
     pub fn redacted(&self) -> ComparisonPlan {
         let mut plan = self.clone();
         plan.stores.iter_mut().for_each(|store| store.url = redact(&store.url));
@@ -211,7 +218,7 @@ impl ComparisonPlan {
         if let Some(axis) = &self.axis {
             labels.push(("axis.label".into(), &axis.label));
             if axis.points.is_empty() {
-                return wrong("axis.points".into(), "is empty; give at least one, or leave the axis away".into());
+                return wrong("axis.points".into(), "is empty; give at least one point, or remove the axis".into());
             }
             for (i, point) in axis.points.iter().enumerate() {
                 labels.push((format!("axis.points.{i}.label"), &point.label));
@@ -226,14 +233,14 @@ impl ComparisonPlan {
         }
         for (i, store) in self.stores.iter().enumerate() {
             labels.push((format!("stores.{i}.label"), &store.label));
-            // What a variable holds is not known here.
+            // The value of a variable is not known here.
             if !store.url.contains(':') && !store.url.contains("${") {
                 let message = "is not the URL of a store; write it like sqlite:?images=table or memory:";
                 return wrong(format!("stores.{i}.url"), format!("{:?} {message}", store.url));
             }
         }
         if let Some(i) = self.stores.iter().position(|store| store.replayers == Some(0)) {
-            return wrong(format!("stores.{i}.replayers"), "is 0; give at least 1, or leave it away".into());
+            return wrong(format!("stores.{i}.replayers"), "is 0; give at least 1, or remove it".into());
         }
         if let Some((i, label)) = repeated(self.stores.iter().map(|s| s.label.as_str())) {
             return wrong(format!("stores.{i}.label"), format!("{label:?} is the label of another store"));
@@ -265,8 +272,8 @@ impl ComparisonPlan {
         }
     }
 
-    /// A key that belongs to the other kind of comparison, or lacks in this one,
-    /// and what to do.
+    /// A key that belongs to the other kind of comparison, or that is missing in this one, and
+    /// what to do.
     fn question_mismatch(&self) -> Option<(String, &'static str)> {
         let points = self.points();
         let threads = |is_given| {
@@ -274,18 +281,18 @@ impl ComparisonPlan {
             Some(format!("axis.points.{found}.threads"))
         };
         if self.measure.is_none() {
-            let needless = "is for comparisons that measure; a rating searches T: leave it away, or give `measure`";
+            let needless = "is only for comparisons with `measure`; a rating searches T: remove it, or add `measure`";
             return Some((threads(true)?, needless));
         }
         if self.rating.is_some() {
-            return Some(("measure".into(), "stands beside `rating`; give one of the two"));
+            return Some(("measure".into(), "`measure` and `rating` exclude each other; remove one"));
         }
         if self.axis.is_none() {
-            let message = "is missing; a comparison that measures needs points, each with its `threads`";
+            let message = "is missing; with `measure` the axis needs points, each with its `threads`";
             return Some(("axis.points".into(), message));
         }
         if let Some(key) = threads(false) {
-            return Some((key, "is missing; a comparison that measures needs it at every point"));
+            return Some((key, "is missing; with `measure` every point needs `threads`"));
         }
         let of_ratings = [
             ("search_s", !self.search_s.is_empty()),
@@ -296,16 +303,26 @@ impl ComparisonPlan {
         let (key, _) = of_ratings.into_iter().find(|(_, is_given)| *is_given)?;
         Some((
             key.into(),
-            "is for ratings; a comparison that measures has one experiment a cell, for the time of `sla`, \
-             from a loaded store",
+            "is only for ratings; with `measure` each cell is one experiment from a loaded store, for the time of \
+             `sla`: remove it",
         ))
     }
 }
 
-/// The first label that an earlier one equals, with its place.
+/// The first label that equals an earlier one, with its index.
 fn repeated<'a>(labels: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
     let mut seen = BTreeSet::new();
     labels.enumerate().find(|(_, label)| !seen.insert(label.trim().to_lowercase()))
+}
+
+fn settings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "set is a list of texts, such as set = [\"data.members=100\"]")]
+    enum Settings {
+        All(Vec<String>),
+    }
+    let Settings::All(settings) = Settings::deserialize(deserializer)?;
+    Ok(settings)
 }
 
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
@@ -319,19 +336,6 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D
         Seconds::One(seconds) => vec![seconds],
         Seconds::More(seconds) => seconds,
     })
-}
-
-/// An SLA as the text that people write.
-mod sla_text {
-    use super::*;
-
-    pub fn serialize<S: Serializer>(sla: &Sla, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(sla)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sla, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
 }
 
 #[cfg(test)]
@@ -374,6 +378,9 @@ url = "postgres://me:hush@db/x"
         check("search_s = 0.5", "max_threads = 0", "max_threads: is not between");
         check("search_s = 0.5", "between = \"reload\"", "between = \"reload\"");
         check("search_s = 0.5", "rating = \"all\"", "unknown variant `all`");
+        let list = "set is a list of texts, such as set = [\"data.members=100\"]";
+        check("search_s = 0.5", "set = { members = 9 }", list);
+        check("[\"data.members=9\"]", "{ members = 9 }", list);
         check("label = \"size\"", "labl = \"size\"", "labl");
         check("label = \"b\"", "label = \"A\"", "axis.points.1.label: \"A\" is the label of another point");
         check("data.members=9", "data.members", "axis.points.0.set: \"data.members\" is not key=value");
@@ -385,7 +392,7 @@ url = "postgres://me:hush@db/x"
         assert_eq!(error, "p.toml: stores: is empty; give at least one");
     }
 
-    /// [`GOOD`], measuring.
+    /// [`GOOD`] as a plan that measures.
     fn measuring() -> String {
         let text = GOOD.replace("search_s = 0.5", "measure = \"unpredictable\"");
         text.replace("set = [\"data.members=9\"]", "threads = 1").replace("spec = \"v.toml\"", "threads = 10")
@@ -399,18 +406,18 @@ url = "postgres://me:hush@db/x"
         let json = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
 
-        check("spec = \"v.toml\"", "threads = 4", "axis.points.1.threads: is for comparisons that measure");
+        check("spec = \"v.toml\"", "threads = 4", "axis.points.1.threads: is only for comparisons with `measure`");
         let check = |change: &str, to: &str, expect: &str| {
             let text = measuring().replacen(change, to, 1);
             let error = ComparisonPlan::parse(&text, "p.toml").unwrap_err().to_string();
             assert!(error.starts_with("p.toml: ") && error.contains(expect), "{error:?} lacks {expect:?}");
         };
         check("\"unpredictable\"", "\"stale\"", "unknown variant `stale`");
-        check("[axis]", "rating = \"both\"\n[axis]", "measure: stands beside `rating`; give one of the two");
+        check("[axis]", "rating = \"both\"\n[axis]", "measure: `measure` and `rating` exclude each other; remove one");
         check(", threads = 10", "", "axis.points.1.threads: is missing");
         check("threads = 10", "threads = 0", "axis.points.1.threads: is not between 1");
-        check("[axis]", "search_s = 1\n[axis]", "search_s: is for ratings");
-        check("[axis]", "between = \"continue\"\n[axis]", "between: is for ratings");
+        check("[axis]", "search_s = 1\n[axis]", "search_s: is only for ratings");
+        check("[axis]", "between = \"continue\"\n[axis]", "between: is only for ratings");
         let (before, after) = GOOD.split_once("[axis]").unwrap();
         let bare = format!("{before}measure = \"throughput\"\n{}", &after[after.find("[[stores]]").unwrap()..]);
         let error = ComparisonPlan::parse(&bare, "p.toml").unwrap_err().to_string();
@@ -420,7 +427,7 @@ url = "postgres://me:hush@db/x"
     #[test]
     fn a_written_plan_reads_the_same_and_has_no_secrets() {
         let plan = ComparisonPlan::parse(GOOD, "p.toml").unwrap();
-        assert_eq!((plan.search_s.as_slice(), plan.sla.delta_s), ([0.5].as_slice(), 1.0));
+        assert_eq!((plan.search_s.as_slice(), plan.sla().delta_s), ([0.5].as_slice(), 1.0));
         assert_eq!((plan.rating, plan.question()), (Some(Wanted::Both), Question::Rate(Wanted::Both)));
         let json = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);

@@ -1,5 +1,5 @@
-//! The frames of a log file: where its last whole batch ends, and whether each
-//! batch is laid out as the format says.
+//! The frames of a log file: finds the end of the last whole batch, and checks that each batch
+//! has the layout of the format.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -10,28 +10,28 @@ use arrow::datatypes::DataType;
 use arrow::ipc::Message;
 
 use super::{BATCH_ROWS_MAX, LOG};
-use crate::trace::TableError;
+use crate::table::TableError;
 
 /// How a log file ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogEnd {
-    /// With its closing mark: complete.
+    /// With the closing mark: the log is complete.
     Closed,
-    /// Without: the replayer was killed. Whole batches are readable.
+    /// Without the closing mark: the replayer was killed. Whole batches are readable.
     Torn {
         /// Bytes at the end that are not a whole batch.
         trailing_bytes: u64,
     },
 }
 
-/// How a column, or a part of one, is laid out.
+/// The layout of a column, or of a part of one.
 #[derive(Clone, Copy)]
 enum Part {
-    /// Values of so many bytes.
+    /// Values of this many bytes.
     Fixed(i64),
     /// Values of any length: offsets, then their bytes.
     Bytes,
-    /// Runs, whose ends and values are the two parts that follow.
+    /// Runs. The two parts that follow hold their ends and their values.
     Runs,
 }
 
@@ -48,24 +48,24 @@ fn parts_of(column: &DataType) -> Vec<Part> {
     }
 }
 
-/// What neither the observed values nor the texts of a batch come near to: a writer hands
+/// The observed values and the texts of a batch are always much shorter than this: a writer hands
 /// over a few megabytes at a time.
 const BATCH_BYTES_MAX: i64 = 1 << 26;
 
-/// A compressed part of a batch, which begins with the number of its bytes before
-/// compression (-1 when it is not compressed after all).
+/// A compressed part of a batch. It begins with the number of its bytes before compression, or
+/// with -1 if it is not compressed after all.
 struct Compressed {
-    /// Where it begins in the batch's body.
+    /// Its offset in the batch's body.
     offset: i64,
-    /// What that number is at the most.
+    /// The maximum of that number.
     bytes_max: i64,
 }
 
-/// Checks that the parts of a batch lie within its body and are as long as its
-/// rows need; gives those whose length only their first bytes tell.
+/// Checks that the parts of a batch lie within its body and are as long as its rows need. Returns
+/// the compressed parts, whose length only their first bytes tell.
 fn check_layout(message: &Message<'_>) -> Result<Vec<Compressed>, String> {
     if message.header_as_dictionary_batch().is_some() {
-        return Err("a dictionary, which no column has".into());
+        return Err("a dictionary batch, which the format does not have".into());
     }
     let Some(batch) = message.header_as_record_batch() else { return Ok(Vec::new()) };
     let (Some(nodes), Some(buffers)) = (batch.nodes(), batch.buffers()) else {
@@ -78,7 +78,7 @@ fn check_layout(message: &Message<'_>) -> Result<Vec<Compressed>, String> {
         Part::Runs => 0,
     });
     if nodes.len() != PARTS.len() || buffers.len() != expected_buffers.sum::<usize>() {
-        return Err("a batch whose columns are not the format's".into());
+        return Err("a batch with columns that differ from the format".into());
     }
     if !(0..=BATCH_ROWS_MAX as i64).contains(&rows) {
         return Err(format!("a batch of {rows} rows, more than the {BATCH_ROWS_MAX} of the format"));
@@ -106,8 +106,9 @@ fn check_layout(message: &Message<'_>) -> Result<Vec<Compressed>, String> {
             Part::Bytes => &[valid, 4 * (length + 1), BATCH_BYTES_MAX],
         };
         for (place, bytes) in needs.iter().enumerate() {
-            let Some(buffer) = buffers.next() else { return Err("a batch that lacks a column".into()) };
-            // No bits are needed where nothing is null, and any number of bytes may hold texts.
+            let Some(buffer) = buffers.next() else { return Err("a batch without one of its columns".into()) };
+            // Validity bits are not needed where nothing is null, and texts may have any number
+            // of bytes.
             let is_needed = if place == 0 { node.null_count() > 0 } else { place == 1 && length > 0 };
             if is_compressed {
                 match buffer.length() {
@@ -125,8 +126,8 @@ fn check_layout(message: &Message<'_>) -> Result<Vec<Compressed>, String> {
     Ok(compressed)
 }
 
-/// Walks the messages of an IPC stream; the bytes up to the last whole message
-/// and how the stream ends.
+/// Walks the messages of an IPC stream. Returns the number of bytes up to the end of the last
+/// whole message, and how the stream ends.
 pub(super) fn walk_frames(file: &mut File, path: &Path) -> Result<(u64, LogEnd), TableError> {
     let wrong = |at: u64, e: &dyn std::fmt::Display| {
         TableError::new(path, format!("byte {at}: {e}; the file is damaged or is not an operation log"))
@@ -181,9 +182,9 @@ pub(super) fn walk_frames(file: &mut File, path: &Path) -> Result<(u64, LogEnd),
     }
 }
 
-/// Whether a log has begun: the file is there and holds a whole schema.
+/// Whether a log has begun: the file exists and holds a whole schema.
 ///
-/// A replayer that is killed as it starts leaves none, or less than that.
+/// A replayer that is killed as it starts leaves no file, or less than a schema.
 pub fn has_begun(path: &Path) -> Result<bool, TableError> {
     match File::open(path) {
         Ok(mut file) => Ok(walk_frames(&mut file, path)?.0 > 0),

@@ -1,10 +1,10 @@
 //! The operation log: one row for every operation that a replayer ran or
 //! skipped, an Arrow IPC stream for each fragment.
 //!
-//! It says no more than (session, step) about the operation: the trace knows
-//! the rest. A row takes 18 bytes and what the operation observed. It is written batch by batch while the experiment runs, so that a
-//! killed replayer loses its last few batches at the most; [`LogReader`] reads
-//! what is there and says what is missing.
+//! A row identifies its operation only by (session, step); the trace has the rest. A row takes 18
+//! bytes plus what the operation observed. The log is written batch by batch while the experiment
+//! runs, so a killed replayer loses at most its last few batches. [`LogReader`] reads what is
+//! there and says what is missing.
 
 mod frames;
 mod read;
@@ -21,8 +21,9 @@ pub use frames::{LogEnd, has_begun};
 pub use read::{LogColumns, LogReader, Observed};
 pub use write::{LogBuffer, LogCompression, LogWriter, ReservedLog};
 
-/// Rows of a batch, at the most.
-pub const BATCH_ROWS_MAX: usize = 8_192;
+/// Maximum number of rows in a batch. Arrow's cost of some 30 µs for each batch is then a
+/// nanosecond a row.
+pub const BATCH_ROWS_MAX: usize = 32_768;
 
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,7 +55,7 @@ impl Outcome {
     }
 }
 
-/// What a log belongs to; kept as JSON in the schema's metadata, key `encore`.
+/// The header of a log; stored as JSON in the schema's metadata, key `encore`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogHeader {
     /// [`crate::RUN_FORMAT_VERSION`] of the writer.
@@ -67,20 +68,20 @@ pub struct LogHeader {
     pub workload_id: String,
     /// The fragment's first session in this experiment.
     pub first_session: u64,
-    /// Threads that worked on the fragment: no more sessions were ever in flight.
+    /// Threads that worked on the fragment; no more sessions than this were ever in flight.
     pub threads: u32,
-    /// The most rows of the fragment that were ever on their way to the file, so
-    /// the most that a killed replayer loses beside what was in flight.
+    /// Maximum number of rows of the fragment that are waiting to be written. A killed replayer
+    /// loses at most these and what was in flight.
     pub unwritten_rows_max: u64,
-    /// The most sessions that ever waited aside for a busy socialite: so many
-    /// sessions without a row may lie before one that has begun.
+    /// Maximum number of sessions that wait aside for a busy actor. At most so many sessions
+    /// without a row precede one that has begun.
     pub aside_sessions_max: u64,
     /// Wall-clock time of time 0, in nanoseconds since 1970, for information.
     pub started_unix_ns: i64,
 }
 
-/// The columns of the operation log. Every row has the first five. What is the same in
-/// most rows is run-end encoded: a value that stays costs nothing.
+/// The columns of the operation log. Every row has its own value in the first five. The others
+/// are mostly the same in many rows and are run-end encoded: a value that stays costs nothing.
 ///
 /// Numbers of 64 bits are stored in two halves, since the upper one hardly ever changes:
 /// `session` is `session_high * 2^32 + session_low`.
@@ -89,7 +90,7 @@ pub static LOG: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::new(log_
 fn log_fields() -> Vec<Field> {
     let runs = |name: &str, values: DataType, nullable: bool| {
         let ends = Field::new("run_ends", DataType::Int32, false);
-        // Arrow's builder of such arrays says so of all values.
+        // Arrow's builder of run-end encoded arrays declares all values nullable.
         let values = Field::new("values", values, true);
         Field::new(name, DataType::RunEndEncoded(Arc::new(ends), Arc::new(values)), nullable)
     };
@@ -126,7 +127,7 @@ pub fn outcome_column(codes: Vec<i8>) -> ArrayRef {
     Arc::new(DictionaryArray::<Int8Type>::new(codes.into(), NAMES.clone()))
 }
 
-/// One row of the log, but for the values observed.
+/// One row of the log, without the values observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRow {
     /// The session, counted from 0 in its fragment.
@@ -140,7 +141,7 @@ pub struct LogRow {
     /// When its thread took it up, from the experiment's start; the store is called
     /// some 50 ns later.
     pub start_ns: i64,
-    /// When its answer had been decoded.
+    /// When its answer was decoded.
     pub end_ns: i64,
     /// How long the operation waited for the one it depends on, before `start_ns`.
     pub waited_ns: i64,

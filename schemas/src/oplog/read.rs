@@ -14,7 +14,8 @@ use arrow::ipc::reader::StreamReader;
 use super::frames::{LogEnd, walk_frames};
 use super::{LOG, LogHeader, LogRow, Outcome, values};
 use crate::damage::guarded;
-use crate::trace::{TableError, column};
+use crate::table::TableError;
+use crate::table::columns::column;
 
 /// Reads a log file batch by batch, up to the last whole batch.
 pub struct LogReader {
@@ -27,16 +28,14 @@ pub struct LogReader {
 impl LogReader {
     /// Opens a log and walks its frames to find where the last whole batch ends.
     ///
-    /// A file that is no log, or has a damaged frame before its end, is an error.
+    /// A file that is not a log, or that has a damaged frame before its end, is an error.
     pub fn open(path: &Path) -> Result<LogReader, TableError> {
         let wrong = |e: &dyn std::fmt::Display| TableError::new(path, e);
         let mut file = File::open(path).map_err(|e| wrong(&e))?;
         let (whole_bytes, end) = walk_frames(&mut file, path)?;
         file.seek(SeekFrom::Start(0)).map_err(|e| wrong(&e))?;
         if whole_bytes == 0 {
-            return Err(wrong(
-                &"holds not even a whole schema: the replayer died as it started; there is nothing to analyze",
-            ));
+            return Err(wrong(&"no complete schema: the replayer ended while it started; there is nothing to analyze"));
         }
         let bytes = BufReader::with_capacity(1 << 20, file.take(whole_bytes));
         let stream = guarded(|| StreamReader::try_new(bytes, None))
@@ -48,18 +47,18 @@ impl LogReader {
         let found = header["format_version"].as_u64().unwrap_or(0);
         if found != crate::RUN_FORMAT_VERSION as u64 {
             return Err(wrong(&format!(
-                "log format version {found}, this Encore reads version {}",
+                "log format version {found}, this Encore reads version {}; use the version of Encore that wrote it",
                 crate::RUN_FORMAT_VERSION
             )));
         }
         let header = serde_json::from_value(header).map_err(|e| wrong(&e))?;
         if schema.fields() != LOG.fields() {
-            return Err(wrong(&"columns differ from the log format's"));
+            return Err(wrong(&"columns differ from those of the log format"));
         }
         Ok(LogReader { path: path.to_path_buf(), header, end, stream })
     }
 
-    /// What the log belongs to.
+    /// The header of the log.
     pub fn header(&self) -> &LogHeader {
         &self.header
     }
@@ -74,9 +73,9 @@ impl Iterator for LogReader {
     type Item = Result<RecordBatch, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Most damaged files end in [`super::frames`]; this is for the rest.
+        // [`super::frames`] finds most damage first; this is for the rest.
         let batch = guarded(|| self.stream.next().transpose());
-        batch.map_err(|e| TableError::new(&self.path, format!("is damaged: {e}"))).transpose()
+        batch.map_err(|e| TableError::reading(&self.path, "is damaged", &e)).transpose()
     }
 }
 
@@ -126,11 +125,11 @@ pub struct LogColumns {
     pub session: Vec<i64>,
     /// When its thread took it up.
     pub start_ns: Vec<i64>,
-    /// When its answer had been decoded.
+    /// When its answer was decoded.
     pub end_ns: Vec<i64>,
     /// What each row observed.
     pub observed: Observed,
-    /// Why a row is not ok, for those that are not, in their order.
+    /// The errors of the rows that are not ok, sorted by row.
     pub errors: Vec<(u32, String)>,
     thread: Vec<u32>,
     step: Steady<i16>,
@@ -156,7 +155,8 @@ impl LogColumns {
         let thread = thread.iter().enumerate();
         let thread = thread.map(|(row, low)| (thread_high.get(row) as u32) << 16 | *low as u32).collect();
         let observed = Observed::of(column::<BinaryArray>(batch, "observed", path)?);
-        let observed = observed.ok_or_else(|| TableError::new(path, "column observed does not hold values"))?;
+        let observed =
+            observed.ok_or_else(|| TableError::new(path, "column observed cannot be decoded; the log is damaged"))?;
         Ok(LogColumns {
             session,
             start_ns,
@@ -214,7 +214,7 @@ impl LogColumns {
     }
 }
 
-/// A batch and where it came from.
+/// A batch and the path of its log.
 struct Batch<'a> {
     batch: &'a RecordBatch,
     path: &'a Path,
@@ -236,10 +236,14 @@ impl<'a> Batch<'a> {
     }
 
     fn wrong(&self, name: &str) -> TableError {
-        TableError::new(self.path, format!("column {name} does not hold what the format says"))
+        TableError::new(
+            self.path,
+            format!("column {name} has values that the format does not allow; the log is damaged"),
+        )
     }
 
-    /// A run-end encoded column; `get` gives a value of `values`, or none that the format has.
+    /// A run-end encoded column. `get` reads one of `values`; None if it is not valid in the
+    /// format.
     fn runs<A: Array + 'static, T: Copy>(
         &self,
         name: &str,
@@ -292,7 +296,7 @@ impl<'a> Batch<'a> {
 mod tests {
     use super::*;
 
-    /// Every type of the format is one that a column is read as.
+    /// The reader knows the type of every column of the format.
     #[test]
     fn an_empty_batch_has_no_rows() {
         let batch = super::super::LogBuffer::with_capacity(0, 0).into_batch();

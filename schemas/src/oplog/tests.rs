@@ -1,14 +1,14 @@
-//! The log written, cut, damaged and read.
+//! Tests that write, cut, damage and read logs.
 
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::trace::TableError;
+use crate::table::TableError;
 
 const COMPRESSIONS: [LogCompression; 3] = [LogCompression::None, LogCompression::Lz4, LogCompression::Zstd];
 
-/// A log may claim that a few bytes were terabytes before they were compressed:
-/// nobody must try to make room for them.
+/// A log may claim that a few bytes were terabytes before they were compressed. The reader must
+/// not allocate that.
 #[test]
 fn a_log_that_claims_too_much_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn header() -> LogHeader {
     }
 }
 
-/// A few kilobytes may hold millions of equal rows once they are compressed.
+/// A few kilobytes of a compressed log may hold millions of equal rows.
 #[test]
 fn a_batch_of_too_many_rows_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -49,10 +49,10 @@ fn a_batch_of_too_many_rows_is_refused() {
     writer.write(&buffer.into_batch()).unwrap();
     writer.close().unwrap();
     let error = read(&path).unwrap_err().to_string();
-    assert!(error.contains("a batch of 8193 rows, more than the 8192 of the format"), "{error}");
+    assert!(error.contains("a batch of 32769 rows, more than the 32768 of the format"), "{error}");
 }
 
-/// The price of the log: a usual row is 18 bytes and what it observed.
+/// The size of the log: a usual row takes 18 bytes plus what it observed.
 #[test]
 fn a_usual_row_is_narrow() {
     let dir = tempfile::tempdir().unwrap();
@@ -71,15 +71,17 @@ fn a_usual_row_is_narrow() {
     assert!(a_row < 20.5, "{a_row} bytes a row");
 }
 
-/// The log of an Encore before this one, as its header has it: refused by its version.
+/// A log of an older version of Encore is refused; the error names its version.
 #[test]
 fn a_log_of_another_version_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log.arrows");
-    let older = LogHeader { format_version: 2, ..header() };
-    LogWriter::create(&path, &older, LogCompression::None).unwrap().close().unwrap();
+    let (older, own) = (crate::RUN_FORMAT_VERSION - 1, crate::RUN_FORMAT_VERSION);
+    let older_header = LogHeader { format_version: older, ..header() };
+    LogWriter::create(&path, &older_header, LogCompression::None).unwrap().close().unwrap();
     let error = read(&path).unwrap_err().to_string();
-    assert!(error.contains("log.arrows: log format version 2, this Encore reads version 3"), "{error}");
+    let expect = format!("log.arrows: log format version {older}, this Encore reads version {own}");
+    assert!(error.contains(&expect), "{error}");
 }
 
 fn row(session: u64, outcome: Outcome) -> LogRow {
@@ -97,7 +99,7 @@ fn row(session: u64, outcome: Outcome) -> LogRow {
     }
 }
 
-/// Three batches of ten rows; gives the file and its size after each.
+/// Writes three batches of ten rows. Returns the file and its size after each.
 fn write(dir: &Path, close: bool, compression: LogCompression) -> (PathBuf, Vec<u64>) {
     let path = dir.join("log.arrows");
     let mut writer = LogWriter::create(&path, &header(), compression).unwrap();
@@ -146,7 +148,7 @@ fn a_closed_log_reads_back() {
     }
 }
 
-/// A killed replayer leaves a file cut anywhere: every whole batch is read.
+/// A killed replayer leaves a file cut anywhere. The reader reads every whole batch.
 #[test]
 fn a_log_cut_anywhere_keeps_its_whole_batches() {
     COMPRESSIONS.into_iter().for_each(check_cuts);
@@ -163,7 +165,7 @@ fn check_cuts(compression: LogCompression) {
             Ok((rows, LogEnd::Torn { .. })) => assert_eq!(rows, expect, "cut at {cut}"),
             Ok((_, LogEnd::Closed)) => panic!("cut at {cut} taken for closed"),
             Err(e) => {
-                assert!(expect == 0 && e.to_string().contains("not even a whole schema"), "cut at {cut}: {e}")
+                assert!(expect == 0 && e.to_string().contains("no complete schema"), "cut at {cut}: {e}")
             }
         }
     }
@@ -187,7 +189,7 @@ fn garbage_is_an_error_that_names_the_file() {
 }
 
 proptest::proptest! {
-    /// Whatever the bytes of a file, reading it ends in rows or an error.
+    /// Reading a file of any bytes ends in rows or in an error.
     #[test]
     fn damaged_logs_never_panic(
         changes in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0u8..=255), 1..6),

@@ -1,9 +1,9 @@
-//! The values that an operation observed, as bytes: each as its difference from the
-//! one before (the first from 0), zigzag and in groups of seven bits (LEB128).
+//! The bytes of the values that an operation observed. Each value is stored as its difference
+//! from the one before (the first from 0), with zigzag encoding and in groups of seven bits
+//! (LEB128).
 //!
-//! Ids in a list lie near each other and counts are small, so that most values take
-//! one or two bytes instead of eight, and a list of friends is no longer what decides
-//! the size of a log.
+//! Ids in a list are close to each other and counts are small. So most values take one or two
+//! bytes instead of eight, and lists of friends no longer dominate the size of a log.
 
 /// Appends the bytes of `values`.
 #[inline]
@@ -21,8 +21,8 @@ pub(super) fn encode(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Appends the values that `bytes` stand for; none where they are no whole number
-/// of values of 64 bits.
+/// Appends the values that `bytes` stand for. None if they are not a whole number of 64-bit
+/// values.
 pub(super) fn decode(bytes: &[u8], values: &mut Vec<i64>) -> Option<()> {
     let (mut before, mut bits, mut shift) = (0i64, 0u64, 0);
     for byte in bytes {

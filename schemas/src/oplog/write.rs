@@ -16,10 +16,10 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 
 use super::{LOG, LogHeader, LogRow, Outcome, log_fields, values};
-use crate::trace::TableError;
+use crate::table::TableError;
 
-/// Rows of the log on their way to a batch. Pushing allocates nothing until
-/// the capacity is exceeded.
+/// Rows of the log that will be a batch. Pushing allocates nothing until the capacity is
+/// exceeded.
 pub struct LogBuffer {
     session: Vec<u32>,
     thread: Vec<u16>,
@@ -27,13 +27,14 @@ pub struct LogBuffer {
     duration_ns: Vec<u32>,
     offsets: Vec<i32>,
     observed: Vec<u8>,
-    /// What the last row has in the columns below.
+    /// The last row's values of the columns below.
     steady: Steady,
     columns: SteadyColumns,
     errors: Vec<(usize, String)>,
+    error_bytes: usize,
 }
 
-/// What mostly stays the same from one row to the next.
+/// The values that are mostly the same from one row to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Steady {
     session_high: i32,
@@ -65,7 +66,7 @@ impl Steady {
         }
     }
 
-    /// The same without a branch for each number.
+    /// Compares without a branch for each number.
     #[inline]
     fn equals(&self, other: &Steady) -> bool {
         let numbers = (self.session_high ^ other.session_high)
@@ -80,7 +81,7 @@ impl Steady {
     }
 }
 
-/// The runs of each of them.
+/// The runs of each field of [`Steady`].
 #[derive(Default)]
 struct SteadyColumns {
     session_high: Runs<i32>,
@@ -96,7 +97,7 @@ struct SteadyColumns {
 }
 
 impl SteadyColumns {
-    /// From row `row` on the values are these.
+    /// From row `row` on, the columns have these values.
     #[cold]
     fn change(&mut self, row: usize, to: &Steady) {
         self.session_high.change(row, to.session_high);
@@ -132,7 +133,7 @@ impl<T: Copy + PartialEq> Runs<T> {
         }
     }
 
-    /// As a column of so many rows.
+    /// The runs as a column of `rows` rows.
     fn into_array<A: Array>(mut self, rows: usize, array: impl FnOnce(Vec<T>) -> A) -> ArrayRef {
         // A run ends where the next one begins.
         let mut ends = self.starts.split_off(1.min(self.starts.len()));
@@ -149,7 +150,7 @@ fn run_array(ends: Vec<i32>, values: &dyn Array) -> ArrayRef {
 }
 
 impl LogBuffer {
-    /// Room for `rows` rows that observe about `values_per_row` values each.
+    /// A buffer for `rows` rows with about `values_per_row` observed values each.
     pub fn with_capacity(rows: usize, values_per_row: usize) -> LogBuffer {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
@@ -175,15 +176,17 @@ impl LogBuffer {
             steady: Steady::of(&nothing, 0),
             columns: SteadyColumns::default(),
             errors: Vec::new(),
+            error_bytes: 0,
         }
     }
 
-    /// Adds a row with what it observed and, unless it is ok, why not.
+    /// Adds a row with what it observed and, unless it is ok, its error.
     #[inline(always)]
     pub fn push(&mut self, row: LogRow, observed: &[i64], error: Option<&str>) {
         let rows = self.session.len();
         if let Some(error) = error {
             self.errors.push((rows, error.to_string()));
+            self.error_bytes += error.len();
         }
         let duration_ns = row.end_ns - row.start_ns;
         let steady = Steady::of(&row, duration_ns);
@@ -209,9 +212,9 @@ impl LogBuffer {
         self.session.is_empty()
     }
 
-    /// Bytes of what the rows since the last batch have observed.
-    pub fn observed_bytes(&self) -> usize {
-        self.observed.len()
+    /// Bytes of variable length in the rows since the last batch: values observed and errors.
+    pub fn variable_bytes(&self) -> usize {
+        self.observed.len() + self.error_bytes
     }
 
     /// The rows as a batch of the schema [`LOG`].
@@ -244,7 +247,7 @@ impl LogBuffer {
     }
 }
 
-/// Null but for the rows with an error, which come in their order.
+/// The `error` column: null except in the rows with an error, which come in order.
 fn error_column(rows: usize, errors: &[(usize, String)]) -> ArrayRef {
     let (mut runs, mut next) = (Runs::default(), 0);
     for (row, error) in errors {
@@ -260,10 +263,10 @@ fn error_column(rows: usize, errors: &[(usize, String)]) -> ArrayRef {
     runs.into_array(rows, StringArray::from)
 }
 
-/// How a log's batches are written; a reader finds out by itself.
+/// How a log's batches are compressed; a reader detects this itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogCompression {
-    /// As they are: the least work.
+    /// Not at all: the least work.
     #[default]
     None,
     /// With LZ4.
@@ -272,33 +275,38 @@ pub enum LogCompression {
     Zstd,
 }
 
-/// Appends batches to a log file. Each batch is with the operating system when
-/// [`LogWriter::write`] returns.
+/// Appends batches to a log file. The operating system has a batch when [`LogWriter::write`]
+/// returns.
 pub struct LogWriter {
     path: PathBuf,
     stream: StreamWriter<BufWriter<File>>,
 }
 
-/// Parts of a batch begin at multiples of this: most have one number, and Arrow's usual 64
-/// would be half of a small batch.
+/// Alignment of the parts of a batch. Most parts have one number, and with Arrow's usual 64 bytes
+/// half of a small batch would be padding.
 const ALIGNMENT_BYTES: usize = 8;
 
-/// The file of a log that has not begun: empty, so that no reader takes it for one.
+/// The file of a log that has not begun. It is empty, so no reader takes it for a log.
 pub struct ReservedLog {
     path: PathBuf,
     file: File,
 }
 
 impl ReservedLog {
-    /// Creates the file, which must not exist. On a busy disk that takes a while.
+    /// Creates the file, which must not exist. This takes a while on a busy disk.
     pub fn create(path: &Path) -> Result<ReservedLog, TableError> {
-        let file = File::create_new(path).map_err(|e| TableError::writing(path, e))?;
+        let file = File::create_new(path).map_err(|e| TableError::refused(path, e))?;
         Ok(ReservedLog { path: path.to_path_buf(), file })
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Removes the file: the log will never begin.
     pub fn remove(self) -> Result<(), TableError> {
-        std::fs::remove_file(&self.path).map_err(|e| TableError::writing(&self.path, e))
+        std::fs::remove_file(&self.path).map_err(|e| TableError::refused(&self.path, e))
     }
 }
 
@@ -312,31 +320,32 @@ impl LogWriter {
     pub fn begin(log: ReservedLog, header: &LogHeader, compression: LogCompression) -> Result<LogWriter, TableError> {
         let ReservedLog { path, file } = log;
         let path = path.as_path();
-        let text = serde_json::to_string(header).map_err(|e| TableError::writing(path, e))?;
+        let text = serde_json::to_string(header).map_err(|e| TableError::refused(path, e))?;
         let schema = Schema::new_with_metadata(log_fields(), HashMap::from([("encore".to_string(), text)]));
         let compression = match compression {
             LogCompression::None => None,
             LogCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
             LogCompression::Zstd => Some(CompressionType::ZSTD),
         };
-        // The buffer is for the small pieces of a message; its body, one large piece, passes by.
+        // The buffer collects the small pieces of a message. The body, one large piece, bypasses
+        // it.
         let mut stream = IpcWriteOptions::try_new(ALIGNMENT_BYTES, false, arrow::ipc::MetadataVersion::V5)
             .and_then(|options| options.try_with_compression(compression))
             .and_then(|options| StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options))
-            .map_err(|e| TableError::writing(path, e))?;
-        stream.flush().map_err(|e| TableError::writing(path, e))?;
+            .map_err(|e| TableError::refused(path, e))?;
+        stream.flush().map_err(|e| TableError::refused(path, e))?;
         Ok(LogWriter { path: path.to_path_buf(), stream })
     }
 
     /// Writes one batch.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
         // The stream's schema carries the header, the batch's does not; columns are the same.
-        self.stream.write(batch).and_then(|()| self.stream.flush()).map_err(|e| TableError::writing(&self.path, e))
+        self.stream.write(batch).and_then(|()| self.stream.flush()).map_err(|e| TableError::refused(&self.path, e))
     }
 
-    /// Writes the closing mark, by which a reader knows that nothing is missing.
+    /// Writes the closing mark, which tells a reader that nothing is missing.
     pub fn close(mut self) -> Result<(), TableError> {
-        self.stream.finish().map_err(|e| TableError::writing(&self.path, e))?;
-        self.stream.flush().map_err(|e| TableError::writing(&self.path, e))
+        self.stream.finish().map_err(|e| TableError::refused(&self.path, e))?;
+        self.stream.flush().map_err(|e| TableError::refused(&self.path, e))
     }
 }

@@ -1,25 +1,27 @@
 //! Some operations of a trace, column by column.
 //!
-//! A replay hands them from the thread that reads the trace to the one that acts: what is
-//! not in a column need not go from one processor's cache to the other's.
+//! A replay hands chunks from the thread that reads the trace to the thread that acts. What is
+//! not in a column need not move from one processor's cache to the other's.
 
 use std::path::Path;
 
 use arrow::array::{Array, DictionaryArray, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int8Type;
 
-use super::{TableError, TraceRow, column};
-use crate::social::{Action, Operation};
+use super::{ACTOR, OPERATION, TraceRow};
+use crate::table::TableError;
+use crate::table::columns::{Numbers, Optional, Rare, column, unsigned};
+use crate::vocabulary::{Columns, Place, Vocabulary, code_of};
 
 /// Operations of one fragment in trace order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chunk {
-    action: Vec<Action>,
+pub struct Chunk<V: Vocabulary> {
+    fragment: u32,
+    rows: usize,
+    operations: V::Columns,
     session: Numbers,
-    socialite: Numbers,
-    target: Numbers,
-    // The number that comes after the value, 0 where there is none.
-    comment: Numbers,
+    actor: Numbers,
+    // The value plus 1; 0 for none.
     after: Numbers,
     due_us: Numbers,
     think_us: Rare<u32>,
@@ -28,78 +30,18 @@ pub struct Chunk {
     kind: Rare<u8>,
 }
 
-/// A column of values that mostly are 0: it ends with the last part of the trace that
-/// had another one, so that it often holds nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Rare<T>(Vec<T>);
-
-impl<T: Copy + Default + PartialEq> Rare<T> {
-    #[inline]
-    fn get(&self, row: usize) -> T {
-        self.0.get(row).copied().unwrap_or_default()
-    }
-
-    /// Adds values after `rows` that are there.
-    fn extend(&mut self, rows: usize, values: impl Iterator<Item = T> + Clone) {
-        // Looked at without a way out, which lets the compiler take many values at once.
-        let is_usual = values.clone().fold(true, |all, value| all & (value == T::default()));
-        if !is_usual {
-            self.0.resize(rows, T::default());
-            self.0.extend(values);
-        }
-    }
-
-    /// Takes out the values from a row on, with room for more of them.
-    fn split_off(&mut self, row: usize, capacity: usize) -> Rare<T> {
-        let Some(last) = self.0.get(row..) else { return Rare(Vec::new()) };
-        let mut rest = Vec::with_capacity(capacity);
-        rest.extend_from_slice(last);
-        self.0.truncate(row);
-        Rare(rest)
-    }
-}
-
-/// A column of numbers by their halves: the upper one mostly is 0.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Numbers {
-    low: Rare<u32>,
-    high: Rare<u32>,
-}
-
-impl Numbers {
-    #[inline]
-    fn get(&self, row: usize) -> u64 {
-        self.low.get(row) as u64 | (self.high.get(row) as u64) << 32
-    }
-
-    /// Where 0 stands for none.
-    #[inline]
-    fn find(&self, row: usize) -> Option<u64> {
-        self.get(row).checked_sub(1)
-    }
-
-    fn extend(&mut self, rows: usize, values: impl Iterator<Item = u64> + Clone) {
-        self.low.extend(rows, values.clone().map(|value| value as u32));
-        self.high.extend(rows, values.map(|value| (value >> 32) as u32));
-    }
-
-    fn split_off(&mut self, row: usize, capacity: usize) -> Numbers {
-        Numbers { low: self.low.split_off(row, capacity), high: self.high.split_off(row, capacity) }
-    }
-}
-
-impl Chunk {
+impl<V: Vocabulary> Chunk<V> {
     /// How many operations there are.
     pub fn len(&self) -> usize {
-        self.action.len()
+        self.rows
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.action.is_empty()
+        self.rows == 0
     }
 
-    /// The session of an operation. They rise.
+    /// The session of an operation. Sessions never decrease from row to row.
     #[inline]
     pub fn session(&self, row: usize) -> u64 {
         self.session.get(row)
@@ -111,20 +53,20 @@ impl Chunk {
         self.step.get(row)
     }
 
-    /// Where the last session begins; 0 where there is none.
+    /// The first row of the last session; 0 if there is none.
     pub fn start_of_last_session(&self) -> usize {
         let Some(last) = self.len().checked_sub(1) else { return 0 };
         let earlier = (0..last).rev().take_while(|row| self.session(*row) == self.session(last));
         last - earlier.count()
     }
 
-    /// The socialite of an operation.
+    /// On whose behalf an operation's session runs.
     #[inline]
-    pub fn socialite(&self, row: usize) -> u64 {
-        self.socialite.get(row)
+    pub fn actor(&self, row: usize) -> u64 {
+        self.actor.get(row)
     }
 
-    /// What an operation waits before; see [`TraceRow::think_us`].
+    /// How long the thread waits before an operation; see [`TraceRow::think_us`].
     #[inline]
     pub fn think_us(&self, row: usize) -> u32 {
         self.think_us.get(row)
@@ -136,26 +78,22 @@ impl Chunk {
         self.after.find(row)
     }
 
-    /// When an operation's session starts; see [`TraceRow::due_us`].
+    /// When an operation's session is due; see [`TraceRow::due_us`].
     #[inline]
     pub fn due_us(&self, row: usize) -> Option<u64> {
         self.due_us.find(row)
     }
 
-    /// What is done.
+    /// An operation without its envelope.
     #[inline]
-    pub fn operation(&self, row: usize) -> Operation {
-        Operation {
-            action: self.action[row],
-            socialite: self.socialite(row),
-            target: self.target.get(row),
-            comment: self.comment.find(row),
-        }
+    pub fn operation(&self, row: usize) -> V::Operation {
+        let (session, step, actor) = (self.session(row), self.step(row), self.actor(row));
+        self.operations.get(row, Place { fragment: self.fragment, session, step, actor })
     }
 
     /// An operation with its envelope.
     #[inline]
-    pub fn row(&self, row: usize) -> TraceRow {
+    pub fn row(&self, row: usize) -> TraceRow<V::Operation> {
         TraceRow {
             session: self.session(row),
             step: self.step(row),
@@ -164,28 +102,27 @@ impl Chunk {
             think_us: self.think_us(row),
             due_us: self.due_us(row),
             after: self.after(row),
+            actor: self.actor(row),
             operation: self.operation(row),
         }
     }
 
-    /// All of them, in order.
-    pub fn rows(&self) -> impl Iterator<Item = TraceRow> + '_ {
+    /// All rows, in order.
+    pub fn rows(&self) -> impl Iterator<Item = TraceRow<V::Operation>> + '_ {
         (0..self.len()).map(|row| self.row(row))
     }
 
-    /// Takes out the operations from a row on.
-    pub fn split_off(&mut self, row: usize) -> Chunk {
-        // What is split off grows to a chunk as long as this one.
-        let room = self.len();
-        let mut action = Vec::with_capacity(room);
-        action.extend_from_slice(&self.action[row..]);
-        self.action.truncate(row);
+    /// Moves the operations from a row on to a new chunk.
+    pub fn split_off(&mut self, row: usize) -> Chunk<V> {
+        // The new chunk will grow to the length of this one.
+        let room = self.rows;
+        self.rows = row;
         Chunk {
-            action,
+            fragment: self.fragment,
+            rows: room - row,
+            operations: self.operations.split_off(row, room),
             session: self.session.split_off(row, room),
-            socialite: self.socialite.split_off(row, room),
-            target: self.target.split_off(row, room),
-            comment: self.comment.split_off(row, room),
+            actor: self.actor.split_off(row, room),
             after: self.after.split_off(row, room),
             due_us: self.due_us.split_off(row, room),
             think_us: self.think_us.split_off(row, room),
@@ -195,27 +132,34 @@ impl Chunk {
         }
     }
 
-    /// Adds the operations of a batch of the operations table. `kinds` has the names
-    /// met so far; new ones are added. Columns that only say how a session was drawn
-    /// may be missing.
+    /// Adds the operations of a batch of a fragment's table. New names of kinds are added to
+    /// `kinds`. The columns that only say how a session was drawn may be missing.
     pub(super) fn append(
         &mut self,
         batch: &RecordBatch,
         path: &Path,
+        fragment: u32,
         kinds: &mut Vec<String>,
     ) -> Result<(), TableError> {
+        self.fragment = fragment;
         let integers = |name| column::<Int64Array>(batch, name, path);
         let session = unsigned(integers("session")?, "session", path)?;
-        let socialite = unsigned(integers("socialite")?, "socialite", path)?;
-        let target = unsigned(integers("target")?, "target", path)?;
-        let comment = Optional::of(integers("comment")?, "comment", path)?;
+        let actor = unsigned(integers(ACTOR)?, ACTOR, path)?;
         let after = Optional::of(integers("after")?, "after", path)?;
         let due_us = Optional::of(integers("due_us")?, "due_us", path)?;
+        let txn = column::<Int32Array>(batch, "txn", path)?;
+        if txn.null_count() < txn.len() {
+            let message = "has transactions (txn), which this version does not know; use a trace set without them";
+            return Err(TableError::new(path, message));
+        }
         let step = column::<Int16Array>(batch, "step", path)?.values();
         let think_us = column::<Int32Array>(batch, "think_us", path)?.values();
-        let action = column::<DictionaryArray<Int8Type>>(batch, "action", path)?;
-        let actions = actions_of(action, path)?;
-        let rows = self.len();
+        let operation = column::<DictionaryArray<Int8Type>>(batch, OPERATION, path)?;
+        let codes = codes_of::<V>(operation, path)?;
+        let codes = operation.keys().values().iter().map(|key| codes[(*key & i8::MAX) as usize]);
+        let rows = self.rows;
+        self.operations.append(rows, codes, batch, path)?;
+        self.rows += batch.num_rows();
         if batch.column_by_name("kind").is_some() {
             let kind = column::<DictionaryArray<Int8Type>>(batch, "kind", path)?;
             let places = places_of(names_of(kind, "kind", path)?, kinds, path)?;
@@ -226,15 +170,12 @@ impl Chunk {
             let noops = column::<Int32Array>(batch, "noops", path)?.values();
             self.noops.extend(rows, noops.iter().map(|noops| (*noops).max(0) as u32));
         }
-        for (held, column) in
-            [(&mut self.session, session), (&mut self.socialite, socialite), (&mut self.target, target)]
-        {
+        for (held, column) in [(&mut self.session, session), (&mut self.actor, actor)] {
             held.extend(rows, column.iter().map(|number| *number as u64));
         }
-        self.action.extend(action.keys().values().iter().map(|key| actions[(*key & i8::MAX) as usize]));
         self.step.extend(rows, step.iter().map(|step| *step as u16));
         self.think_us.extend(rows, think_us.iter().map(|think_us| *think_us as u32));
-        for (held, column) in [(&mut self.comment, comment), (&mut self.after, after), (&mut self.due_us, due_us)] {
+        for (held, column) in [(&mut self.after, after), (&mut self.due_us, due_us)] {
             if let Some(column) = column {
                 held.extend(rows, (0..batch.num_rows()).map(|row| column.following(row)));
             }
@@ -243,84 +184,49 @@ impl Chunk {
     }
 }
 
-impl FromIterator<TraceRow> for Chunk {
-    fn from_iter<I: IntoIterator<Item = TraceRow>>(rows: I) -> Chunk {
-        use std::iter::once;
-        let following = |value: Option<u64>| once(value.map_or(0, |value| value + 1));
-        let mut chunk = Chunk::default();
+impl<V: Vocabulary> FromIterator<TraceRow<V::Operation>> for Chunk<V> {
+    fn from_iter<I: IntoIterator<Item = TraceRow<V::Operation>>>(rows: I) -> Chunk<V> {
+        let mut chunk = Chunk::<V>::default();
         for row in rows {
-            let before = chunk.len();
-            chunk.action.push(row.operation.action);
-            chunk.session.extend(before, once(row.session));
-            chunk.socialite.extend(before, once(row.operation.socialite));
-            chunk.target.extend(before, once(row.operation.target));
-            chunk.comment.extend(before, following(row.operation.comment));
-            chunk.after.extend(before, following(row.after));
-            chunk.due_us.extend(before, following(row.due_us));
-            chunk.think_us.extend(before, once(row.think_us));
-            chunk.noops.extend(before, once(row.noops));
-            chunk.step.extend(before, once(row.step));
-            chunk.kind.extend(before, once(row.kind));
+            let before = chunk.rows;
+            chunk.rows += 1;
+            chunk.operations.push(before, &row.operation);
+            chunk.session.push(before, row.session);
+            chunk.actor.push(before, row.actor);
+            chunk.after.push_optional(before, row.after);
+            chunk.due_us.push_optional(before, row.due_us);
+            chunk.think_us.push(before, row.think_us);
+            chunk.noops.push(before, row.noops);
+            chunk.step.push(before, row.step);
+            chunk.kind.push(before, row.kind);
         }
         chunk
     }
 }
 
-/// The values of a column of numbers from 0 on.
-fn unsigned<'a>(array: &'a Int64Array, name: &str, path: &Path) -> Result<&'a [i64], TableError> {
-    // One pass without a branch for all of them; only a damaged file needs a second look.
-    if array.values().iter().fold(0, |all, value| all | value) < 0
-        && let Some(row) = (0..array.len()).find(|&row| array.is_valid(row) && array.value(row) < 0)
-    {
-        let value = array.value(row);
-        return Err(TableError::new(path, format!("row {row}: {name} is {value}, below 0")));
-    }
-    Ok(array.values())
-}
-
-/// A column of numbers from 0 on, some of which are missing.
-struct Optional<'a>(&'a Int64Array);
-
-impl<'a> Optional<'a> {
-    /// None where all are missing.
-    fn of(array: &'a Int64Array, name: &str, path: &Path) -> Result<Option<Optional<'a>>, TableError> {
-        if array.null_count() == array.len() {
-            return Ok(None);
-        }
-        unsigned(array, name, path)?;
-        Ok(Some(Optional(array)))
-    }
-
-    /// The number after the value, 0 where it is missing.
-    #[inline]
-    fn following(&self, row: usize) -> u64 {
-        if self.0.is_valid(row) { self.0.value(row) as u64 + 1 } else { 0 }
-    }
-}
-
 fn names_of<'a>(array: &'a DictionaryArray<Int8Type>, name: &str, path: &Path) -> Result<&'a StringArray, TableError> {
     let names = array.values().as_any().downcast_ref::<StringArray>();
-    names.ok_or_else(|| TableError::new(path, format!("column {name} does not hold names")))
+    names.ok_or_else(|| TableError::new(path, format!("column {name} is not a column of names")))
 }
 
-/// The action of each key that a column has.
-fn actions_of(column: &DictionaryArray<Int8Type>, path: &Path) -> Result<[Action; 128], TableError> {
-    let names = names_of(column, "action", path)?;
-    let known: Vec<Option<Action>> = names.iter().map(|name| name.and_then(Action::from_name)).collect();
+/// The code of each key of the column of operations.
+fn codes_of<V: Vocabulary>(column: &DictionaryArray<Int8Type>, path: &Path) -> Result<[u8; 128], TableError> {
+    let names = names_of(column, OPERATION, path)?;
+    let known: Vec<Option<u8>> = names.iter().map(|name| name.and_then(code_of::<V>)).collect();
     let of_key = |key: i8| known.get(key as usize).copied().flatten();
     let keys = column.keys().values();
     if let Some(row) = keys.iter().position(|key| of_key(*key).is_none()) {
         let name = names.value((keys[row] as usize).min(names.len().saturating_sub(1)));
-        return Err(TableError::new(path, format!("row {row}: action {name:?} is not one of this format")));
+        return Err(TableError::new(path, format!("row {row}: unknown {OPERATION} {name:?}")));
     }
-    let mut actions = [Action::ViewProfile; 128];
-    for (action, known) in actions.iter_mut().zip(known) {
-        *action = known.unwrap_or(*action);
+    let mut codes = [0; 128];
+    for (code, known) in codes.iter_mut().zip(known) {
+        *code = known.unwrap_or_default();
     }
-    Ok(actions)
+    Ok(codes)
 }
 
-/// Where each name of a batch stands in `kinds`; new ones are added.
+/// The index in `kinds` of each name of a batch; new names are added.
 fn places_of(names: &StringArray, kinds: &mut Vec<String>, path: &Path) -> Result<Vec<u8>, TableError> {
     let place = |name: Option<&str>| {
         let name = name.unwrap_or_default();
@@ -341,8 +247,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::social::{Action, Operation, Social};
 
-    fn rows() -> impl Strategy<Value = Vec<TraceRow>> {
+    fn rows() -> impl Strategy<Value = Vec<TraceRow<Operation>>> {
         let rare = |value| prop_oneof![4 => Just(None), 1 => Just(Some(value))];
         let row = (0u16..3, rare(7u64), rare(8), rare(9), 0u32..2, 0usize..Action::ALL.len());
         let row = row.prop_map(|(step, comment, after, due_us, think_us, action)| TraceRow {
@@ -353,25 +260,42 @@ mod tests {
             think_us,
             due_us,
             after,
+            actor: 3,
             operation: Operation { action: Action::ALL[action], socialite: 3, target: after.unwrap_or(4), comment },
         });
         prop::collection::vec(row, 0..12)
     }
 
-    fn append(chunk: &mut Chunk, rows: &[TraceRow]) {
-        let mut builder = super::super::OperationsBuilder::new(["kind"]);
+    fn append(chunk: &mut Chunk<Social>, rows: &[TraceRow<Operation>]) {
+        let mut builder = super::super::OperationsBuilder::<Social>::new(["kind"]);
         rows.iter().for_each(|row| builder.push(row));
-        chunk.append(&builder.finish(), Path::new("a.parquet"), &mut Vec::new()).unwrap();
+        chunk.append(&builder.finish(), Path::new("a.parquet"), 0, &mut Vec::new()).unwrap();
+    }
+
+    #[test]
+    fn transactions_are_refused_as_long_as_nothing_honours_them() {
+        let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
+        let row = TraceRow::plain(0, 0, operation, 0);
+        let mut builder = super::super::OperationsBuilder::<Social>::new(["kind"]);
+        builder.push(&row);
+        let batch = builder.finish();
+        let mut columns = batch.columns().to_vec();
+        columns[batch.schema().index_of("txn").unwrap()] = std::sync::Arc::new(Int32Array::from(vec![Some(1)]));
+        let changed = RecordBatch::try_new(batch.schema(), columns).unwrap();
+        let refused =
+            Chunk::<Social>::default().append(&changed, Path::new("a.parquet"), 0, &mut Vec::new()).unwrap_err();
+        assert!(refused.to_string().contains("a.parquet") && refused.to_string().contains("txn"), "{refused}");
     }
 
     proptest! {
-        /// Whatever is usual in the first part of it, or in a later one.
+        /// Rows come back unchanged, whichever columns are empty in the first part or in a later
+        /// one.
         #[test]
         fn rows_come_out_as_they_went_in(
             rows in prop::collection::vec(rows(), 3),
             at in 0usize..24,
         ) {
-            let mut chunk: Chunk = rows[0].iter().copied().collect();
+            let mut chunk: Chunk<Social> = rows[0].iter().copied().collect();
             append(&mut chunk, &rows[1]);
             let all = rows[..2].concat();
             prop_assert_eq!(chunk.rows().collect::<Vec<_>>(), all.clone());

@@ -1,64 +1,27 @@
 //! Reads the operations of a fragment, file after file.
 
-use std::fs::File;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Int64Array, RecordBatch};
-use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
-use super::{Chunk, OPERATIONS, TableError, TraceRow, column};
-use crate::damage::guarded;
+use super::{Chunk, TraceRow, operations_schema};
+use crate::table::columns::column;
+use crate::table::{ParquetBatches, TableError};
+use crate::vocabulary::Vocabulary;
 
-/// The batches of a Parquet file, read with the schema of its format: that which the
-/// writer has embedded is not looked at.
-pub struct ParquetBatches {
-    path: PathBuf,
-    reader: ParquetRecordBatchReader,
-}
+/// The columns that only say how a session was drawn.
+const ABOUT_DRAWING: [&str; 2] = ["kind", "noops"];
 
-impl ParquetBatches {
-    /// Opens a file of a format with this schema.
-    pub fn open(path: &Path, schema: SchemaRef, batch_rows: usize) -> Result<ParquetBatches, TableError> {
-        ParquetBatches::open_parts(path, schema, |builder| builder.with_batch_size(batch_rows))
-    }
-
-    fn open_parts(
-        path: &Path,
-        schema: SchemaRef,
-        parts: impl FnOnce(Builder) -> Builder,
-    ) -> Result<ParquetBatches, TableError> {
-        let file = File::open(path).map_err(|e| TableError::new(path, e))?;
-        let reader = guarded(|| {
-            let options = ArrowReaderOptions::new().with_schema(schema);
-            Builder::try_new_with_options(file, options).and_then(|builder| parts(builder).build())
-        });
-        let reader = reader.map_err(|e| TableError::new(path, format!("is damaged or of another format: {e}")))?;
-        Ok(ParquetBatches { path: path.to_path_buf(), reader })
-    }
-}
-
-type Builder = ParquetRecordBatchReaderBuilder<File>;
-
-impl Iterator for ParquetBatches {
-    type Item = Result<RecordBatch, TableError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = guarded(|| self.reader.next().transpose());
-        batch.map_err(|e| TableError::new(&self.path, format!("is damaged: {e}"))).transpose()
-    }
-}
-
-/// The columns that say how a session was drawn, and what is not used yet.
-const ABOUT_DRAWING: [&str; 3] = ["txn", "kind", "noops"];
-
-/// Opens a file of operations without the row groups that end before a session, so
-/// that going on in the middle of a long trace does not read what came before.
-fn open_from(path: &Path, reader: &OperationsReader) -> Result<ParquetBatches, TableError> {
-    ParquetBatches::open_parts(path, OPERATIONS.clone(), |builder| {
+/// Opens a file of operations without the row groups that end before the first wanted session. To
+/// continue in the middle of a long trace, the reader need not read what came before.
+fn open_from<V: Vocabulary>(path: &Path, reader: &OperationsReader<V>) -> Result<ParquetBatches, TableError> {
+    let options = ArrowReaderOptions::new().with_schema(operations_schema::<V>());
+    ParquetBatches::open_parts(path, options, |builder| {
         let groups = builder.metadata().row_groups().iter().enumerate();
         let needed = groups.filter(|(_, group)| last_session(group).is_none_or(|last| last >= reader.first));
         let needed = needed.map(|(i, _)| i).collect();
@@ -69,7 +32,7 @@ fn open_from(path: &Path, reader: &OperationsReader) -> Result<ParquetBatches, T
     })
 }
 
-/// The last session of a row group, where its statistics tell.
+/// The last session of a row group, if its statistics have it.
 fn last_session(group: &RowGroupMetaData) -> Option<u64> {
     let column = group.columns().iter().find(|column| column.column_path().string() == "session")?;
     match column.statistics()? {
@@ -79,48 +42,52 @@ fn last_session(group: &RowGroupMetaData) -> Option<u64> {
 }
 
 /// The operations of one fragment in trace order, chunk by chunk.
-pub struct OperationsReader {
+pub struct OperationsReader<V: Vocabulary> {
     files: std::vec::IntoIter<PathBuf>,
     open: Option<ParquetBatches>,
     batch_rows: usize,
     first: u64,
     only_what_is_done: bool,
+    fragment: u32,
     kinds: Vec<String>,
+    vocabulary: PhantomData<V>,
 }
 
-impl OperationsReader {
-    /// Reads the given files one after the other, `batch_rows` rows at a time.
-    pub fn new(files: Vec<PathBuf>, batch_rows: usize) -> OperationsReader {
+impl<V: Vocabulary> OperationsReader<V> {
+    /// Reads the given files of a fragment one after the other, `batch_rows` rows at a time.
+    pub fn new(fragment: u32, files: Vec<PathBuf>, batch_rows: usize) -> OperationsReader<V> {
         OperationsReader {
             files: files.into_iter(),
             open: None,
             batch_rows,
             first: 0,
             only_what_is_done: false,
+            fragment,
             kinds: Vec::new(),
+            vocabulary: PhantomData,
         }
     }
 
-    /// Leaves out the sessions before `first`.
-    pub fn starting_at(mut self, first: u64) -> OperationsReader {
+    /// Skips the sessions before `first`.
+    pub fn starting_at(mut self, first: u64) -> OperationsReader<V> {
         self.first = first;
         self
     }
 
-    /// Does not read the kinds of sessions and the no-operations, which no replay needs:
-    /// all are of kind 0, without no-operations.
-    pub fn only_what_is_done(mut self) -> OperationsReader {
+    /// Skips the columns of session kinds and no-operations, which no replay needs. All rows then
+    /// have kind 0 and no no-operations.
+    pub fn only_what_is_done(mut self) -> OperationsReader<V> {
         self.only_what_is_done = true;
         self
     }
 
-    /// The names of the kinds of sessions met so far: [`TraceRow::kind`] is a place in them.
+    /// The names of the kinds of sessions read so far; [`TraceRow::kind`] is an index into them.
     pub fn kinds(&self) -> &[String] {
         &self.kinds
     }
 
     /// Puts the next rows into `rows` (cleared first); false at the end.
-    pub fn next_rows(&mut self, rows: &mut Vec<TraceRow>) -> Result<bool, TableError> {
+    pub fn next_rows(&mut self, rows: &mut Vec<TraceRow<V::Operation>>) -> Result<bool, TableError> {
         rows.clear();
         let mut chunk = Chunk::default();
         let is_some = self.append_chunk(&mut chunk)?;
@@ -129,7 +96,7 @@ impl OperationsReader {
     }
 
     /// Adds the next rows to `chunk`; false at the end.
-    pub fn append_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, TableError> {
+    pub fn append_chunk(&mut self, chunk: &mut Chunk<V>) -> Result<bool, TableError> {
         loop {
             if self.open.is_none() {
                 let Some(path) = self.files.next() else { return Ok(false) };
@@ -139,11 +106,11 @@ impl OperationsReader {
             match batches.next().transpose()? {
                 None => self.open = None,
                 Some(batch) => {
-                    let path = &batches.path;
+                    let path = batches.path();
                     let batch = since(&batch, path, self.first)?;
                     if batch.num_rows() > 0 {
-                        chunk.append(&batch, path, &mut self.kinds)?;
-                        // From here on all sessions are late enough.
+                        chunk.append(&batch, path, self.fragment, &mut self.kinds)?;
+                        // All later sessions are wanted.
                         self.first = 0;
                         return Ok(true);
                     }
@@ -153,10 +120,52 @@ impl OperationsReader {
     }
 }
 
+/// The session of each operation of a fragment, whatever the vocabulary.
+pub struct SessionNumbers {
+    files: std::vec::IntoIter<PathBuf>,
+    open: Option<ParquetBatches>,
+    batch_rows: usize,
+}
+
+impl SessionNumbers {
+    /// Reads the given files one after the other, `batch_rows` rows at a time.
+    pub fn new(files: Vec<PathBuf>, batch_rows: usize) -> SessionNumbers {
+        SessionNumbers { files: files.into_iter(), open: None, batch_rows }
+    }
+
+    fn open(&self, path: &Path) -> Result<ParquetBatches, TableError> {
+        // The schema that the writer embedded names all columns, and only one is wanted.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        ParquetBatches::open_parts(path, options, |builder| {
+            let columns = ProjectionMask::columns(builder.parquet_schema(), ["session"]);
+            builder.with_projection(columns).with_batch_size(self.batch_rows)
+        })
+    }
+
+    /// Puts the next sessions into `sessions` (cleared first); false at the end.
+    pub fn next(&mut self, sessions: &mut Vec<i64>) -> Result<bool, TableError> {
+        sessions.clear();
+        loop {
+            if self.open.is_none() {
+                let Some(path) = self.files.next() else { return Ok(false) };
+                self.open = Some(self.open(&path)?);
+            }
+            let Some(batches) = self.open.as_mut() else { continue };
+            match batches.next().transpose()? {
+                None => self.open = None,
+                Some(batch) => {
+                    sessions.extend_from_slice(column::<Int64Array>(&batch, "session", batches.path())?.values());
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}
+
 /// The rows of a batch from a session on.
 fn since(batch: &RecordBatch, path: &Path, first: u64) -> Result<RecordBatch, TableError> {
     let sessions = column::<Int64Array>(batch, "session", path)?.values();
-    // Of a damaged file a negative one is left for its error.
+    // A negative session of a damaged file is kept, so that its check reports it.
     let early = sessions.partition_point(|session| (0..first as i64).contains(session));
     Ok(batch.slice(early, batch.num_rows() - early))
 }

@@ -1,17 +1,18 @@
-//! Everything that reads what comes from elsewhere: files that teams share, what people type,
-//! what peers send. Each decoder reads its input or refuses it; none panics, and none takes
-//! more memory than its input justifies.
+//! All decoders of outside input: files that teams share, what users type, what peers send. Each
+//! decoder reads its input or refuses it. None panics, and none takes more memory than its input
+//! justifies.
 //!
-//! `tests/mutations.rs` changes good input at random; `corpus/NAME/` keeps what once broke
-//! the decoder NAME.
+//! `tests/mutations.rs` changes good input at random; `corpus/NAME/` keeps the inputs that once
+//! broke the decoder NAME.
 
-use std::path::Path;
+mod sealed;
+
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use parquet::arrow::ArrowWriter;
 use prost::Message;
 use schemas::comparison::{ComparisonDocument, ComparisonPlan};
-use schemas::dataset::Table;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::Manifest;
 use schemas::oplog::{LogBuffer, LogColumns, LogCompression, LogHeader, LogReader, LogRow, LogWriter, Outcome};
@@ -22,21 +23,22 @@ use schemas::sla::Sla;
 use schemas::spec::Spec;
 use schemas::trace::OperationsReader;
 use schemas::verdict::{RatingDocument, Verdict};
+use schemas::workload::social::dataset::Table;
 use tempfile::TempDir;
 
-/// A way in.
+/// A decoder of outside input.
 #[derive(Clone, Copy)]
 pub struct Decoder {
     /// Its name, and that of its folder in the corpus.
     pub name: &'static str,
     /// Good input.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Reads or refuses.
+    /// Reads the input or refuses it.
     pub decode: fn(&[u8]),
 }
 
-/// All of them.
-pub const ALL: [Decoder; 14] = [
+/// All decoders.
+pub const ALL: [Decoder; 15] = [
     Decoder { name: "spec", seeds: specs, decode: |bytes| with_text(bytes, |text| drop(Spec::parse(text, "a.toml"))) },
     Decoder { name: "properties", seeds: properties, decode: decode_properties },
     Decoder { name: "url", seeds: urls, decode: |bytes| with_text(bytes, decode_url) },
@@ -47,6 +49,7 @@ pub const ALL: [Decoder; 14] = [
     Decoder { name: "operations", seeds: operations, decode: decode_operations },
     Decoder { name: "dataset", seeds: datasets, decode: decode_dataset },
     Decoder { name: "log", seeds: logs, decode: decode_log },
+    Decoder { name: "sealed", seeds: sealed::seeds, decode: sealed::decode },
     Decoder { name: "latency", seeds: latencies, decode: |bytes| drop(ResponseTimes::from_bytes(bytes)) },
     Decoder { name: "messages", seeds: messages, decode: decode_messages },
     Decoder { name: "steps", seeds: steps, decode: |bytes| with_text(bytes, decode_step) },
@@ -57,9 +60,14 @@ fn with_text(bytes: &[u8], read: impl FnOnce(&str)) {
     read(&String::from_utf8_lossy(bytes));
 }
 
+/// The stored trace set.
+fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/golden.trace")
+}
+
 /// A file of the stored trace set.
 fn golden(file: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/golden.trace").join(file);
+    let path = golden_folder().join(file);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -67,7 +75,7 @@ fn golden(file: &str) -> Vec<u8> {
 static FOLDER: LazyLock<TempDir> =
     LazyLock::new(|| tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}")));
 
-/// Writes input to a file of a thread's own, reads it, and removes it.
+/// Writes input to a file in a folder of the current thread, and reads it.
 fn with_file(name: &str, bytes: &[u8], read: impl FnOnce(&Path, &Path)) {
     let folder = FOLDER.path().join(format!("{:?}", std::thread::current().id()));
     let path = folder.join(name);
@@ -108,11 +116,11 @@ fn urls() -> Vec<Vec<u8>> {
 }
 
 fn decode_url(text: &str) {
-    // What is shown of it never holds the password of the seeds.
+    // The text shown never contains the password of the seeds.
     let _ = redact(text);
-    // A file would be made.
+    // A sqlite: URL would create a file.
     if !text.contains("sqlite") {
-        drop(replayer::stores::open(text));
+        drop(replayer::any_store::open(text));
     }
 }
 
@@ -124,7 +132,7 @@ fn slas() -> Vec<Vec<u8>> {
 
 fn decode_sla(text: &str) {
     if let Ok(sla) = text.parse::<Sla>() {
-        // What it prints is read again as the same.
+        // What an SLA prints parses to the same SLA.
         assert_eq!(sla.to_string().parse::<Sla>().ok(), Some(sla), "{text:?}");
     }
     let _ = text.parse::<Warmup>();
@@ -167,14 +175,15 @@ fn operations() -> Vec<Vec<u8>> {
 fn decode_operations(bytes: &[u8]) {
     with_file("part.parquet", bytes, |_, path| {
         for first in [0, 7] {
-            let mut reader = OperationsReader::new(vec![path.to_path_buf()], 256).starting_at(first);
+            let mut reader =
+                OperationsReader::<schemas::social::Social>::new(0, vec![path.to_path_buf()], 256).starting_at(first);
             let mut rows = Vec::new();
             while reader.next_rows(&mut rows).unwrap_or(false) {}
         }
     });
 }
 
-/// A table of the data set, small and with Arrow's schema in it.
+/// A table of the data set, small and with Arrow's schema in the file.
 fn datasets() -> Vec<Vec<u8>> {
     let rows: Vec<Vec<i64>> = (0..2).map(|column| (0..60).map(|row| row * 3 + column).collect()).collect();
     let batch = Table::Friendships.batch(rows);
@@ -268,15 +277,26 @@ fn messages() -> Vec<Vec<u8>> {
 fn decode_messages(bytes: &[u8]) {
     let _ = rpc::HelloRequest::decode(bytes);
     let _ = rpc::HelloReply::decode(bytes);
+    let _ = rpc::ClockReply::decode(bytes);
     let _ = rpc::OfferRequest::decode(bytes);
     let _ = rpc::OfferReply::decode(bytes);
     let _ = rpc::FileChunk::decode(bytes);
     let _ = rpc::PrepareRequest::decode(bytes);
+    let _ = rpc::PrepareReply::decode(bytes);
+    let _ = rpc::LoadRequest::decode(bytes);
+    let _ = rpc::LoadProgress::decode(bytes);
+    let _ = rpc::RunRequest::decode(bytes);
     let _ = rpc::StartProposal::decode(bytes);
+    let _ = rpc::StartAnswer::decode(bytes);
+    let _ = rpc::StartRequest::decode(bytes);
+    let _ = rpc::StartReply::decode(bytes);
+    let _ = rpc::StopRequest::decode(bytes);
     let _ = rpc::ReportReply::decode(bytes);
     let _ = rpc::SettleRequest::decode(bytes);
     let _ = rpc::SummarizeRequest::decode(bytes);
+    let _ = rpc::LogsRequest::decode(bytes);
     let _ = rpc::LogsReply::decode(bytes);
+    let _ = rpc::FetchRequest::decode(bytes);
     if let Ok(progress) = rpc::Progress::decode(bytes) {
         drop(ResponseTimes::from_bytes(&progress.response_times));
     }
@@ -289,7 +309,7 @@ fn steps() -> Vec<Vec<u8>> {
 }
 
 fn decode_step(text: &str) {
-    let _ = text.parse::<schemas::session::Step>();
+    let _ = text.parse::<schemas::social::session::Step>();
     let _ = text.parse::<Warmup>();
 }
 

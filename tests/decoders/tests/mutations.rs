@@ -1,9 +1,9 @@
-//! Good input, changed at random, at every decoder:
+//! Changes good input at random, and passes it to every decoder:
 //!
 //!     ENCORE_MUTATIONS=1000000 cargo test --release -p decoders -- --nocapture
 //!
-//! tries as many of each, and prints how many were tried. What breaks one is written to
-//! its folder in `corpus/`, which is tried first.
+//! tries this many inputs for each decoder, and prints how many were tried. An input that breaks a
+//! decoder is written to its folder in `corpus/`. The inputs in `corpus/` are tried first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn mutations() -> u64 {
     std::env::var("ENCORE_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_500)
 }
 
-/// Numbers that are the same each time.
+/// Random numbers that are the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-/// Changes what a library is likely to trust: bits, lengths, whole parts.
+/// Makes changes that a library may fail to check: bits, lengths, whole parts.
 fn mutate(bytes: &mut Vec<u8>, others: &[Vec<u8>], dice: &mut Dice) {
     for _ in 0..1 + dice.below(4) {
         let at = dice.below(bytes.len());

@@ -1,4 +1,4 @@
-//! Who may speak to a replayer, and where secrets are.
+//! Access to a replayer, and where secrets are stored.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, Issuer, KeyPair};
 use super::{Host, OWN, ends, exits, json, run};
 use crate::support::Workplace;
 
-/// A password in a variable is in no list of processes, and in no file.
+/// A password in an environment variable appears in no process list and in no file.
 #[test]
 fn the_url_of_a_store_may_be_in_the_environment() {
     let place = Workplace::new();
@@ -26,7 +26,7 @@ fn certificates_tell_friend_from_stranger() {
     let made = place.run(&["certs", "certs", "--host", "127.0.0.2"]).succeeds();
     assert!(made.contains("certs/replayer.pem") && made.contains("next:"), "{made}");
     place.run(&["certs", "others", "--host", "127.0.0.2"]).succeeds();
-    place.run(&["certs", "certs"]).fails(2, &["certs/ca.pem is there already"]);
+    place.run(&["certs", "certs"]).fails(2, &["certs/ca.pem exists already"]);
     let host = Host::start(&place, 2, &["--certs", "certs"]);
     let short = ["--sessions", "500", "--threads", "2", "--sla", "95% < 10s, 0.1s"];
     let with = |name: &str, more: &[&str]| {
@@ -43,7 +43,7 @@ fn certificates_tell_friend_from_stranger() {
     assert!(missing.contains("nowhere/ca.pem") || missing.contains("nowhere/coordinator.pem"), "{missing}");
 }
 
-/// Certificates for 127.0.0.2 whose time was over long ago.
+/// Certificates for 127.0.0.2 that expired long ago.
 fn expired(folder: &Path) {
     let params = |names: &[&str]| {
         let mut params = CertificateParams::new(names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
@@ -75,6 +75,21 @@ fn a_certificate_whose_time_is_over_is_refused_and_named_so() {
     let output = run(&place, "a", OWN, [host.address.as_str()], &arguments).output().expect("the program starts");
     let said = exits(&output, 2);
     assert!(said.contains(&host.address) && said.to_lowercase().contains("expired"), "{said}");
+    drop(host);
+    // Only the coordinator's certificate is expired: the replayer closes the connection without a
+    // message.
+    place.run(&["certs", "good", "--host", "127.0.0.2"]).succeeds();
+    let host = Host::start(&place, 2, &["--certs", "good"]);
+    for file in ["coordinator.pem", "coordinator.key"] {
+        std::fs::copy(place.path("certs").join(file), place.path("good").join(file)).expect("a file");
+    }
+    let arguments = ["--sessions", "500", "--threads", "2", "--certs", "good"];
+    let output = run(&place, "b", OWN, [host.address.as_str()], &arguments).output().expect("the program starts");
+    let said = exits(&output, 2);
+    assert!(
+        said.contains(&host.address) && said.contains("good/coordinator.pem") && said.contains("expired"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -91,7 +106,7 @@ fn a_token_from_a_file_is_enough_and_is_shown_nowhere() {
     };
     ends(&with("a", "token"));
     let said = exits(&with("b", "wrong"), 2);
-    assert!(said.contains("not this replayer's") && !said.contains("deadbeef"), "{said}");
+    assert!(said.contains("wrong token") && !said.contains("deadbeef"), "{said}");
     let secrets = place.contents().into_iter().filter(|(path, content)| {
         !path.ends_with("token") && content.windows(16).any(|text| text == b"f00dfacef00dface")
     });
@@ -101,11 +116,21 @@ fn a_token_from_a_file_is_enough_and_is_shown_nowhere() {
 #[test]
 fn an_address_that_others_reach_needs_certificates() {
     let place = Workplace::new();
-    place.run(&["replay", "serve", "--listen", "0.0.0.0:0"]).fails(2, &["--listen 0.0.0.0:0", "coord certs"]);
+    place.run(&["replay", "serve", "--listen", "0.0.0.0:0"]).fails(2, &["--listen 0.0.0.0:0", "encore certs"]);
     std::fs::write(place.path("token"), "f00dfacef00dface\n").expect("a file");
     let token = ["replay", "serve", "--listen", "0.0.0.0:0", "--token-file", "token"];
-    place.run(&token).fails(2, &["--listen 0.0.0.0:0", "others can read"]);
+    place.run(&token).fails(2, &["--listen 0.0.0.0:0", "plain text"]);
     place.run(&["run", "busy.toml", "--threads", "1", "--replayer", "127.0.0.1:9"]).fails(2, &["--store"]);
     let nobody = ["run", "busy.toml", "--threads", "1", "--store", "memory:", "--replayer", "127.0.0.1:9"];
-    place.run(&nobody).fails(2, &["127.0.0.1:9", "replayer serve"]);
+    place.run(&nobody).fails(2, &["127.0.0.1:9", "encore replay serve"]);
+}
+
+/// The second replayer in a work folder says so when it starts, not at its first experiment.
+#[test]
+fn a_work_folder_that_is_in_use_is_refused_at_the_start() {
+    let place = Workplace::new();
+    let first = Host::start(&place, 9, &[]);
+    let work = first.work.display().to_string();
+    let ran = place.run(&["replay", "serve", "--listen", "127.0.0.9:0", "--work", &work]);
+    ran.fails(2, &["--work", "in use by another replayer"]);
 }

@@ -1,4 +1,4 @@
-//! Replayers in networks of their own, which are cut and far away.
+//! Replayers in separate networks with delay, loss and cuts.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::{Host, OWN, ends, json, rulings, run, until};
 use crate::support::Workplace;
 
-/// Networks of their own for replayers, each with a wire to this one: 198.18.N.1 here,
-/// 198.18.N.2 there. They go with this value.
+/// Separate networks for replayers, each with a link to this one: 198.18.N.1 here, 198.18.N.2
+/// there. Dropping this value removes them.
 struct Networks {
     names: Vec<String>,
 }
 
 impl Networks {
-    /// None where this user may not make any.
+    /// `None` if this user may not create networks.
     fn new(count: usize) -> Option<Networks> {
         let mut networks = Networks { names: Vec::new() };
         for n in 0..count {
@@ -35,7 +35,7 @@ impl Networks {
         format!("en{}x{n}", std::process::id())
     }
 
-    /// Delays and loses what goes over the wires; false where the kernel cannot.
+    /// Adds delay and loss to the links; false if the kernel cannot.
     fn are_far_away(&self) -> bool {
         (0..self.names.len()).all(|n| {
             let wire = self.wire(n);
@@ -47,7 +47,7 @@ impl Networks {
 
 impl Drop for Networks {
     fn drop(&mut self) {
-        // The wires go with them.
+        // The links are removed with the networks.
         for name in &self.names {
             ip(&["netns", "delete", name]);
         }
@@ -58,8 +58,8 @@ fn ip(arguments: &[&str]) -> bool {
     Command::new("ip").args(arguments).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// As the documentation says: certificates, addresses that others could reach, wires that
-/// are cut.
+/// Follows the documentation: certificates, addresses that other machines could reach, and links
+/// that are cut.
 #[test]
 fn replayers_in_networks_of_their_own() {
     let Some(networks) = Networks::new(4) else {

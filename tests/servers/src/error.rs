@@ -10,7 +10,7 @@ pub enum StartError {
     /// A program of the server is not on this machine.
     #[error("no {name} server ({programs}) on this machine", name = .0.name(), programs = .0.programs())]
     Missing(Kind),
-    /// Somebody else listens on the port that was asked for.
+    /// Another program listens on the port that was asked for.
     #[error("port {port} for {name} is taken", name = .kind.name())]
     PortTaken {
         /// The server's kind.
@@ -18,7 +18,7 @@ pub enum StartError {
         /// The port that was asked for.
         port: u16,
     },
-    /// The server's folder or its keeper could not be made.
+    /// The server's folder or its keeper could not be created.
     #[error("{name} in {folder}: {cause}", name = .kind.name(), folder = .folder.display())]
     Folder {
         /// The server's kind.
@@ -28,7 +28,7 @@ pub enum StartError {
         /// What went wrong.
         cause: std::io::Error,
     },
-    /// The server, or what makes its data folder, failed.
+    /// The server, or the program that creates its data folder, failed.
     #[error("{name} {reason}; the end of its log:\n{log}", name = .kind.name())]
     Failed {
         /// The server's kind.

@@ -1,4 +1,4 @@
-//! The URL of a server of the user's own, taken apart.
+//! Parses the URL of the user's own server.
 
 /// `SCHEME://CREDENTIALS@HOSTS/DATABASE?PARAMETERS`, without the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Foreign {
     start: String,
     /// `HOST:PORT`, several with commas between them.
     hosts: String,
-    /// What stands after the '?'.
+    /// The text after the '?'.
     parameters: String,
 }
 
@@ -15,7 +15,7 @@ impl Foreign {
     /// Splits a URL; a plain `HOST:PORT` has neither start nor parameters.
     pub fn parse(url: &str) -> Foreign {
         let after_scheme = url.find("://").map_or(0, |at| at + 3);
-        // A password may hold a '/' or a '?'.
+        // A password may contain a '/' or a '?'.
         let after_start = url.rfind('@').map_or(after_scheme, |at| at + 1).max(after_scheme);
         let (start, rest) = url.split_at(after_start);
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -23,12 +23,12 @@ impl Foreign {
         Foreign { start: start.to_string(), hosts: hosts.to_string(), parameters: parameters.to_string() }
     }
 
-    /// The URL with a database; the scheme of a plain `HOST:PORT` is this one.
+    /// The URL with a database; a plain `HOST:PORT` gets this scheme.
     pub fn url(&self, scheme: &str, database: &str) -> String {
         self.write(scheme, &self.hosts, database, &self.parameters)
     }
 
-    /// The URL with a database, at another address, which hides a set of replicas.
+    /// The URL with a database, at another address. For MongoDB it names no replica set.
     pub fn url_at(&self, scheme: &str, address: &str, database: &str) -> String {
         if scheme != "mongodb" {
             return self.write(scheme, address, database, &self.parameters);

@@ -1,4 +1,4 @@
-//! The shell process that ends a server when the program that wants it has ended.
+//! The shell process that stops a server when the program that started it has ended.
 
 use std::io::{BufRead, BufReader, Error, Result, Write};
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use crate::machine::{self, Account};
 /// What the shell runs.
 const SCRIPT: &str = include_str!("keeper.sh");
 
-/// A keeper, and through it a server; dropping it ends both and removes the folder.
+/// A keeper, and through it a server. Dropping it ends both and removes the folder.
 #[derive(Debug)]
 pub struct Keeper {
     shell: Child,
@@ -20,13 +20,13 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// A keeper of `folder` that runs as `account`, or as who runs this program,
-    /// and ends its server with `signal`, by name.
+    /// Starts a keeper of `folder`. It runs as `account`, or as the user of this program, and stops
+    /// its server with `signal`, given by name.
     pub fn start(folder: &Path, account: Option<Account>, signal: &str) -> Result<Keeper> {
         machine::write(&folder.join("keeper.sh"), SCRIPT, account)?;
         let mut command = Command::new("sh");
         command.arg("keeper.sh").arg(folder).arg(signal).current_dir(folder);
-        // What servers say is searched for words, and sorting must not differ.
+        // Callers search the output of servers for words, and sorting must not differ.
         command.env("LC_ALL", "C");
         if let Some(account) = account {
             command.uid(account.uid).gid(account.gid);
@@ -38,17 +38,17 @@ impl Keeper {
         Ok(Keeper { shell, orders, answers })
     }
 
-    /// Runs a command to its end; gives its exit code.
+    /// Runs a command to its end, and returns its exit code.
     pub fn run(&mut self, command: &[String]) -> Result<u32> {
         self.order("run", command)
     }
 
-    /// Starts the server; gives its process id.
+    /// Starts the server, and returns its process id.
     pub fn launch(&mut self, command: &[String]) -> Result<u32> {
         self.order("start", command)
     }
 
-    /// Waits for the server, which has ended or is about to.
+    /// Waits for a server that has ended or is about to end.
     pub fn reap(&mut self) -> Result<u32> {
         self.order("reap", &[])
     }
@@ -71,12 +71,12 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.orders.take());
-        // A keeper that somebody else ended has nothing left to wait for.
+        // If another process has ended the keeper, this returns at once.
         let _ = self.shell.wait();
     }
 }
 
-/// A word as the shell reads it back.
+/// A word, quoted for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,30 +1,28 @@
 //! Real database servers on loopback, for tests and for trying Encore out.
 //!
-//! [`postgres`], [`mysql`], [`mongodb`] and [`memcached`] give one server of a
-//! kind for the whole test process, started at first use. [`Server::start`] gives
-//! a server of one's own, to be killed, restarted or paused. [`Proxy`] stands
-//! between a client and a server, and cuts, delays or holds what passes.
+//! [`postgres`], [`mysql`], [`mongodb`], [`memcached`] and [`redis`] return one server of a kind for
+//! the whole test process, started at first use. [`Server::start`] starts a separate server, which a test can
+//! kill, restart or pause. [`Proxy`] forwards between a client and a server, and cuts, delays or
+//! holds connections.
 //!
-//! Where an environment variable names a server of the user's
-//! (`ENCORE_TEST_POSTGRES_URL`, `ENCORE_TEST_MYSQL_URL`,
-//! `ENCORE_TEST_MONGODB_URL`, and HOST:PORT in `ENCORE_TEST_MEMCACHED`), the
-//! shared server is that one. Where a server's programs are not on the machine,
-//! there is none, and a line on standard error says so; with
-//! `ENCORE_TEST_SERVERS=required` that is a panic. Servers are started on Linux
-//! alone.
+//! If an environment variable names a server of the user (`ENCORE_TEST_POSTGRES_URL`,
+//! `ENCORE_TEST_MYSQL_URL`, `ENCORE_TEST_MONGODB_URL`, `ENCORE_TEST_REDIS_URL`, and HOST:PORT in
+//! `ENCORE_TEST_MEMCACHED`),
+//! the shared server is that one. If a server's programs are not on the machine, there is no
+//! server, and a line on standard error reports it. With `ENCORE_TEST_SERVERS=required` that is a
+//! panic. Servers are started on Linux only.
 //!
-//! Whatever is started here ends, and its folder goes, when the process that
-//! started it ends, for whatever reason: a small shell process, the *keeper*,
-//! sees to it (`keeper.sh`).
+//! A server ends and its folder is removed when the process that started it ends, for whatever
+//! reason. A small shell process, the *keeper*, does this (`keeper.sh`).
 //!
 //! ```no_run
 //! use servers::{Kind, Options, Proxy, Server};
 //!
-//! // The shared one, in a database of the test's own:
+//! // The shared server, with a database for this test:
 //! let Some(shared) = servers::postgres() else { return };
 //! println!("{}", shared.url("encore"));
 //!
-//! // One that is made to fail:
+//! // A separate server, with faults:
 //! let options = Options { arguments: &["-c", "max_connections=12"], ..Options::default() };
 //! let Some(server) = Server::start(Kind::Postgres, options) else { return };
 //! let proxy = Proxy::start(&server.address());
@@ -49,4 +47,4 @@ pub use engines::Kind;
 pub use error::StartError;
 pub use proxy::Proxy;
 pub use server::{Options, Server};
-pub use shared::{memcached, mongodb, mysql, postgres};
+pub use shared::{memcached, mongodb, mysql, postgres, redis};

@@ -1,4 +1,4 @@
-//! What is on this machine: programs, and accounts that may run them.
+//! The programs on this machine, and accounts that may run them.
 
 use std::io::Result;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -16,7 +16,7 @@ pub struct Account {
     pub gid: u32,
 }
 
-/// A program on `PATH` or where servers are installed, links followed.
+/// A program on `PATH` or in the folders of servers, with links resolved.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -24,13 +24,13 @@ pub fn program(name: &str) -> Option<PathBuf> {
         .find_map(|folder| executable(&folder.join(name)))
 }
 
-/// A file that can be executed, links followed.
+/// An executable file, with links resolved.
 pub fn executable(path: &Path) -> Option<PathBuf> {
     let file = path.metadata().ok()?;
     (file.is_file() && file.permissions().mode() & 0o111 != 0).then(|| path.canonicalize().ok())?
 }
 
-/// Writes a file that belongs to an account, or to who runs this program.
+/// Writes a file that belongs to an account, or to the user of this program.
 pub fn write(path: &Path, text: &str, account: Option<Account>) -> Result<()> {
     std::fs::write(path, text)?;
     give(path, account)

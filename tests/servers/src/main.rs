@@ -1,4 +1,4 @@
-//! Runs all four servers until it is interrupted, for people who have none at hand.
+//! Runs all five servers until Ctrl-C, for users who have none.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,31 +9,31 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use servers::{Kind, Options, Server, StartError};
 
-/// Ports next to the usual ones, where nobody is expected; and what a server gets
-/// beyond its own defaults.
-const SERVERS: [(Kind, u16, &[&str]); 4] = [
+/// Ports next to the usual ones, which are probably free, and arguments that differ from a server's
+/// own defaults.
+const SERVERS: [(Kind, u16, &[&str]); 5] = [
     (Kind::Postgres, 54320, &[]),
     (Kind::Mysql, 33070, &[]),
     (Kind::Mongodb, 27027, &[]),
     (Kind::Memcached, 11221, &["-m", "4096"]),
+    (Kind::Redis, 63790, &[]),
 ];
 
-/// Runs PostgreSQL, MariaDB, MongoDB and memcached on loopback until Ctrl-C
+/// Runs PostgreSQL, MariaDB, MongoDB, memcached and Redis on loopback until Ctrl-C
 ///
-/// Each is started with empty data and the durability it has in production: a
-/// commit is on disk before it is acknowledged. Sizes of caches are the servers'
-/// own defaults, except 4 GiB for memcached. Once all run, their URLs are printed,
-/// one a line; what is missing on this machine is said and left out. At the end
-/// the servers are stopped and their data removed.
+/// Each server starts with empty data and the durability of production: a commit is on disk before
+/// it is acknowledged. Cache sizes are the servers' own defaults, except 4 GiB for memcached. Once
+/// all servers run, the program prints their URLs, one a line. It reports and skips servers that
+/// are not installed. At the end it stops the servers and removes their data.
 #[derive(Parser)]
 #[command(name = "servers", after_help = EXAMPLES)]
 struct Arguments {
-    /// Folder for the data, on the disk to be measured [default: that for temporary files]
+    /// Folder for the data, on the disk to be measured [default: the folder for temporary files]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 
-    /// Port of the first server; the others get the next ones [default: 54320, 33070, 27027, 11221]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..=65532))]
+    /// Port of the first server; the others get the next ones [default: 54320, 33070, 27027, 11221, 63790]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..=65531))]
     first_port: Option<u16>,
 }
 
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (interrupted, interruption) = mpsc::channel();
     ctrlc::set_handler(move || {
-        // Nobody listens once the servers are being stopped.
+        // There is no receiver any more once the servers are being stopped.
         let _ = interrupted.send(());
     })
     .context("no handler for Ctrl-C")?;

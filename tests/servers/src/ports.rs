@@ -1,17 +1,17 @@
-//! Ports on loopback that nobody listens on.
+//! Free ports on loopback.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below the ports that systems give to outgoing connections: such a one could
-/// take the port of a server that is down for a moment, or connect to itself there.
+/// These ports are below those that systems give to outgoing connections. An outgoing connection
+/// could take the port of a server that is down for a moment, or connect to itself there.
 const FIRST: u32 = 16384;
 const COUNT: u32 = 16384;
-/// Ports that a process tries before those of its neighbours, so that test
-/// processes side by side do not pick the same one.
+/// Each process tries this many ports before those of its neighbours, so that parallel test
+/// processes do not pick the same one.
 const EACH: u32 = 64;
 
-/// A port that is free now, and another one at every call.
+/// A port that is free now; each call returns another one.
 pub fn free() -> u16 {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -24,7 +24,7 @@ pub fn free() -> u16 {
     }
 }
 
-/// Whether nobody listens on a port of loopback.
+/// Whether a port of loopback is free.
 pub fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }

@@ -1,13 +1,13 @@
-//! The processes of a server: which they are, and signals to all of them.
+//! Finds all processes of a server, and sends signals to them.
 
 use std::time::{Duration, Instant};
 
 /// How long processes may take to follow a signal.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Between two looks.
+/// The time between two checks.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What `/proc/PID/stat` says of a process.
+/// The fields of `/proc/PID/stat` that are needed.
 struct Process {
     id: u32,
     parent: u32,
@@ -17,7 +17,7 @@ struct Process {
 impl Process {
     fn read(id: u32) -> Option<Process> {
         let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name in parentheses may hold anything, parentheses too.
+        // The name in parentheses may contain any characters, parentheses too.
         let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
         Some(Process { id, parent: fields.next()?.parse().ok()?, state })
@@ -32,12 +32,12 @@ impl Process {
     }
 }
 
-/// Whether a process runs, or is stopped.
+/// Whether a process is running or stopped.
 pub fn is_alive(id: u32) -> bool {
     Process::read(id).is_some_and(|process| !process.has_ended())
 }
 
-/// A process and all that it started and is still parent of.
+/// A process and its living descendants.
 pub fn tree(root: u32) -> Vec<u32> {
     living_tree(root).iter().map(|process| process.id).collect()
 }
@@ -45,14 +45,14 @@ pub fn tree(root: u32) -> Vec<u32> {
 /// Stops all processes of a tree.
 pub fn pause(root: u32) {
     await_true("be stopped", || {
-        // The root may fork until it has stopped, so look again after each round.
+        // The root may fork until it has stopped, so each round looks for processes again.
         let running: Vec<u32> = living_tree(root).iter().filter(|p| !p.is_stopped()).map(|p| p.id).collect();
         running.iter().for_each(|&id| signal(id, libc::SIGSTOP));
         running.is_empty()
     });
 }
 
-/// Lets all processes of a stopped tree go on.
+/// Resumes all processes of a stopped tree.
 pub fn resume(root: u32) {
     tree(root).into_iter().for_each(|id| signal(id, libc::SIGCONT));
 }
@@ -65,7 +65,7 @@ pub fn kill(root: u32) {
     await_true("be killed", || !all.iter().any(|&id| is_alive(id)));
 }
 
-/// Asks the root of a tree to end, and waits for the end of all.
+/// Asks the root of a tree to end, and waits until all its processes have ended.
 pub fn end(root: u32, how: i32) {
     let all = tree(root);
     signal(root, how);

@@ -1,4 +1,4 @@
-//! A server: one that is started here, or one of the user's own.
+//! A server: one that this program starts, or one of the user's own.
 
 use std::io::Error;
 use std::path::Path;
@@ -13,37 +13,36 @@ use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 use crate::{Kind, StartError, machine, ports, processes, shared};
 
-/// How long a server may take until it answers. Only a machine that is hopelessly busy needs
-/// more than seconds: one that has ended is noticed at once.
+/// How long a server may take until it answers. Only a hopelessly busy machine needs more than
+/// seconds. A server that has ended is noticed at once.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Between two questions whether it answers.
+/// The time between two checks whether it answers.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often a port of ours is given up because somebody else was faster.
+/// How many ports are tried when another program takes them first.
 const PORTS_MAX: u32 = 5;
 /// How much of a server's log an error shows.
 const LOG_LINES: usize = 60;
 
-/// How a server of one's own is started.
+/// How a separate server is started.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// More of the server's own command line, after what is there already:
-    /// `-c max_connections=12`, `--max-connections=12`, `-I 4m`, word by word.
-    /// The last setting of a name counts, but MongoDB takes each once.
+    /// More of the server's own command line, one word a string, after the existing words:
+    /// `-c max_connections=12`, `--max-connections=12`, `-I 4m`.
+    /// The last setting of a name counts, but MongoDB accepts each name once.
     pub arguments: &'a [&'a str],
-    /// Whether a commit survives the end of the machine, as in production. If
-    /// not, it only survives the end of the server, which is faster.
+    /// Whether a commit survives the end of the machine, as in production. If not, it only survives
+    /// the end of the server, which is faster.
     pub durable: bool,
-    /// The port; a free one if not given.
+    /// The port; default: a free one.
     pub port: Option<u16>,
-    /// The folder in which the server's own folder is made; that for temporary
-    /// files if not given.
+    /// The folder in which the server's own folder is created; default: the folder for temporary files.
     pub folder: Option<&'a Path>,
 }
 
 /// A database server.
 ///
-/// One that was started here is ended when this is dropped, or when the process
-/// ends, and its data with it.
+/// A server that this program started is stopped, and its data removed, when this value is dropped
+/// or the process ends.
 #[derive(Debug)]
 pub struct Server {
     kind: Kind,
@@ -56,14 +55,14 @@ enum Place {
     Foreign(Foreign),
 }
 
-/// What is known of a server that was started here.
+/// A server that this program started.
 #[derive(Debug)]
 struct Own {
     running: Mutex<Running>,
     port: u16,
     command: Vec<String>,
     clean_up: Option<Vec<String>>,
-    /// Dropped last, after the server's end.
+    /// It is dropped last, after the server's end.
     folder: TempDir,
 }
 
@@ -75,16 +74,16 @@ struct Running {
 }
 
 impl Server {
-    /// Starts a server of one's own.
+    /// Starts a separate server.
     ///
-    /// `None` where its programs are not on this machine, which is said on standard
-    /// error. A server that does not start is a panic, and with
-    /// `ENCORE_TEST_SERVERS=required` missing programs are one too.
+    /// Returns `None`, with a line on standard error, if its programs are not on this machine. A
+    /// server that does not start is a panic. With `ENCORE_TEST_SERVERS=required`, missing programs
+    /// are a panic too.
     pub fn start(kind: Kind, options: Options) -> Option<Server> {
         shared::or_skip(kind, Server::try_start(kind, options)).unwrap_or_else(|message| panic!("{message}"))
     }
 
-    /// Starts a server of one's own, or says why it could not.
+    /// Starts a separate server, or returns the reason why it could not.
     pub fn try_start(kind: Kind, options: Options) -> Result<Server, StartError> {
         let engine = kind.engine();
         let found = if cfg!(target_os = "linux") { (engine.find)() } else { None };
@@ -111,10 +110,10 @@ impl Server {
         self.kind
     }
 
-    /// The URL of a database, as a store takes it.
+    /// The URL of a database, as a store expects it.
     ///
-    /// Servers that are started here have a database `encore`, and their user may
-    /// make more. memcached has no databases.
+    /// Servers that this program starts have a database `encore`, and their user may create more.
+    /// memcached has no databases, and those of Redis are numbers: any other text is number 0.
     pub fn url(&self, database: &str) -> String {
         let engine = self.kind.engine();
         self.address_parts().url(engine.scheme, self.path_of(database))
@@ -131,32 +130,31 @@ impl Server {
         self.address_parts().address(self.kind.engine().default_port)
     }
 
-    /// The ids of the server's processes, its own first; none while it is down.
+    /// The ids of the server's processes, the root first; none while it is down.
     ///
     /// # Panics
     ///
-    /// As all that follow: if it is the user's own.
+    /// If it is the user's own server. All methods below panic then, too.
     pub fn processes(&self) -> Vec<u32> {
         self.own().running().process.map_or_else(Vec::new, processes::tree)
     }
 
-    /// The folder with all that the server writes.
+    /// The folder with all files that the server writes.
     pub fn folder(&self) -> &Path {
         self.own().folder.path()
     }
 
-    /// Kills all of the server's processes at once, as a crash would; its data stay.
+    /// Kills all of the server's processes at once, as a crash would. Its data stays.
     pub fn kill(&self) {
         self.own().take_down(processes::kill);
     }
 
-    /// Ends the server in good order; its data stay.
+    /// Stops the server with an orderly shutdown. Its data stays.
     pub fn stop(&self) {
         self.own().take_down(|process| processes::end(process, self.kind.engine().stop_signal));
     }
 
-    /// Starts the server again, on the same data and the same port; one that still
-    /// runs is stopped first.
+    /// Starts the server again, on the same data and the same port. A running server is stopped first.
     ///
     /// # Panics
     ///
@@ -169,13 +167,13 @@ impl Server {
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Stops all of the server's processes where they are: connections stay open,
-    /// and new ones are taken by the operating system, but nothing is answered.
+    /// Suspends all of the server's processes. Connections stay open, and the operating system
+    /// accepts new ones, but the server answers nothing.
     pub fn pause(&self) {
         self.own().running().process.into_iter().for_each(processes::pause);
     }
 
-    /// Lets a paused server go on.
+    /// Resumes a paused server.
     pub fn resume(&self) {
         self.own().running().process.into_iter().for_each(processes::resume);
     }
@@ -199,13 +197,17 @@ impl Server {
     }
 
     fn path_of<'a>(&self, database: &'a str) -> &'a str {
-        if self.kind == Kind::Memcached { "" } else { database }
+        match self.kind {
+            Kind::Memcached => "",
+            Kind::Redis if database.parse::<u8>().is_err() => "0",
+            _ => database,
+        }
     }
 }
 
 impl Own {
     fn running(&self) -> MutexGuard<'_, Running> {
-        // A panic in between leaves nothing half done that a drop could not end.
+        // A panic of another thread leaves nothing that a drop could not clean up.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,21 +225,21 @@ impl Drop for Own {
     fn drop(&mut self) {
         let mut running = self.running();
         match (running.process, &self.clean_up) {
-            // The keeper only knows the first process, which cannot end paused ones.
+            // A paused process cannot end, and the keeper only knows the root, so all are resumed first.
             (Some(process), _) => processes::resume(process),
-            // If it fails, there is nobody left whom that concerns.
+            // A failure does not matter any more at this point.
             (None, Some(command)) => drop(running.keeper.run(command)),
             (None, None) => {}
         }
     }
 }
 
-/// A new folder, by its whole path: a server works in it, not here.
+/// A new folder, by its absolute path: the server works in that folder, not in the current one.
 fn new_folder(parent: &Path, name: &str) -> Result<TempDir, Error> {
     tempfile::Builder::new().prefix(&format!("encore-{name}-")).tempdir_in(parent.canonicalize()?)
 }
 
-/// Makes the server's data, with the keeper that will run it.
+/// Creates the server's data, and the keeper that will run it.
 fn prepare(engine: &Engine, site: &Site) -> Result<Running, Error> {
     machine::give(&site.folder, site.account)?;
     let mut keeper = Keeper::start(&site.folder, site.account, engine.discard_signal).map_err(|error| {
@@ -284,14 +286,14 @@ fn start_on_a_port(
     }
 }
 
-/// Starts the server, and waits until it does its work.
+/// Starts the server, and waits until it serves requests.
 fn launch(kind: Kind, port: u16, command: &[String], folder: &Path, running: &mut Running) -> Result<(), StartError> {
     let own_error = |cause| StartError::at(kind, folder, cause);
     let process = running.keeper.launch(command).map_err(own_error)?;
     let start = Instant::now();
     let reason = loop {
         let answer = (kind.engine().is_ready)(port);
-        // Asked after the answer: another's answer on this port does not count.
+        // This is checked after the answer: an answer from another server on this port must not count.
         if !processes::is_alive(process) {
             break "ended at its start".to_string();
         }

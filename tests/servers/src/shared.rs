@@ -26,8 +26,13 @@ pub fn memcached() -> Option<&'static Server> {
     shared(Kind::Memcached)
 }
 
+/// The shared Redis server; see [`Server::start`].
+pub fn redis() -> Option<&'static Server> {
+    shared(Kind::Redis)
+}
+
 fn shared(kind: Kind) -> Option<&'static Server> {
-    // A failed start is kept too, so that each test fails at once.
+    // A failed start is stored too, so that each later test fails at once.
     static SERVERS: [OnceLock<Result<Option<Server>, String>>; Kind::ALL.len()] =
         [const { OnceLock::new() }; Kind::ALL.len()];
     let server = SERVERS[kind as usize].get_or_init(|| match Server::of_user(kind) {
@@ -37,8 +42,8 @@ fn shared(kind: Kind) -> Option<&'static Server> {
     server.as_ref().unwrap_or_else(|message| panic!("{message}")).as_ref()
 }
 
-/// A server that was started, nothing where its programs are missing and need not
-/// be there, or what is wrong.
+/// The server that was started; `None` if its programs are missing and not required; else an error
+/// message.
 pub fn or_skip(kind: Kind, started: Result<Server, StartError>) -> Result<Option<Server>, String> {
     static SAID: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
     match started {
@@ -49,7 +54,7 @@ pub fn or_skip(kind: Kind, started: Result<Server, StartError>) -> Result<Option
             }
             if !SAID[kind as usize].swap(true, Ordering::Relaxed) {
                 let line = format!("skipped: {missing}; set {} or install it\n", kind.variable());
-                // Not eprint, which the test harness keeps to itself when a test passes.
+                // The test harness hides the output of `eprint` when a test passes.
                 let _ = std::io::stderr().write_all(line.as_bytes());
             }
             Ok(None)

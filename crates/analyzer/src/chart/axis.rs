@@ -1,14 +1,16 @@
-//! Where a value stands on an axis, and which values are written beside it.
+//! The axes of a chart: the position of each value, and the ticks.
 
 /// A ratio above this is hard to see on a linear axis.
 const LINEAR_RATIO_MAX: f64 = 30.0;
 
-/// How values are spread along an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// From 0, in equal steps.
     Linear,
-    /// In powers of ten; 0 has no place on it.
+    /// In equal steps, from near the lowest value: for shares that are all close to 100%.
+    Near,
+    /// In powers of ten; it has no 0.
     Log,
 }
 
@@ -20,52 +22,68 @@ impl Scale {
     }
 }
 
-/// The smallest and the largest of the values above 0; 1 and 1 when none is.
+/// The smallest and the largest of the values above 0; 1 and 1 if there are none.
 fn extent(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let above = values.into_iter().filter(|v| v.is_finite() && *v > 0.0);
     let (low, high) = above.fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
     if high > 0.0 { (low, high) } else { (1.0, 1.0) }
 }
 
-/// An axis: the values at its two ends, and those written beside it.
+/// An axis: the values at its two ends, and its ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    /// The values written beside it, ascending.
+    /// The ticks: values that are written beside the axis, ascending.
     pub ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis on which the values have room, and at least a share of it (from 0 to
-    /// below 1) is free above the largest one.
+    /// An axis that holds the values. At least `free` of it (a share from 0 to below 1) stays
+    /// free above the largest value.
     pub fn new(scale: Scale, values: impl IntoIterator<Item = f64>, free: f64) -> Axis {
+        if scale == Scale::Near {
+            return Axis::near(values);
+        }
         let (smallest, largest) = extent(values);
         match scale {
-            Scale::Linear => Axis::linear(largest / (1.0 - free)),
+            Scale::Linear | Scale::Near => Axis::linear(largest / (1.0 - free)),
             // The smallest bar needs some height too.
             Scale::Log => Axis::log(smallest / 1.5, largest, free),
         }
     }
 
-    /// An axis along which points stand: the first may be at its very beginning.
+    /// An axis for points from left to right: the first point may be at its very beginning.
     pub fn across(scale: Scale, values: impl IntoIterator<Item = f64>) -> Axis {
         let (smallest, largest) = extent(values);
         match scale {
-            Scale::Linear => Axis::linear(largest),
+            Scale::Linear | Scale::Near => Axis::linear(largest),
             Scale::Log => Axis::log(smallest, largest, 0.0),
         }
     }
 
     fn linear(largest: f64) -> Axis {
-        // Four to eight steps of 1, 2 or 5 times a power of ten.
-        let power = 10f64.powf((largest / 8.0).log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|s| largest / s <= 8.0);
-        let step = step.unwrap_or(10.0 * power);
+        let step = step(largest);
         let count = (largest / step).ceil() as u32;
         let ticks = (0..=count).map(|i| i as f64 * step).collect();
         Axis { scale: Scale::Linear, low: 0.0, high: count as f64 * step, ticks }
+    }
+
+    /// An axis that does not begin at 0, unless some value is far below the others.
+    fn near(values: impl IntoIterator<Item = f64>) -> Axis {
+        let finite = values.into_iter().filter(|value| value.is_finite());
+        let (low, high) = finite.fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+        if high <= 0.0 || low < high / 2.0 {
+            return Axis::linear(if high > 0.0 { high } else { 1.0 });
+        }
+        // Equal values need a range too.
+        let range = (high - low).max(high / 100.0);
+        let (low, step) = (high - range, step(range));
+        // A value on a tick needs no further step, whatever the rounding of binary fractions.
+        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+        let ticks: Vec<f64> = (0..=(last - first) as u32).map(|i| (first + f64::from(i)) * step).collect();
+        Axis { scale: Scale::Near, low: first * step, high: last * step, ticks }
     }
 
     fn log(smallest: f64, largest: f64, free: f64) -> Axis {
@@ -73,16 +91,16 @@ impl Axis {
         let last = (largest.log10().ceil() as i32).max(first + 1);
         let every = ((last - first) as usize).div_ceil(9).max(1);
         let ticks = (first..=last).step_by(every).map(|n| 10f64.powi(n)).collect();
-        // Where the last power of ten is too near, the axis goes on beyond it.
+        // If the last power of ten is too near, the axis extends beyond it.
         let needed = f64::from(first) + (largest.log10() - f64::from(first)) / (1.0 - free);
         Axis { scale: Scale::Log, low: 10f64.powi(first), high: 10f64.powf(needed.max(f64::from(last))), ticks }
     }
 
-    /// Where a value stands, from 0 (the low end) to 1; what lies outside stands
-    /// at the nearer end.
+    /// The position of a value, from 0 (the low end) to 1. A value outside the axis is placed at
+    /// the nearer end.
     pub fn place(&self, value: f64) -> f64 {
         let share = match self.scale {
-            Scale::Linear => value / self.high,
+            Scale::Linear | Scale::Near => (value - self.low) / (self.high - self.low),
             Scale::Log if value <= 0.0 => 0.0,
             Scale::Log => (value / self.low).log10() / (self.high / self.low).log10(),
         };
@@ -90,13 +108,20 @@ impl Axis {
     }
 }
 
-/// A value as it is written beside an axis: `12,000`, `0.05`.
+/// The step between ticks for a range: 1, 2 or 5 times a power of ten, four to eight of them.
+fn step(range: f64) -> f64 {
+    let power = 10f64.powf((range / 8.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|step| range / step <= 8.0);
+    step.unwrap_or(10.0 * power)
+}
+
+/// A value as the text of a tick: `12,000`, `0.05`.
 pub fn tick_label(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 1e9 || (magnitude > 0.0 && magnitude < 1e-3) {
         return format!("{value:e}");
     }
-    // Six digits after the point hide what binary fractions add.
+    // Six decimals hide the errors of binary fractions.
     let text = format!("{value:.6}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut out = String::new();
@@ -140,9 +165,21 @@ mod tests {
         check(Scale::Log, &[12.0, 32_452.0], &[1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0]);
         check(Scale::Log, &[100.0, 1000.0], &[10.0, 100.0, 1000.0]);
         check(Scale::Log, &[], &[0.1, 1.0]);
+        check(Scale::Near, &[95.0, 99.97, 100.0], &[95.0, 96.0, 97.0, 98.0, 99.0, 100.0]);
+        check(Scale::Near, &[50.0, 12.0], &[0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+        check(Scale::Near, &[7.0, 0.0], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     }
 
-    /// Points need no height: a search that begins with one thread begins at the left end.
+    /// Shares close to 100% use the whole height, and 100% is the upper end.
+    #[test]
+    fn near_axes_begin_near_the_lowest_value() {
+        let axis = Axis::new(Scale::Near, [100.0, 99.98, 100.0], 0.0);
+        assert!(axis.ticks[0] >= 99.0 && axis.place(100.0) == 1.0, "{axis:?}");
+        let axis = Axis::new(Scale::Near, [100.0; 3], 0.0);
+        assert!(axis.ticks[0] >= 98.0 && axis.place(100.0) == 1.0, "{axis:?}");
+    }
+
+    /// Points need no height: a search that starts with one thread starts at the left end.
     #[test]
     fn an_axis_across_begins_with_its_first_point() {
         let axis = Axis::across(Scale::Log, [1.0, 64.0]);
@@ -162,7 +199,8 @@ mod tests {
             for value in &values {
                 let share = value / values.iter().fold(0.0f64, |a, b| a.max(*b));
                 let place = axis.place(*value);
-                // On a linear axis places are proportional; on a logarithmic one none is at the bottom.
+                // On a linear axis positions are proportional; on a logarithmic one no value is
+                // at the bottom.
                 prop_assert!(place < 1.0 && (is_log || (place / axis.place(*value / share) - share).abs() < 1e-9));
                 prop_assert!(!is_log || place > 0.0);
             }

@@ -1,5 +1,5 @@
-//! What every chart has around its data: title, legend, axes with labels, and
-//! the text for those who do not see it.
+//! The parts around the data of every chart: title, legend, axes with labels, and the description
+//! in words for screen readers.
 
 use std::cell::RefCell;
 
@@ -15,11 +15,7 @@ use plotters::style::{
 use super::ChartError;
 use super::axis::{Axis, tick_label};
 
-/// Width and usual height, in pixels.
-pub const SIZE: (u32, u32) = (800, 480);
-
-/// The colours of Okabe and Ito; their yellow is too light for a line on white
-/// and comes last.
+/// The colours of Okabe and Ito. Their yellow is too light for a line on white and comes last.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -34,13 +30,71 @@ const COLOURS: [RGBColor; 8] = [
 const INK: RGBColor = RGBColor(34, 34, 34);
 const GRID: RGBColor = RGBColor(214, 214, 214);
 
-const LEFT: i32 = 92;
-const RIGHT: i32 = 780;
-/// What is below the horizontal axis.
+/// The height of the part below the horizontal axis, with one line of names and of the label.
 const FOOT: i32 = 56;
-const BOTTOM: i32 = SIZE.1 as i32 - FOOT;
 const LEGEND_TOP: i32 = 48;
 const LEGEND_LINE: i32 = 20;
+/// The lines of a legend that have room in the usual height.
+const LEGEND_LINES: i32 = 2;
+const TITLE_LINE: i32 = 20;
+/// The height of a line of names or of a label.
+pub const LABEL_LINE: i32 = 17;
+/// The most lines of a title, a label or a name.
+const LINES_MAX: usize = 3;
+
+/// The shape of a picture. Both have texts of one size, so that a phone need not shrink them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// 800 pixels wide: for screens, paper and files.
+    Wide,
+    /// 360 pixels wide: for phones. It has no tooltips, because a finger cannot hover.
+    Narrow,
+}
+
+impl Shape {
+    /// The width of the picture, in pixels.
+    pub const fn width(self) -> i32 {
+        match self {
+            Shape::Wide => 800,
+            Shape::Narrow => 360,
+        }
+    }
+
+    /// The usual height of the picture, in pixels.
+    pub const fn height(self) -> i32 {
+        match self {
+            Shape::Wide => 480,
+            Shape::Narrow => 400,
+        }
+    }
+
+    /// The size of the names below the axis, of labels and of the legend.
+    pub const fn text_size(self) -> i32 {
+        match self {
+            Shape::Wide => 14,
+            Shape::Narrow => 12,
+        }
+    }
+
+    /// The left and the right edge of the frame.
+    const fn edges(self) -> (i32, i32) {
+        match self {
+            Shape::Wide => (92, 780),
+            Shape::Narrow => (76, 344),
+        }
+    }
+
+    /// The width of the frame.
+    pub const fn frame_width(self) -> i32 {
+        let (left, right) = self.edges();
+        right - left
+    }
+
+    /// The minimum height of the frame.
+    pub const fn frame_height(self) -> i32 {
+        self.height() - FOOT - LEGEND_TOP - LEGEND_LINES * LEGEND_LINE - 8
+    }
+}
 
 /// The colour of a series.
 pub fn colour(series: usize) -> RGBColor {
@@ -50,25 +104,68 @@ pub fn colour(series: usize) -> RGBColor {
 /// A surface to draw on, in pixels.
 pub type Surface<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// What drawing on it may end in.
+/// The result of drawing on a surface.
 pub type Drawn = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// The words of a chart.
+/// Draws the sign of a series around a point.
+pub type Sign<'a> = dyn Fn(&Surface, usize, (i32, i32)) -> Drawn + 'a;
+
+/// The texts of a chart.
 pub struct Words<'a> {
-    /// Above it.
+    /// The title, above the chart.
     pub title: &'a str,
-    /// What it shows, in words.
+    /// The description in words.
     pub description: &'a str,
-    /// Below the horizontal axis.
+    /// The label below the horizontal axis.
     pub x_label: &'a str,
-    /// Beside the vertical axis.
+    /// The label beside the vertical axis.
     pub y_label: &'a str,
-    /// How high the picture is, in pixels.
-    pub height: u32,
-    /// One a series.
+    /// The shape of the picture.
+    pub shape: Shape,
+    /// The usual height of the picture, in pixels. It grows with long titles, labels and legends.
+    pub height: i32,
+    /// The room that names below the axis need beyond one line, in pixels.
+    pub foot: i32,
+    /// The entries of the legend, one per series.
     pub legend: Vec<&'a str>,
-    /// Draws the sign of a series before its name in the legend, around a point.
-    pub sign: fn(&Surface, usize, (i32, i32)) -> Drawn,
+    /// Draws the sign of a series around a point, before its name in the legend.
+    pub sign: &'a Sign<'a>,
+}
+
+/// Where the parts of a picture are.
+struct Layout {
+    title: Vec<String>,
+    title_size: i32,
+    legend: Vec<(String, (i32, i32))>,
+    x_label: Vec<String>,
+    top: i32,
+    bottom: i32,
+    height: i32,
+}
+
+impl Layout {
+    fn of(words: &Words) -> Layout {
+        let width = words.shape.width() - 40;
+        // A long title is written smaller before it takes several lines.
+        let title_size = if width_px(words.title, 18) <= width { 18 } else { 15 };
+        let title = wrapped(words.title, title_size, width);
+        let x_label = wrapped(words.x_label, words.shape.text_size(), words.shape.frame_width());
+        let title_px = (title.len() as i32 - 1) * TITLE_LINE;
+        let legend = legend_places(&words.legend, words.shape, LEGEND_TOP + title_px);
+        let lines = legend.last().map_or(0, |(_, (_, y))| (y - LEGEND_TOP - title_px) / LEGEND_LINE + 1);
+        let label_px = (x_label.len() as i32 - 1) * LABEL_LINE;
+        let legend_px = (lines - LEGEND_LINES).max(0) * LEGEND_LINE;
+        let height = words.height + title_px + legend_px + label_px + words.foot;
+        Layout {
+            title,
+            title_size,
+            legend,
+            x_label,
+            top: LEGEND_TOP + title_px + lines * LEGEND_LINE + 8,
+            bottom: height - FOOT - label_px - words.foot,
+            height,
+        }
+    }
 }
 
 /// The rectangle in which data is drawn, in pixels, and the vertical axis.
@@ -81,94 +178,100 @@ pub struct Frame {
     pub top: i32,
     /// Its lower edge.
     pub bottom: i32,
+    /// The shape of the picture.
+    pub shape: Shape,
     y: Axis,
-    told: RefCell<Vec<Told>>,
+    tooltips: RefCell<Vec<Tooltip>>,
 }
 
-/// What is told to who points at a place.
-struct Told {
+/// A tooltip: a text that a browser shows when the user points at a rectangle.
+struct Tooltip {
     from: (i32, i32),
     to: (i32, i32),
     text: String,
 }
 
 impl Frame {
-    /// How wide every frame is.
-    pub const WIDTH: i32 = RIGHT - LEFT;
-
-    /// How high a frame is at the least, below a legend of two lines.
-    pub const HEIGHT_MIN: i32 = BOTTOM - LEGEND_TOP - 2 * LEGEND_LINE - 8;
-
-    /// Tells a text to who points at a rectangle.
-    pub fn tell(&self, from: (i32, i32), to: (i32, i32), text: &str) {
-        self.told.borrow_mut().push(Told { from, to, text: text.to_string() });
+    /// Adds a tooltip to a rectangle.
+    pub fn tooltip(&self, from: (i32, i32), to: (i32, i32), text: &str) {
+        if self.shape == Shape::Narrow {
+            return;
+        }
+        self.tooltips.borrow_mut().push(Tooltip { from, to, text: text.to_string() });
     }
 
-    /// The height of a value.
+    /// The vertical position of a value, in pixels.
     pub fn y(&self, value: f64) -> i32 {
         self.bottom - (self.y.place(value) * f64::from(self.bottom - self.top)).round() as i32
     }
 }
 
-/// Draws a chart: the frame here, the data and what stands below the horizontal
-/// axis by `data`.
+/// Draws a chart. This function draws the frame; `data` draws the data and what is below the
+/// horizontal axis.
 pub fn chart(words: &Words, y: Axis, data: impl FnOnce(&Surface, &Frame) -> Drawn) -> Result<String, ChartError> {
     let mut svg = String::new();
+    let layout = Layout::of(words);
     let drawn = {
-        let surface = SVGBackend::with_string(&mut svg, (SIZE.0, words.height)).into_drawing_area();
-        draw(&surface, words, y, data).and_then(|told| {
+        let size = (words.shape.width() as u32, layout.height as u32);
+        let surface = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        draw(&surface, words, layout, y, data).and_then(|tooltips| {
             surface.present()?;
-            Ok(told)
+            Ok(tooltips)
         })
     };
-    let told = drawn.map_err(|e| ChartError { title: words.title.to_string(), message: e.to_string() })?;
-    Ok(with_words(&svg, words, &told))
+    let tooltips = drawn.map_err(|e| ChartError { title: words.title.to_string(), message: e.to_string() })?;
+    Ok(with_words(&svg, words, &tooltips))
 }
 
 fn draw(
     surface: &Surface,
     words: &Words,
+    layout: Layout,
     y: Axis,
     data: impl FnOnce(&Surface, &Frame) -> Drawn,
-) -> Result<Vec<Told>, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Vec<Tooltip>, Box<dyn std::error::Error + Send + Sync>> {
     surface.fill(&WHITE)?;
-    let bottom = words.height as i32 - FOOT;
-    let middle = (LEFT + RIGHT) / 2;
-    // A long title is written smaller before it is cut.
-    let size = if width_px(words.title, 18) <= RIGHT - 20 { 18 } else { 15 };
-    let title = font(size).style(FontStyle::Bold).into_text_style(surface).color(&INK);
-    write(surface, &fitted(words.title, size, RIGHT - 20), (SIZE.0 as i32 / 2, 24), title, HPos::Center)?;
-    let places = legend_places(&words.legend);
-    for (series, (label, at)) in places.iter().enumerate() {
-        let (x, y) = *at;
-        (words.sign)(surface, series, (x + 6, y))?;
-        text(surface, label, (x + 18, y), 14, HPos::Left)?;
+    let Layout { title, title_size, legend, x_label, top, bottom, height } = layout;
+    let ((left, right), size) = (words.shape.edges(), words.shape.text_size());
+    let bold = font(title_size).style(FontStyle::Bold).into_text_style(surface).color(&INK);
+    for (line, text) in title.iter().enumerate() {
+        let at = (words.shape.width() / 2, 24 + line as i32 * TITLE_LINE);
+        write(surface, text, at, bold.clone(), HPos::Center)?;
     }
-    let lines = places.last().map_or(0, |(_, (_, y))| (y - LEGEND_TOP) / LEGEND_LINE + 1);
-    let top = LEGEND_TOP + lines * LEGEND_LINE + 8;
-    let frame = Frame { left: LEFT, right: RIGHT, top, bottom, y, told: RefCell::default() };
+    for (series, (label, (x, y))) in legend.iter().enumerate() {
+        (words.sign)(surface, series, (x + 6, *y))?;
+        text(surface, label, (x + 18, *y), size, HPos::Left)?;
+    }
+    let frame = Frame { left, right, top, bottom, shape: words.shape, y, tooltips: RefCell::default() };
     for tick in &frame.y.ticks {
         let y = frame.y(*tick);
-        line(surface, vec![(LEFT, y), (RIGHT, y)], GRID, 1)?;
-        text(surface, &tick_label(*tick), (LEFT - 6, y), 12, HPos::Right)?;
+        line(surface, vec![(left, y), (right, y)], GRID, 1)?;
+        text(surface, &tick_label(*tick), (left - 6, y), 12, HPos::Right)?;
     }
     data(surface, &frame)?;
-    line(surface, vec![(LEFT, top), (LEFT, bottom), (RIGHT, bottom)], INK, 1)?;
-    text(surface, &fitted(words.x_label, 14, RIGHT - LEFT), (middle, words.height as i32 - 16), 14, HPos::Center)?;
-    let upright = font(14).transform(FontTransform::Rotate270).into_text_style(surface).color(&INK);
-    write(surface, &fitted(words.y_label, 14, bottom - top), (18, (top + bottom) / 2), upright, HPos::Center)?;
-    Ok(frame.told.into_inner())
+    line(surface, vec![(left, top), (left, bottom), (right, bottom)], INK, 1)?;
+    for (line, label) in x_label.iter().rev().enumerate() {
+        let at = ((left + right) / 2, height - 16 - line as i32 * LABEL_LINE);
+        text(surface, label, at, size, HPos::Center)?;
+    }
+    let at = (if words.shape == Shape::Wide { 18 } else { 9 }, (top + bottom) / 2);
+    text_upwards(surface, &fitted(words.y_label, size, bottom - top), at, size, HPos::Center)?;
+    Ok(frame.tooltips.into_inner())
 }
 
-/// Where the entries of the legend stand: line by line, as many as have room.
-fn legend_places(labels: &[&str]) -> Vec<(String, (i32, i32))> {
-    let (mut x, mut y) = (LEFT, LEGEND_TOP);
+/// The positions of the entries of the legend: line by line, as many as fit.
+fn legend_places(labels: &[&str], shape: Shape, top: i32) -> Vec<(String, (i32, i32))> {
+    let (left, right) = shape.edges();
+    // A narrow picture has few pixels to spare.
+    let left = if shape == Shape::Wide { left } else { 16 };
+    let size = shape.text_size();
+    let (mut x, mut y) = (left, top);
     let mut places = Vec::new();
     for label in labels {
-        let label = fitted(label, 14, RIGHT - LEFT - 18);
-        let width = 18 + width_px(&label, 14) + 18;
-        if x > LEFT && x + width > RIGHT {
-            (x, y) = (LEFT, y + LEGEND_LINE);
+        let label = fitted(label, size, right - left - 18);
+        let width = 18 + width_px(&label, size) + 18;
+        if x > left && x + width > right {
+            (x, y) = (left, y + LEGEND_LINE);
         }
         places.push((label, (x, y)));
         x += width;
@@ -188,10 +291,15 @@ pub fn text(surface: &Surface, text: &str, at: (i32, i32), size: i32, side: HPos
     write(surface, text, at, font(size).into_text_style(surface).color(&INK), side)
 }
 
-/// Writes a text upwards that begins at `at`.
-pub fn text_upwards(surface: &Surface, text: &str, at: (i32, i32), size: i32) -> Drawn {
+/// Writes an upright text that reads upwards: its beginning (left) or its end (right) is at `at`.
+pub fn text_upwards(surface: &Surface, text: &str, at: (i32, i32), size: i32, side: HPos) -> Drawn {
     let style = font(size).transform(FontTransform::Rotate270).into_text_style(surface).color(&INK);
-    write(surface, text, at, style, HPos::Left)
+    write(surface, text, at, style, side)
+}
+
+/// Draws the tick of the horizontal axis at a position.
+pub fn tick(surface: &Surface, frame: &Frame, at: i32) -> Drawn {
+    line(surface, vec![(at, frame.bottom), (at, frame.bottom + 4)], INK, 1)
 }
 
 fn write(surface: &Surface, text: &str, at: (i32, i32), style: TextStyle, side: HPos) -> Drawn {
@@ -210,13 +318,20 @@ pub fn line(surface: &Surface, points: Vec<(i32, i32)>, colour: RGBColor, width_
     Ok(surface.draw(&PathElement::new(points, style))?)
 }
 
-/// Writes a text below the horizontal axis, with a tick.
-pub fn below(surface: &Surface, frame: &Frame, at: i32, label: &str, size: i32) -> Drawn {
-    line(surface, vec![(at, frame.bottom), (at, frame.bottom + 4)], INK, 1)?;
-    text(surface, label, (at, frame.bottom + 17), size, HPos::Center)
+/// Draws the interval around a value: a line with a bar at each end.
+pub fn interval(surface: &Surface, x: i32, (low, high): (i32, i32)) -> Drawn {
+    line(surface, vec![(x, low), (x, high)], INK, 2)?;
+    line(surface, vec![(x - 6, low), (x + 6, low)], INK, 2)?;
+    line(surface, vec![(x - 6, high), (x + 6, high)], INK, 2)
 }
 
-/// Draws a dashed level line.
+/// Draws a pale band across the frame.
+pub fn band(surface: &Surface, frame: &Frame, (low, high): (i32, i32), colour: RGBColor) -> Drawn {
+    let pale = colour.mix(0.15).filled();
+    Ok(surface.draw(&plotters::element::Rectangle::new([(frame.left, high), (frame.right, low)], pale))?)
+}
+
+/// Draws a dashed horizontal line.
 pub fn dashes(surface: &Surface, (from, to): (i32, i32), y: i32) -> Drawn {
     for x in (from..to).step_by(10) {
         line(surface, vec![(x, y), ((x + 6).min(to), y)], INK, 1)?;
@@ -224,12 +339,12 @@ pub fn dashes(surface: &Surface, (from, to): (i32, i32), y: i32) -> Drawn {
     Ok(())
 }
 
-/// About how wide a text is; the viewer's font decides.
+/// The approximate width of a text; the viewer's font decides.
 pub fn width_px(text: &str, size: i32) -> i32 {
     (text.chars().count() as f64 * f64::from(size) * 0.58).ceil() as i32
 }
 
-/// The text, or as much of it as has room, with an ellipsis.
+/// The text, or as much of it as fits, with an ellipsis.
 pub fn fitted(text: &str, size: i32, width: i32) -> String {
     if width_px(text, size) <= width {
         return text.to_string();
@@ -239,21 +354,40 @@ pub fn fitted(text: &str, size: i32, width: i32) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// XML has no place for most control characters, not even escaped.
+/// The text in lines that fit, broken at spaces. Only a word that is too long, or a text of too many
+/// lines, gets an ellipsis.
+pub fn wrapped(text: &str, size: i32, width: i32) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let is_last = lines.len() == LINES_MAX;
+        let Some(line) = lines.last_mut() else { break };
+        let longer = if line.is_empty() { word.to_string() } else { format!("{line} {word}") };
+        if line.is_empty() || is_last || width_px(&longer, size) <= width {
+            *line = longer;
+        } else {
+            lines.push(word.to_string());
+        }
+    }
+    lines.iter().map(|line| fitted(line, size, width)).collect()
+}
+
+/// XML cannot contain most control characters, not even escaped.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') { '\u{FFFD}' } else { c }).collect()
 }
 
-/// Puts the title and the description in words into the picture, and what is told of
-/// places above all else.
-fn with_words(svg: &str, words: &Words, told: &[Told]) -> String {
-    // The backend begins every picture with its one opening tag.
+/// Adds the title and the description in words to the picture, and the tooltips on top of
+/// everything.
+fn with_words(svg: &str, words: &Words, tooltips: &[Tooltip]) -> String {
+    // Every picture of the backend begins with its only opening tag.
     let (tag, rest) = svg.split_once('>').unwrap_or((svg, ""));
     let title = escaped(words.title);
     let description = escaped(words.description);
-    let rest = match told {
+    let rest = match tooltips {
         [] => rest.to_string(),
-        told => rest.replacen("</svg>", &format!("{}</svg>", told.iter().map(Told::svg).collect::<String>()), 1),
+        tooltips => {
+            rest.replacen("</svg>", &format!("{}</svg>", tooltips.iter().map(Tooltip::svg).collect::<String>()), 1)
+        }
     };
     format!(
         "{tag} role=\"img\" aria-labelledby=\"title description\" font-family=\"sans-serif\">\n\
@@ -261,8 +395,8 @@ fn with_words(svg: &str, words: &Words, told: &[Told]) -> String {
     )
 }
 
-impl Told {
-    /// A rectangle that is not seen, and whose title a browser shows.
+impl Tooltip {
+    /// An invisible rectangle; a browser shows its title as a tooltip.
     fn svg(&self) -> String {
         let ((left, top), (right, bottom)) = (self.from, self.to);
         let (width, height, text) = (right - left, bottom - top, escaped(&self.text));

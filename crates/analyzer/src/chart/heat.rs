@@ -1,24 +1,24 @@
-//! A heat map: how many of something fell into each cell of a grid, such as response
-//! times by their length and the time of the experiment.
+//! A heat map: how many values are in each cell of a grid, such as response times by their length
+//! and the time of the experiment.
 
 use plotters::style::RGBColor;
 
-use super::ChartError;
 use super::axis::{Axis, Scale, tick_label};
-use super::frame::{self, Drawn, Frame, Surface, Words};
+use super::frame::{self, Drawn, Frame, Shape, Surface, Words};
+use super::{Chart, ChartError, below};
 
 /// A heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
-    /// Above it.
+    /// The title, above the chart.
     pub title: String,
-    /// What it shows, in words, for those who do not see it.
+    /// The description in words, for screen readers.
     pub description: String,
-    /// Below the horizontal axis, with the unit.
+    /// The label below the horizontal axis, with the unit.
     pub x_label: String,
-    /// Beside the vertical axis, with the unit; it is logarithmic.
+    /// The label beside the vertical axis, with the unit. The axis is logarithmic.
     pub y_label: String,
-    /// Cells with something in them.
+    /// The cells that are not empty.
     pub cells: Vec<HeatCell>,
 }
 
@@ -29,40 +29,65 @@ pub struct HeatCell {
     pub x: (f64, f64),
     /// Its lower and upper end, above 0.
     pub y: (f64, f64),
-    /// How many fell into it, more than 0.
+    /// How many values are in it, more than 0.
     pub count: u64,
-    /// What is told of it to who points at it.
-    pub told: String,
+    /// Its tooltip.
+    pub tooltip: String,
 }
 
-/// The colours of one thing and of the most of them, with equal steps for the eye
-/// between: nothing is told by hue.
-const FEW: (f64, f64, f64) = (222.0, 235.0, 247.0);
-const MOST: (f64, f64, f64) = (8.0, 48.0, 107.0);
+/// The colours from a single value to the fullest cell, as an SVG names them. A page may replace
+/// them by others. The steps between look equal to the eye, and the hue has no meaning.
+pub const HEAT_COLOURS: [&str; 8] =
+    ["#C6DBEF", "#ABC6DF", "#90B1CF", "#749CBF", "#5987AE", "#3E729E", "#235D8E", "#08306B"];
 
-/// Draws a heat map as SVG, 800 pixels wide. Colours are logarithmic: what is rare shows too.
-pub fn heat(chart: &HeatMap) -> Result<String, ChartError> {
-    let y = Axis::new(Scale::Log, chart.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]), 0.0);
-    let most = chart.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
-    let few_label = "1".to_string();
-    let most_label = tick_label(most as f64);
-    let words = Words {
-        title: &chart.title,
-        description: &chart.description,
-        x_label: &chart.x_label,
-        y_label: &chart.y_label,
-        height: frame::SIZE.1,
-        legend: vec![&few_label, &most_label],
-        sign: |surface, series, (x, y)| {
-            frame::rectangle(surface, (x - 6, y - 6), (x + 6, y + 6), colour(series as f64))
-        },
+/// Colours are logarithmic, so rare values are visible too.
+impl Chart for HeatMap {
+    fn svg(&self, shape: Shape) -> Result<String, ChartError> {
+        let y = Axis::new(Scale::Log, self.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]), 0.0);
+        let most = self.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
+        let (labels, steps) = legend(most);
+        let words = Words {
+            title: &self.title,
+            description: &self.description,
+            x_label: &self.x_label,
+            y_label: &self.y_label,
+            shape,
+            height: shape.height(),
+            foot: 0,
+            legend: labels.iter().map(String::as_str).collect(),
+            sign: &|surface, series, (x, y)| {
+                let step = steps.get(series).copied().unwrap_or(0);
+                frame::rectangle(surface, (x - 6, y - 6), (x + 6, y + 6), colour(step))
+            },
+        };
+        frame::chart(&words, y, |surface, frame| draw(self, most, surface, frame))
+    }
+}
+
+/// The labels of the legend, and the step of the colours that each belongs to: of one value, of
+/// the most, and of a count between them.
+fn legend(most: u64) -> (Vec<String>, Vec<usize>) {
+    let middle = (most as f64).sqrt().round() as u64;
+    let mut counts = vec![1, middle, most];
+    counts.dedup();
+    let label = |count: &u64| match count {
+        1 => "1 operation".to_string(),
+        count => format!("{} operations", tick_label(*count as f64)),
     };
-    frame::chart(&words, y, |surface, frame| draw(chart, most, surface, frame))
+    (counts.iter().map(label).collect(), counts.iter().map(|count| step(*count, most)).collect())
 }
 
-fn colour(share: f64) -> RGBColor {
-    let between = |few: f64, most: f64| (few + (most - few) * share.clamp(0.0, 1.0)).round() as u8;
-    RGBColor(between(FEW.0, MOST.0), between(FEW.1, MOST.1), between(FEW.2, MOST.2))
+/// The step of the colours for a count.
+fn step(count: u64, most: u64) -> usize {
+    let last = HEAT_COLOURS.len() - 1;
+    let share = if most > 1 { (count as f64).ln() / (most as f64).ln() } else { 1.0 };
+    ((share * last as f64).round() as usize).min(last)
+}
+
+fn colour(step: usize) -> RGBColor {
+    let digits = HEAT_COLOURS[step].trim_start_matches('#');
+    let part = |from: usize| u8::from_str_radix(&digits[from..from + 2], 16).unwrap_or_default();
+    RGBColor(part(0), part(2), part(4))
 }
 
 fn draw(chart: &HeatMap, most: u64, surface: &Surface, frame: &Frame) -> Drawn {
@@ -71,9 +96,8 @@ fn draw(chart: &HeatMap, most: u64, surface: &Surface, frame: &Frame) -> Drawn {
     for cell in &chart.cells {
         let from = (across(cell.x.0), frame.y(cell.y.1));
         let to = (across(cell.x.1).max(from.0 + 1), frame.y(cell.y.0).max(from.1 + 1));
-        let share = if most > 1 { (cell.count as f64).ln() / (most as f64).ln() } else { 1.0 };
-        frame::rectangle(surface, from, to, colour(share))?;
-        frame.tell(from, to, &cell.told);
+        frame::rectangle(surface, from, to, colour(step(cell.count, most)))?;
+        frame.tooltip(from, to, &cell.tooltip);
     }
-    x.ticks.iter().try_for_each(|tick| frame::below(surface, frame, across(*tick), &tick_label(*tick), 12))
+    below::ticks(surface, frame, x.ticks.iter().map(|tick| (across(*tick), *tick)))
 }

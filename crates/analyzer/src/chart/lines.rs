@@ -5,46 +5,56 @@ use plotters::element::{Circle, Polygon};
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, WHITE};
 
-use super::ChartError;
-use super::axis::{Axis, Scale, tick_label};
-use super::frame::{self, Drawn, Frame, Surface, Words};
+use super::axis::{Axis, Scale};
+use super::below::{self, Names};
+use super::frame::{self, Drawn, Frame, Shape, Surface, Words};
+use super::{Chart, ChartError};
 
 /// A chart of lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineChart {
-    /// Above it.
+    /// The title, above the chart.
     pub title: String,
-    /// What it shows, in words, for those who do not see it.
+    /// The description in words, for screen readers.
     pub description: String,
-    /// Below the horizontal axis, with the unit.
+    /// The label below the horizontal axis, with the unit.
     pub x_label: String,
-    /// Beside the vertical axis, with the unit.
+    /// The label beside the vertical axis, with the unit.
     pub y_label: String,
-    /// What x is.
+    /// What the horizontal axis shows.
     pub across: Across,
-    /// How y is spread.
+    /// The scale of the vertical axis.
     pub y_scale: Scale,
     /// The lines.
     pub series: Vec<LineSeries>,
-    /// Heights that mean something by themselves, such as a limit.
+    /// Horizontal lines at values with a meaning of their own, such as a limit.
     pub rules: Vec<Rule>,
 }
 
-/// A level line across the chart.
+/// A horizontal line across the chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Its height.
+    /// Its value on the vertical axis.
     pub y: f64,
-    /// What it means, written beside it.
+    /// Its meaning, written beside it.
     pub label: String,
+    /// The ends of the interval around the value, drawn as a band.
+    pub band: Option<(f64, f64)>,
 }
 
-/// What stands along the horizontal axis.
+impl Rule {
+    /// A line without a band.
+    pub fn at(y: f64, label: String) -> Rule {
+        Rule { y, label, band: None }
+    }
+}
+
+/// What the horizontal axis shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Across {
-    /// Numbers, spread like this.
+    /// Numbers, with this scale.
     Numbers(Scale),
-    /// Points with these names, at equal distances: x counts them from 0.
+    /// Points with these names, at equal distances; x is the index of a name, from 0.
     Points(Vec<String>),
 }
 
@@ -53,14 +63,16 @@ pub enum Across {
 pub struct LineSeries {
     /// Its name in the legend.
     pub label: String,
-    /// Its points, ascending by x. One that is not finite interrupts the line.
+    /// Its points, ascending by x. A point that is not finite interrupts the line.
     pub points: Vec<LinePoint>,
-    /// What is told of each point to who points at it; empty for nothing.
-    pub told: Vec<String>,
-    /// What is written beside each point, as far as there is room; empty for nothing.
+    /// The tooltip of each point; empty for none.
+    pub tooltips: Vec<String>,
+    /// The text beside each point, as far as there is room; empty for none.
     pub names: Vec<String>,
     /// How it is drawn.
     pub stroke: Stroke,
+    /// Which colour and marker it has; None for those of its place among the series.
+    pub look: Option<usize>,
 }
 
 /// How a line is drawn.
@@ -71,16 +83,16 @@ pub enum Stroke {
     Marked,
     /// Without markers: there are so many points that they would hide the line.
     Plain,
-    /// Markers alone: what lies between them is not known.
+    /// Markers alone: the values between them are not known.
     Scattered,
 }
 
 /// A point of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinePoint {
-    /// To the right.
+    /// The horizontal position.
     pub x: f64,
-    /// Upwards.
+    /// The vertical position.
     pub y: f64,
     /// How it is marked.
     pub mark: Mark,
@@ -89,60 +101,104 @@ pub struct LinePoint {
 /// How a point is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// As it should be.
+    /// A normal point.
     Filled,
-    /// Something was wrong with it, which the description tells.
+    /// A point that differs from the others; the legend or the description says how.
     Hollow,
+    /// A ring around another mark.
+    Ring,
 }
 
-/// The most pixels between the markers of two series at the same named point:
+/// The most pixels between the markers of two series at the same named point. The markers are
 /// side by side, so that equal values do not hide each other.
 const ASIDE_PX: f64 = 13.0;
 
-/// The size of what is written below a rule.
+/// The colour of the band around a rule.
+const BAND_LOOK: usize = 2;
+
+/// The font size of the label of a rule.
 const RULE_SIZE: i32 = 12;
 
 /// Draws a chart of lines as SVG, 800 pixels wide.
 pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
-    let points = || chart.series.iter().flat_map(|s| &s.points);
-    // A marker may stand half above the frame: no headroom, so that 100% can be the upper end.
-    let y = Axis::new(chart.y_scale, points().map(|p| p.y).chain(chart.rules.iter().map(|r| r.y)), 0.0);
-    let words = Words {
-        title: &chart.title,
-        description: &chart.description,
-        x_label: &chart.x_label,
-        y_label: &chart.y_label,
-        height: frame::SIZE.1,
-        legend: chart.series.iter().map(|s| s.label.as_str()).collect(),
-        sign: |surface, series, at| marker(surface, series, at, Mark::Filled),
-    };
-    frame::chart(&words, y, |surface, frame| match &chart.across {
-        Across::Numbers(scale) => {
-            let x = Axis::across(*scale, points().map(|p| p.x));
-            let at = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
-            for tick in &x.ticks {
-                frame::below(surface, frame, at(*tick), &tick_label(*tick), 12)?;
-            }
-            draw(chart, surface, frame, |_, x| at(x))
-        }
-        Across::Points(names) => {
-            let slot_px = f64::from(frame.right - frame.left) / names.len().max(1) as f64;
-            let middle = |x: f64| f64::from(frame.left) + (x + 0.5) * slot_px;
-            for (place, name) in names.iter().enumerate() {
-                let name = frame::fitted(name, 14, slot_px as i32 - 4);
-                frame::below(surface, frame, middle(place as f64).round() as i32, &name, 14)?;
-            }
-            let count = chart.series.len() as f64;
-            let aside_px = (slot_px / 2.0 / count.max(1.0)).min(ASIDE_PX);
-            let aside = |order: usize| (order as f64 - (count - 1.0) / 2.0) * aside_px;
-            draw(chart, surface, frame, |order, x| (middle(x) + aside(order)).round() as i32)
-        }
-    })
+    chart.svg(Shape::Wide)
 }
 
-/// Draws the lines, all markers above them; `across` is where an x of a series stands.
+impl Chart for LineChart {
+    fn svg(&self, shape: Shape) -> Result<String, ChartError> {
+        let names = match &self.across {
+            Across::Points(names) => Names::new(names, shape.frame_width() / names.len().max(1) as i32, shape),
+            Across::Numbers(_) => Names::new(&[], 0, shape),
+        };
+        let words = Words {
+            title: &self.title,
+            description: &self.description,
+            x_label: &self.x_label,
+            y_label: &self.y_label,
+            shape,
+            height: shape.height(),
+            foot: names.foot,
+            legend: self.series.iter().map(|s| s.label.as_str()).collect(),
+            sign: &|surface, series, at| self.sign(surface, series, at),
+        };
+        frame::chart(&words, self.y_axis(), |surface, frame| self.data(&names, surface, frame))
+    }
+}
+
+impl LineChart {
+    /// A marker may be half above the frame: there is no free space, so that 100% can be the upper
+    /// end.
+    fn y_axis(&self) -> Axis {
+        let points = self.series.iter().flat_map(|series| &series.points).map(|point| point.y);
+        let bands = self.rules.iter().filter_map(|rule| rule.band).flat_map(|(low, high)| [low, high]);
+        Axis::new(self.y_scale, points.chain(self.rules.iter().map(|rule| rule.y)).chain(bands), 0.0)
+    }
+
+    fn look(&self, order: usize) -> usize {
+        self.series.get(order).and_then(|series| series.look).unwrap_or(order)
+    }
+
+    /// The sign of a series in the legend: as its first point is drawn.
+    fn sign(&self, surface: &Surface, order: usize, (x, y): (i32, i32)) -> Drawn {
+        let (look, series) = (self.look(order), &self.series[order]);
+        match series.stroke {
+            Stroke::Plain => frame::line(surface, vec![(x - 7, y), (x + 7, y)], frame::colour(look), 3),
+            Stroke::Marked => marker(surface, look, (x, y), Mark::Filled),
+            Stroke::Scattered => {
+                let mark = series.points.first().map_or(Mark::Filled, |point| point.mark);
+                marker(surface, look, (x, y), mark)
+            }
+        }
+    }
+
+    fn data(&self, names: &Names, surface: &Surface, frame: &Frame) -> Drawn {
+        match &self.across {
+            Across::Numbers(scale) => {
+                let x = Axis::across(*scale, self.series.iter().flat_map(|s| &s.points).map(|point| point.x));
+                let width = f64::from(frame.right - frame.left);
+                let at = |value: f64| frame.left + (x.place(value) * width).round() as i32;
+                below::ticks(surface, frame, x.ticks.iter().map(|tick| (at(*tick), *tick)))?;
+                draw(self, surface, frame, |_, x| at(x))
+            }
+            Across::Points(points) => {
+                let slot_px = f64::from(frame.right - frame.left) / points.len().max(1) as f64;
+                let middle = |x: f64| f64::from(frame.left) + (x + 0.5) * slot_px;
+                names.write(surface, frame, (0..points.len()).map(|place| middle(place as f64).round() as i32))?;
+                let count = self.series.len() as f64;
+                let aside_px = (slot_px / 2.0 / count.max(1.0)).min(ASIDE_PX);
+                let aside = |order: usize| (order as f64 - (count - 1.0) / 2.0) * aside_px;
+                draw(self, surface, frame, |order, x| (middle(x) + aside(order)).round() as i32)
+            }
+        }
+    }
+}
+
+/// Draws the lines, then all markers above them. `across` gives the position of an x of a series.
 fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
     let is_there = |point: &LinePoint| point.x.is_finite() && point.y.is_finite();
+    for (low, high) in chart.rules.iter().filter_map(|rule| rule.band) {
+        frame::band(surface, frame, (frame.y(low), frame.y(high)), frame::colour(BAND_LOOK))?;
+    }
     for rule in &chart.rules {
         let y = frame.y(rule.y);
         frame::dashes(surface, (frame.left, frame.right), y)?;
@@ -151,36 +207,36 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
     for (order, series) in chart.series.iter().enumerate().filter(|(_, s)| s.stroke != Stroke::Scattered) {
         for run in series.points.split(|point| !is_there(point)).filter(|run| run.len() > 1) {
             let places = run.iter().map(|p| (across(order, p.x), frame.y(p.y))).collect();
-            frame::line(surface, places, frame::colour(order), 2)?;
+            frame::line(surface, places, frame::colour(chart.look(order)), 2)?;
         }
     }
     for (order, series) in chart.series.iter().enumerate() {
         for (place, point) in series.points.iter().enumerate().filter(|(_, point)| is_there(point)) {
             let at = (across(order, point.x), frame.y(point.y));
             if series.stroke != Stroke::Plain {
-                marker(surface, order, at, point.mark)?;
+                marker(surface, chart.look(order), at, point.mark)?;
             }
-            if let Some(told) = series.told.get(place) {
-                frame.tell((at.0 - 9, at.1 - 9), (at.0 + 9, at.1 + 9), told);
+            if let Some(tooltip) = series.tooltips.get(place) {
+                frame.tooltip((at.0 - 9, at.1 - 9), (at.0 + 9, at.1 + 9), tooltip);
             }
         }
     }
     names(chart, surface, frame, across)
 }
 
-/// Where the label of a rule stands: below it, and above it at the foot of the frame.
+/// The position of the label of a rule: below the rule, or above it at the foot of the frame.
 fn label_y(frame: &Frame, y: i32) -> i32 {
     if y + 16 > frame.bottom { y - 9 } else { y + 9 }
 }
 
-/// Writes the names of the points, each where it hides no marker and no other name; a
-/// name for which there is no room is left out, and told by its point.
+/// Writes the names of the points, each where it hides no marker and no other name. A name
+/// without room is omitted; the tooltip of its point has it.
 fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
     const SIZE: i32 = 11;
     if chart.series.iter().all(|series| series.names.is_empty()) {
         return Ok(());
     }
-    // Where rules and their labels are.
+    // The places of rules and their labels.
     let rule = |rule: &Rule| {
         let (y, end) = (frame.y(rule.y), frame.left + 6 + frame::width_px(&rule.label, RULE_SIZE));
         let middle = label_y(frame, y);
@@ -225,13 +281,13 @@ fn names(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(us
     Ok(())
 }
 
-/// A circle, square, triangle, diamond, triangle on its tip or plus, by the order of
-/// the series.
+/// A circle, square, triangle, diamond, inverted triangle or plus, by the order of the series.
 fn marker(surface: &Surface, order: usize, (x, y): (i32, i32), mark: Mark) -> Drawn {
     let colour = frame::colour(order);
     let inside = match mark {
         Mark::Filled => colour,
         Mark::Hollow => WHITE,
+        Mark::Ring => return Ok(surface.draw(&Circle::new((x, y), 9, colour.stroke_width(2)))?),
     };
     let corners = match order % 6 {
         0 => {

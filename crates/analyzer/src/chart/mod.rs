@@ -1,20 +1,20 @@
-//! Charts as SVG text: from numbers and labels to a picture that needs no
-//! fonts, no scripts and no network to be looked at.
+//! Charts as SVG text, drawn from numbers and labels. A viewer needs no fonts, no scripts and no
+//! network.
 //!
-//! Colours are those of Okabe and Ito, which people with any colour vision can
-//! tell apart, and nothing is told by colour alone: bars stand in the order of
-//! the legend and carry their values, lines have markers of different shapes. The
-//! picture says in words what it shows (`<title>` and `<desc>`).
+//! Colours are those of Okabe and Ito, which people with any colour vision can distinguish.
+//! Colour alone never carries a meaning: bars are in the order of the legend and have their
+//! values, and lines have markers of different shapes. The picture also describes itself in words
+//! (`<title>` and `<desc>`).
 //!
 //! ```
 //! use analyzer::chart::{Bar, BarChart, BarSeries, Scale, bars};
 //!
-//! let bar = |value: f64| Bar { value: Some(value), label: value.to_string() };
+//! let bar = |value: f64| Bar { value: Some(value), label: value.to_string(), interval: None };
 //! let svg = bars(&BarChart {
 //!     title: "View Profile".into(),
-//!     description: "a: 100, b: 3,000 actions/s".into(),
+//!     description: "a: 100, b: 3,000 operations/s".into(),
 //!     x_label: "profile image".into(),
-//!     y_label: "SoAR (actions/s)".into(),
+//!     y_label: "SoAR (operations/s)".into(),
 //!     groups: vec!["none".into()],
 //!     series: vec![
 //!         BarSeries { label: "a".into(), bars: vec![bar(100.0)] },
@@ -28,6 +28,7 @@
 
 mod axis;
 mod bars;
+mod below;
 mod frame;
 mod heat;
 mod lines;
@@ -37,9 +38,16 @@ mod tests;
 
 pub use axis::Scale;
 pub use bars::{Bar, BarChart, BarSeries, bars};
-pub use heat::{HeatCell, HeatMap, heat};
+pub use frame::Shape;
+pub use heat::{HEAT_COLOURS, HeatCell, HeatMap};
 pub use lines::{Across, LineChart, LinePoint, LineSeries, Mark, Rule, Stroke, lines};
-pub use spans::{Span, SpanChart, spans};
+pub use spans::{Span, SpanChart};
+
+/// A chart of any kind.
+pub trait Chart {
+    /// Draws it as SVG.
+    fn svg(&self, shape: Shape) -> Result<String, ChartError>;
+}
 
 /// A chart that cannot be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +55,6 @@ pub use spans::{Span, SpanChart, spans};
 pub struct ChartError {
     /// The chart's title.
     pub title: String,
-    /// What the drawing library said.
+    /// The error of the drawing library.
     pub message: String,
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn bar(value: f64, label: &str) -> Bar {
-    Bar { value: Some(value), label: label.into() }
+    Bar { value: Some(value), label: label.into(), interval: None }
 }
 
 /// Figure 3 of bg-2013, with the numbers that can be read off it.
@@ -11,7 +11,7 @@ fn figure_3() -> BarChart {
         title: "View Profile by size of the profile image".into(),
         description: "three stores at four sizes".into(),
         x_label: "profile image".into(),
-        y_label: "SoAR (actions/s)".into(),
+        y_label: "SoAR (operations/s)".into(),
         groups: ["none", "2 KB", "12 KB", "500 KB"].map(String::from).into(),
         series: vec![
             series("SQL-X", [bar(12_442.0, "12,442"), bar(9000.0, "9,000"), bar(120.0, "120"), bar(0.0, "(0)")]),
@@ -25,7 +25,7 @@ fn figure_3() -> BarChart {
                     bar(13_000.0, "13,000"),
                     bar(12_000.0, "12,000"),
                     bar(8000.0, "8,000"),
-                    Bar { value: None, label: "failed".into() },
+                    Bar { value: None, label: "failed".into(), interval: None },
                 ],
             ),
         ],
@@ -45,7 +45,7 @@ fn numbers(svg: &str, element: &str, attribute: &str) -> Vec<i32> {
 fn bars_grow_with_their_values_and_zero_has_none() {
     let chart = figure_3();
     let svg = bars(&chart).unwrap();
-    // One rectangle is the paper, three belong to the legend.
+    // The first rectangle is the background, the next three belong to the legend.
     let heights = numbers(&svg, "rect", "height")[4..].to_vec();
     assert_eq!(heights.len(), 10, "{svg}");
     let of = |value: f64| {
@@ -55,7 +55,7 @@ fn bars_grow_with_their_values_and_zero_has_none() {
         heights[drawn]
     };
     assert!(of(32_452.0) > of(20_000.0) && of(20_000.0) > of(12_442.0) && of(300.0) > of(120.0));
-    // Equal ratios, equal differences: it is logarithmic.
+    // Equal ratios give equal differences: the scale is logarithmic.
     let (hundredfold, thirtyfold) = (of(12_000.0) - of(120.0), of(9000.0) - of(300.0));
     assert!((f64::from(hundredfold) / f64::from(thirtyfold) - 2.0 / 30f64.log10()).abs() < 0.02);
 }
@@ -97,7 +97,41 @@ fn crowded_bars_have_upright_labels_and_stay_inside() {
     for (x, width) in numbers(&svg, "rect", "x").into_iter().zip(numbers(&svg, "rect", "width")) {
         assert!(x >= 0 && x + width <= 800, "{x} + {width}");
     }
-    assert!(numbers(&svg, "text", "y").into_iter().all(|y| (0..480).contains(&y)));
+    let height = numbers(&svg, "svg", "height")[0];
+    assert!(numbers(&svg, "text", "y").into_iter().all(|y| (0..height).contains(&y)));
+}
+
+/// The label of a bar is above its interval, not behind it.
+#[test]
+fn bars_have_their_intervals() {
+    let mut chart = figure_3();
+    let plain = bars(&chart).unwrap();
+    chart.series[0].bars[0].interval = Some((11_000.0, 30_000.0));
+    let svg = bars(&chart).unwrap();
+    let lines = |svg: &str| svg.matches("<polyline").count();
+    assert_eq!(lines(&svg), lines(&plain) + 3, "a line with a bar at each end");
+    let y = |svg: &str| {
+        let label = svg.split("<text ").find(|text| text.contains("\n12,442\n")).unwrap();
+        numbers(&format!("<text {label}"), "text", "y")[0]
+    };
+    assert!(y(&svg) < y(&plain) - 20, "{} {}", y(&svg), y(&plain));
+}
+
+/// A phone shows the same names as a wide screen, upright if they need it, and no tooltips.
+#[test]
+fn narrow_pictures_lose_no_names() {
+    let mut chart = figure_3();
+    chart.groups = ["none", "2 KB", "twelve", "half a megabyte"].map(String::from).into();
+    let svg = chart.svg(Shape::Narrow).unwrap();
+    assert!(svg.starts_with("<svg width=\"360\"") && !svg.contains('…'), "{svg}");
+    assert!(svg.contains("\nmegabyte\n"), "names take several lines");
+    chart.groups[2] = "characteristically".into();
+    let svg = chart.svg(Shape::Narrow).unwrap();
+    assert!(svg.contains("\ncharacteristically\n") && svg.contains("\nhalf a megabyte\n"), "{svg}");
+    let mut lines = figure_11();
+    lines.series[0].tooltips = vec!["2%".into()];
+    assert!(lines.svg(Shape::Wide).unwrap().contains("<title>2%"));
+    assert!(!lines.svg(Shape::Narrow).unwrap().contains("<title>2%"));
 }
 
 #[test]
@@ -123,7 +157,7 @@ fn lines_have_markers_of_different_shape() {
         title: "Throughput against T".into(),
         description: "two stores".into(),
         x_label: "T (threads)".into(),
-        y_label: "actions/s".into(),
+        y_label: "operations/s".into(),
         across: Across::Numbers(Scale::Linear),
         y_scale: Scale::Linear,
         series: vec![series("one", 100.0), series("two", 61.0)],
@@ -138,8 +172,8 @@ fn lines_have_markers_of_different_shape() {
     insta::assert_snapshot!(svg);
 }
 
-/// A crowd at one place: what has room is written, nothing is written twice over, and
-/// the rest is left to those who point at it.
+/// Many points at one place. Names with room are written, none twice; the others are only in
+/// tooltips.
 #[test]
 fn names_stand_beside_points_as_far_as_there_is_room() {
     let points: Vec<LinePoint> = [(1.0, 10.0), (2.0, 20.0), (4.0, 40.0)]
@@ -152,7 +186,7 @@ fn names_stand_beside_points_as_far_as_there_is_room() {
         title: "Experiments".into(),
         description: "in their order".into(),
         x_label: "threads".into(),
-        y_label: "actions/s".into(),
+        y_label: "operations/s".into(),
         across: Across::Numbers(Scale::Log),
         y_scale: Scale::Linear,
         series: vec![LineSeries {
@@ -200,14 +234,14 @@ fn a_name_finds_room_in_a_corner() {
         across: Across::Numbers(Scale::Log),
         y_scale: Scale::Linear,
         series: vec![LineSeries { points, names: vec!["n1".into(), "n2".into()], ..LineSeries::default() }],
-        rules: vec![Rule { y: 95.0, label: "agreed: at least 95%".into() }],
+        rules: vec![Rule::at(95.0, "SLA: at least 95%".into())],
     })
     .unwrap();
     assert!(svg.contains("\nn1\n") && svg.contains("\nn2\n"), "{svg}");
 }
 
-/// Figure 11 of bg-2013, about as it can be read off, with a store that has a gap
-/// and two that show the same.
+/// Figure 11 of bg-2013, with approximate values. One store has a gap, and two have the same
+/// values.
 fn figure_11() -> LineChart {
     let series = |label: &str, shares: [f64; 4]| LineSeries {
         label: label.into(),
@@ -236,8 +270,8 @@ fn figure_11() -> LineChart {
     }
 }
 
-/// The corners of the lines of data: those that do not end where they began, as the
-/// outlines of markers do, and are no ticks.
+/// The corners of the data lines. They do not end where they began, unlike the outlines of
+/// markers, and are no ticks.
 fn data_lines(svg: &str) -> Vec<Vec<(i32, i32)>> {
     let corner = |text: &str| text.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
     let lines = svg.split("<polyline ").skip(1).filter(|line| line.contains("stroke-width=\"2\""));
@@ -252,13 +286,13 @@ fn named_points_stand_at_equal_distances_and_markers_side_by_side() {
     let svg = lines(&chart).unwrap();
     insta::assert_snapshot!(svg);
     let drawn = data_lines(&svg);
-    // A point that is missing interrupts its line, and what is alone is none.
+    // A missing point interrupts its line, and a single point has no line.
     assert_eq!(drawn.iter().map(Vec::len).collect::<Vec<_>>(), [4, 2, 4, 4, 4]);
     chart.series[1].points[2].y = 15.0;
     assert_eq!(data_lines(&lines(&chart).unwrap())[1].len(), 4);
-    // From 1 to 10 is as far as from 50 to 100.
+    // The distance from 1 to 10 equals that from 50 to 100.
     let across: Vec<i32> = drawn[0].iter().map(|(x, _)| *x).collect();
     assert!(across.windows(3).all(|w| (w[2] - w[1] - (w[1] - w[0])).abs() <= 1), "{across:?}");
-    // The last two show the same, and do not hide each other.
+    // The last two series have the same values and do not hide each other.
     assert!(drawn[3].iter().zip(&drawn[4]).all(|(a, b)| a.1 == b.1 && b.0 - a.0 > 10), "{drawn:?}");
 }

@@ -1,115 +1,190 @@
-//! Runs side by side as one page.
+//! The page that compares runs.
 
 use std::path::Path;
 
 use maud::{Markup, html};
 use schemas::files;
 use schemas::sla::short_time;
-use schemas::verdict::{Ruling, Verdict};
+use schemas::verdict::{Rating, Ruling, Verdict};
 
-use super::figures::FULL;
-use super::page;
-use crate::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Scale, Stroke, lines};
-use crate::compare::{Compared, full_slices, in_words, judged, unequal};
+use super::figures::{FULL, rounded};
+use super::layout::{Column, Section, figure, page, section};
+use crate::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Scale, Stroke};
+use crate::compare::{Compared, Judged, full_slices, in_words, judged, unequal};
 use crate::error::AnalyzeError;
 use crate::report::thousands;
 
 /// Writes the page.
 pub(crate) fn write(runs: &[Compared], path: &Path) -> Result<(), AnalyzeError> {
-    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-    let title = names.join(" and ");
-    let body = html! {
-        header { h1 { (title) } }
+    let title = format!("Comparison of {}", listed(&runs.iter().map(label_in(runs)).collect::<Vec<_>>()));
+    let judged = judged(runs);
+    let head = html! {
+        h1 { (title) }
+        @for sentence in conclusions(runs, &judged) { p.conclusion { (sentence) } }
         @let differences = unequal(runs);
         @if !differences.is_empty() {
-            p.fail { "Not alike before anything is compared:" }
+            p.fail { "Setup differences:" }
             ul { @for sentence in &differences { li { (sentence) } } }
         }
-        (page::section("Figures", &table(runs)))
-        (page::section("Differences", &judgements(runs)))
-        (by_threads(runs)?)
-        (page::section("In the course of the experiments", &over_time(runs)?))
-        (page::section("Response times by percentile", &percentiles(runs)?))
     };
-    files::write_atomically(path, page::page(&title, &body).as_bytes())?;
+    let sections = [
+        section("Metrics", table(runs)),
+        section("Differences", judgements(runs, &judged)),
+        by_threads(runs)?,
+        section("Over time", over_time(runs)?),
+        section("Response times by percentile", percentiles(runs)?),
+    ];
+    files::write_atomically(path, page(&title, &head, &sections).as_bytes())?;
     Ok(())
 }
 
-fn table(runs: &[Compared]) -> Markup {
-    html! {
-        div.wide { table {
-            thead { tr {
-                th.word { "run" } th { "experiment" } th { "T" } th { "actions/s" } th { "p50" } th { "p95" } th { "p99" }
-                th { "% within" } th { "% unpredictable" } th { "SoAR" } th { "Socialites" } th.word { "ruling" }
-            } }
-            tbody { @for run in runs {
-                @let (verdict, overall) = (&run.verdict, &run.verdict.figures.overall);
-                @let ratings = run.rating.as_ref();
-                tr {
-                    td.word { (run.name) br; span.soft { (run.document.store) } }
-                    td { (verdict.experiment) } td { (verdict.threads) }
-                    td { (thousands(verdict.figures.throughput_per_s.round() as u64)) }
-                    @for time in [overall.p50_ns, overall.p95_ns, overall.p99_ns] { td { (short_time(time)) } }
-                    td { (format!("{:.2}", verdict.figures.within_beta_percent)) }
-                    td { (format!("{:.3}", verdict.figures.unpredictable_percent)) }
-                    td { @if let Some(soar) = ratings.and_then(|r| r.soar.as_ref()) { (thousands(soar.value.round() as u64)) } }
-                    td { @if let Some(socialites) = ratings.and_then(|r| r.socialites.as_ref()) { (socialites.threads) } }
-                    td.word { span class=(verdict.ruling.name()) { (verdict.ruling.name()) } }
-                }
-            } }
-        } }
+/// The short name of a run: that of its folder, unless another run has the same.
+fn label_in(runs: &[Compared]) -> impl Fn(&Compared) -> String {
+    |run| {
+        let is_alone = runs.iter().filter(|other| other.document.name == run.document.name).count() == 1;
+        if is_alone { run.document.name.clone() } else { run.name.clone() }
     }
 }
 
-fn judgements(runs: &[Compared]) -> Markup {
-    let range = |low: f64, high: f64| format!("{low:.3} to {high:.3}");
+/// Words with commas, and an "and" before the last one.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// One sentence for each run after the first: in what it differs from the first, and in what it
+/// does not.
+fn conclusions(runs: &[Compared], judged: &[Judged]) -> Vec<String> {
+    let label = label_in(runs);
+    let Some((base, others)) = runs.split_first() else { return Vec::new() };
+    let of = |(place, run): (usize, &Compared)| {
+        // Each metric has a line for each run, in the order of the runs.
+        let own: Vec<&Judged> = judged.iter().skip(place + 1).step_by(runs.len()).collect();
+        let differing = own.iter().filter(|judged| judged.differs == Some(true));
+        let differing: Vec<String> = differing.map(|judged| difference(judged)).collect();
+        let (name, base) = (label(run), label(base));
+        match (differing.is_empty(), own.iter().any(|judged| judged.differs.is_some())) {
+            (false, _) => format!("{name} differs from {base} in {}.", listed(&differing)),
+            (true, true) => format!("No difference between {name} and {base} is shown."),
+            (true, false) => format!("The runs are too short to compare {name} with {base}."),
+        }
+    };
+    others.iter().enumerate().map(of).collect()
+}
+
+/// A metric with its difference, such as `throughput (-250 operations/s)`.
+fn difference(judged: &Judged) -> String {
+    let value = judged.difference.map_or(0.0, |(value, _, _)| value);
+    format!("{} ({} {})", judged.metric, signed(value), judged.unit)
+}
+
+fn signed(value: f64) -> String {
+    if value > 0.0 { format!("+{}", rounded(value)) } else { rounded(value) }
+}
+
+fn table(runs: &[Compared]) -> Markup {
+    let columns: Vec<Column> = std::iter::once(Column::Words("run"))
+        .chain(["experiment", "T", "operations/s", "p50", "p95", "p99", "% within"].map(Column::Number))
+        .chain(["% unpredictable", "SoAR", "Socialites"].map(Column::Number))
+        .chain([Column::Words("verdict")])
+        .collect();
+    let label = label_in(runs);
+    let row = |run: &Compared| {
+        let (verdict, overall) = (&run.verdict, &run.verdict.figures.overall);
+        let rated = |rating: Option<&Rating>| rating.map_or(String::new(), rating_text);
+        let ratings = run.rating.as_ref();
+        let mut row = vec![html! { (label(run)) br; span.soft { (run.document.store) } }];
+        let numbers = [
+            verdict.experiment.to_string(),
+            verdict.threads.to_string(),
+            thousands(verdict.figures.throughput_per_s.round() as u64),
+            short_time(overall.p50_ns),
+            short_time(overall.p95_ns),
+            short_time(overall.p99_ns),
+            format!("{:.2}", verdict.figures.within_beta_percent),
+            format!("{:.3}", verdict.figures.unpredictable_percent),
+            rated(ratings.and_then(|ratings| ratings.soar.as_ref())),
+            rated(ratings.and_then(|ratings| ratings.socialites.as_ref())),
+        ];
+        row.extend(numbers.map(|number| html! { (number) }));
+        row.push(html! { span class=(verdict.ruling.name()) { (verdict.ruling.name()) } });
+        row
+    };
+    super::table(&columns, &runs.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The value of a rating. That of a search that ended at its limit is a lower bound.
+fn rating_text(rating: &Rating) -> String {
+    let least = if rating.at_least { "≥\u{a0}" } else { "" };
+    match rating.unmeasured {
+        true => "not measured".to_string(),
+        false => format!("{least}{}", thousands(rating.value.round() as u64)),
+    }
+}
+
+fn judgements(runs: &[Compared], judged: &[Judged]) -> Markup {
+    let range = |(low, high): (f64, f64)| format!("{} to {}", rounded(low), rounded(high));
+    let columns = [
+        Column::Words("metric"),
+        Column::Words("run"),
+        Column::Number("mean"),
+        Column::Number("95% of the mean"),
+        Column::Number("difference"),
+        Column::Number("95% of the difference"),
+        Column::Words("result"),
+    ];
+    let labels: Vec<String> = runs.iter().map(label_in(runs)).collect();
+    let row = |(judged, label): (&Judged, &String)| {
+        let difference = judged.difference;
+        let texts = [
+            format!("{} ({})", judged.metric, judged.unit),
+            label.clone(),
+            judged.mean.map_or("too few slices".to_string(), rounded),
+            judged.interval.map_or(String::new(), range),
+            difference.map_or(String::new(), |(value, _, _)| signed(value)),
+            difference.map_or(String::new(), |(_, low, high)| range((low, high))),
+            in_words(judged.differs).to_string(),
+        ];
+        texts.map(|text| html! { (text) }).into()
+    };
+    let rows: Vec<Vec<Markup>> = judged.iter().zip(labels.iter().cycle()).map(row).collect();
     html! {
-        div.wide { table {
-            thead { tr {
-                th.word { "figure" } th.word { "run" } th { "mean" } th { "95% of the mean" } th { "difference" }
-                th { "95% of the difference" } th.word { "" }
-            } }
-            tbody { @for judged in judged(runs) {
-                tr {
-                    td.word { (judged.metric) " (" (judged.unit) ")" } td.word { (judged.run) }
-                    td { @if let Some(mean) = judged.mean { (format!("{mean:.3}")) } @else { "too short" } }
-                    td { @if let Some((low, high)) = judged.interval { (range(low, high)) } }
-                    td { @if let Some((value, _, _)) = judged.difference { (format!("{value:+.3}")) } }
-                    td { @if let Some((_, low, high)) = judged.difference { (range(low, high)) } }
-                    td.word { (in_words(judged.differs)) }
-                }
-            } }
-        } }
+        (super::table(&columns, &rows))
         p.soft {
-            "Differences are from the first run. Slices of time resemble the one before, so that the variance of a mean is \
-             taken with its autocorrelation (Newey and West), and two means are compared as Welch does. Intervals of short runs \
-             are too narrow, and what varies between runs only more runs show."
+            "Differences are relative to the first run. The variance of a mean includes the autocorrelation of its \
+             slices (Newey and West); means are compared with Welch's test. Short runs understate the uncertainty; \
+             repeat runs to see the variation between runs."
         }
     }
 }
 
-/// The statement for each run, with the number of the experiment that stands for it.
+/// The statement for each run, with the number of the experiment that represents it.
 fn of_each(runs: &[Compared], statement: &str) -> String {
     let of =
         |run: &Compared| format!("-- {}\n{};", run.name, statement.replace("{}", &run.verdict.experiment.to_string()));
     runs.iter().map(of).collect::<Vec<_>>().join("\n")
 }
 
-/// What every experiment showed, where a run has several.
-fn by_threads(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
+/// The figures of every experiment, if a run has several.
+fn by_threads(runs: &[Compared]) -> Result<Section, AnalyzeError> {
+    let title = "Every experiment";
+    let label = label_in(runs);
     if runs.iter().all(|run| run.verdicts.len() < 2) {
-        return Ok(html! {});
+        return Ok(section(title, html! {}));
     }
     type Of = fn(&Verdict) -> f64;
     let throughput: Of = |verdict| verdict.figures.throughput_per_s;
     let p95: Of = |verdict| verdict.figures.overall.p95_ns as f64 / 1e6;
     let mut drawn = Vec::new();
-    for (title, unit, column, of) in [
-        ("Throughput by threads", "actions/s", "throughput_per_s", throughput),
+    for (name, unit, column, of) in [
+        ("Throughput by threads", "operations/s", "throughput_per_s", throughput),
         ("Response times by threads", "p95 (ms)", "p95_ns / 1e6 AS p95_ms", p95),
     ] {
         let series = runs.iter().map(|run| {
-            // An experiment that answered nothing has no response times.
+            // An experiment without an answer has no response times.
             let answered = || run.verdicts.iter().filter(|verdict| verdict.figures.overall.ok > 0);
             let at = |verdict: &Verdict| LinePoint {
                 x: f64::from(verdict.threads),
@@ -118,35 +193,37 @@ fn by_threads(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
             };
             let in_words = |verdict: &Verdict| {
                 let (experiment, threads, ruling) = (verdict.experiment, verdict.threads, verdict.ruling.name());
-                format!("{}, experiment {experiment}: T = {threads}, {:.3} {unit}, {ruling}", run.name, of(verdict))
+                let value = rounded(of(verdict));
+                format!("{}, experiment {experiment}: T = {threads}, {value} {unit}, {ruling}", label(run))
             };
             LineSeries {
-                label: run.name.clone(),
+                label: label(run),
                 points: answered().map(at).collect(),
-                told: answered().map(in_words).collect(),
-                names: Vec::new(),
+                tooltips: answered().map(in_words).collect(),
                 stroke: Stroke::Scattered,
+                ..LineSeries::default()
             }
         });
         let series: Vec<LineSeries> = series.collect();
         let points = || series.iter().flat_map(|series| &series.points);
-        let svg = lines(&LineChart {
-            title: title.into(),
-            description: series.iter().flat_map(|series| series.told.clone()).collect::<Vec<_>>().join("; "),
+        let chart = LineChart {
+            title: name.into(),
+            description: series.iter().flat_map(|series| series.tooltips.clone()).collect::<Vec<_>>().join("; "),
             x_label: "threads (hollow: void)".into(),
             y_label: unit.into(),
             across: Across::Numbers(Scale::suited_to(points().map(|point| point.x))),
             y_scale: Scale::suited_to(points().map(|point| point.y)),
             series,
             rules: Vec::new(),
-        })?;
+        };
         let sql = of_each(runs, &format!("SELECT experiment, threads, {column}, ruling FROM experiments WHERE ok > 0"));
-        drawn.push(page::figure(title, &svg, "", &sql));
+        drawn.push(figure(&chart, name, "", &sql)?);
     }
-    Ok(page::section("Every experiment", &html! { @for figure in drawn { (figure) } }))
+    Ok(section(title, html! { @for figure in drawn { (figure) } }))
 }
 
 fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
+    let label = label_in(runs);
     let series = runs.iter().map(|run| {
         let timeline = &run.verdict.figures.timeline;
         let at = |(place, slice): (usize, &schemas::verdict::Slice)| LinePoint {
@@ -154,51 +231,56 @@ fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
             y: slice.ok as f64 / timeline.slice_s.max(1e-9),
             mark: Mark::Filled,
         };
-        // As the statement below: the first slice is drawn even where it is not whole.
+        // Like the statement below: the first slice is drawn even if it is not whole.
         let full = full_slices(&run.verdict).max(1);
         let points: Vec<LinePoint> = timeline.slices.iter().enumerate().take(full).map(at).collect();
-        let told = points.iter().map(|p| format!("{}: {:.0} actions/s at {:.2} s", run.name, p.y, p.x)).collect();
-        LineSeries { label: run.name.clone(), points, told, names: Vec::new(), stroke: Stroke::Plain }
+        let tooltips =
+            points.iter().map(|p| format!("{}: {:.0} operations/s at {:.2} s", label(run), p.y, p.x)).collect();
+        LineSeries { label: label(run), points, tooltips, stroke: Stroke::Plain, ..LineSeries::default() }
     });
     let series: Vec<LineSeries> = series.collect();
-    let svg = lines(&LineChart {
-        title: "Throughput".into(),
+    let chart = LineChart {
+        title: "Throughput over time".into(),
         description: means(runs),
         x_label: "seconds".into(),
-        y_label: "actions/s".into(),
+        y_label: "operations/s".into(),
         across: Across::Numbers(Scale::Linear),
         y_scale: Scale::Linear,
         series,
         rules: Vec::new(),
-    })?;
+    };
     let sql = of_each(
         runs,
         &format!(
-            "SELECT from_s, ok / (to_s - from_s) AS actions_per_s FROM timeline\nWHERE experiment = {{}} AND {FULL}\nORDER BY slice"
+            "SELECT from_s, ok / (to_s - from_s) AS operations_per_s FROM timeline\nWHERE experiment = {{}} AND {FULL}\nORDER BY slice"
         ),
     );
-    Ok(page::figure("Throughput in the course", &svg, "", &sql))
+    Ok(figure(&chart, "Throughput over time", "", &sql)?)
 }
 
 fn means(runs: &[Compared]) -> String {
-    let told = runs.iter().map(|run| format!("{}: {:.1} actions/s", run.name, run.verdict.figures.throughput_per_s));
-    told.collect::<Vec<_>>().join("; ")
+    let label = label_in(runs);
+    let sentences = runs
+        .iter()
+        .map(|run| format!("{}: {} operations/s", label(run), rounded(run.verdict.figures.throughput_per_s)));
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
     let names = ["50%", "95%", "99%", "100%"];
+    let label = label_in(runs);
     let series = runs.iter().map(|run| {
         let overall = &run.verdict.figures.overall;
         let times = [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns];
         let at = |(place, ns): (usize, &u64)| LinePoint { x: place as f64, y: *ns as f64 / 1e6, mark: Mark::Filled };
         let points = times.iter().enumerate().map(at).collect();
-        let in_words = |(name, ns): (&&str, &u64)| format!("{}: {name} within {}", run.name, short_time(*ns));
-        let told = names.iter().zip(&times).map(in_words).collect();
-        LineSeries { label: run.name.clone(), points, told, names: Vec::new(), stroke: Stroke::Marked }
+        let in_words = |(name, ns): (&&str, &u64)| format!("{}: {name} within {}", label(run), short_time(*ns));
+        let tooltips = names.iter().zip(&times).map(in_words).collect();
+        LineSeries { label: label(run), points, tooltips, ..LineSeries::default() }
     });
     let series: Vec<LineSeries> = series.collect();
-    let description = series.iter().flat_map(|series| series.told.clone()).collect::<Vec<_>>().join("; ");
-    let svg = lines(&LineChart {
+    let description = series.iter().flat_map(|series| series.tooltips.clone()).collect::<Vec<_>>().join("; ");
+    let chart = LineChart {
         title: "Response times".into(),
         description,
         x_label: "of the operations".into(),
@@ -207,7 +289,30 @@ fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
         y_scale: Scale::suited_to(series.iter().flat_map(|series| series.points.iter().map(|point| point.y))),
         series,
         rules: Vec::new(),
-    })?;
+    };
     let sql = of_each(runs, "SELECT p50_ns, p95_ns, p99_ns, max_ns FROM experiments WHERE experiment = {}");
-    Ok(page::figure("Response times", &svg, "", &sql))
+    Ok(figure(&chart, "Response times", "", &sql)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conclusion_lists_its_differences() {
+        let words = |words: &[&str]| listed(&words.iter().map(|word| word.to_string()).collect::<Vec<_>>());
+        assert_eq!(words(&["a"]), "a");
+        assert_eq!(words(&["a", "b", "c"]), "a, b and c");
+        let judged = |value: f64| Judged {
+            metric: "throughput",
+            unit: "operations/s",
+            run: "b".into(),
+            mean: None,
+            interval: None,
+            difference: Some((value, value - 1.0, value + 1.0)),
+            differs: Some(true),
+        };
+        assert_eq!(difference(&judged(-10_980.4)), "throughput (-10,980 operations/s)");
+        assert_eq!(difference(&judged(0.25)), "throughput (+0.250 operations/s)");
+    }
 }

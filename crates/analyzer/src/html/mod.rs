@@ -1,39 +1,47 @@
-//! A run as one page (`report.html`), or several side by side, that opens anywhere and asks
-//! nothing of anybody; and what such a page is made of, for the page of a comparison.
+//! HTML pages: of one run (`report.html`), or of several runs compared. They open anywhere and
+//! load nothing. Also the parts of such a page, for the page of a comparison of stores.
 //!
-//! Every picture is made of the answer to a statement that stands below it, so that
-//! whoever doubts it can ask `analyzer sql` the same. The page has no script, and forbids
-//! itself to load anything; all text goes through `maud`, which escapes it.
+//! Every chart draws the answer to a SQL statement that is shown below it, so readers can check
+//! it with `encore analyze sql`. The page has no script, and its policy forbids loading anything.
+//! All text goes through `maud`, which escapes it.
 
+mod by_threads;
 pub(crate) mod comparison;
+mod conclusion;
 mod figures;
+mod layout;
 mod page;
+mod reads;
 
 use std::path::PathBuf;
 
-use maud::{Markup, html};
-pub use page::{command_line, figure, page, quoted, section};
+pub use layout::{Column, Section, command_line, figure, page, quoted, section, table};
+use maud::html;
 use schemas::files;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::{RatingDocument, Verdict};
 
 use crate::error::AnalyzeError;
-use crate::experiment::read_report;
+use crate::families::{self, AnyFamily};
+use crate::fragments::read_report;
+use crate::report::plural;
 use crate::sql::Database;
 use crate::witness;
 
 /// The name of the page in a run's folder.
 const FILE_NAME: &str = "report.html";
 
-/// How many unpredictable reads are told as stories.
-const STORIES: usize = 5;
+/// How many unpredictable reads are shown in detail.
+const WORST: usize = 5;
 
-/// What a report is made of.
-pub(crate) struct Told<'a> {
+/// The data of a report.
+pub(crate) struct RunData<'a> {
     pub(crate) document: &'a schemas::run::RunDocument,
+    /// The family of its workload.
+    pub(crate) family: &'static dyn AnyFamily,
     pub(crate) rating: Option<&'a RatingDocument>,
     pub(crate) verdicts: &'a [Verdict],
-    /// Of the experiment that is told in detail, unless its replayer was killed.
+    /// The replayer's report of the experiment shown in detail; None if the replayer was killed.
     pub(crate) report: Option<&'a ReplayReport>,
     pub(crate) database: &'a Database,
 }
@@ -47,62 +55,78 @@ pub fn write_report(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, An
         None => None,
         Some(verdict) => read_report(&run.experiment(verdict.experiment, verdict.threads))?,
     };
-    let told =
-        Told { document: &document, rating: rating.as_ref(), verdicts, report: report.as_ref(), database: &database };
-    let page = page(&document.name, &body(&told)?);
+    let data = RunData {
+        document: &document,
+        family: families::of(&document.spec)?,
+        rating: rating.as_ref(),
+        verdicts,
+        report: report.as_ref(),
+        database: &database,
+    };
+    let page = page(&document.name, &page::head(&data), &sections(&data)?);
     let path = run.root().join(FILE_NAME);
     files::write_atomically(&path, page.as_bytes())?;
     Ok(path)
 }
 
-/// The ratings of a run, where there are some.
+/// The ratings of a run; None if it has none.
 pub(crate) fn rating(run: &RunFolder) -> Result<Option<RatingDocument>, AnalyzeError> {
     let path = run.rating();
     Ok(if path.exists() { Some(files::read_json(&path)?) } else { None })
 }
 
-fn body(told: &Told<'_>) -> Result<Markup, AnalyzeError> {
-    let detailed = detailed(told);
-    let mut parts = vec![page::head(told), page::ratings(told)];
-    if !told.verdicts.is_empty() {
-        parts.push(page::section("Throughput and agreement by threads", &figures::by_threads(told)?));
+impl RunData<'_> {
+    /// The experiment that is shown in detail.
+    fn detailed(&self) -> Option<&Verdict> {
+        representative(self.rating, self.verdicts)
     }
-    parts.push(page::experiments(told));
-    if let Some(verdict) = detailed {
-        let experiment = verdict.experiment;
-        let heading = format!("Experiment {experiment}, {} threads", verdict.threads);
-        parts.push(html! {
-            h2 { (heading) }
-            p.soft { (why_detailed(told, verdict)) }
-        });
-        parts.push(page::actions(verdict));
-        for part in [
-            figures::spectrum(told, verdict)?,
-            figures::heat_map(told, verdict)?,
-            figures::course(told, verdict)?,
-            figures::times_in_course(told, verdict)?,
-            figures::freshness(told, verdict)?,
-            figures::mix(told, verdict)?,
-            figures::popularity(told, verdict)?,
-        ] {
-            parts.push(part);
-        }
-        let offenders = witness::worst_offenders(told.database, experiment, STORIES)?;
-        parts.push(page::section("Unpredictable reads", &figures::stories(verdict, &offenders)?));
+
+    /// Whether an experiment is one of a rating's final ones.
+    fn is_final(&self, experiment: u32) -> bool {
+        let rated = self.rating.map_or(&[][..], |rating| &rating.experiments);
+        rated.iter().any(|own| own.is_final && own.experiment == experiment)
     }
-    if let (Some(verdict), Some(report)) = (detailed, told.report) {
-        parts.push(page::replayers(verdict, report));
-    }
-    parts.push(page::circumstances(told));
-    Ok(html! { @for part in &parts { (part) } })
 }
 
-fn detailed<'a>(told: &Told<'a>) -> Option<&'a Verdict> {
-    representative(told.rating, told.verdicts)
+fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
+    let mut sections = Vec::new();
+    if !data.verdicts.is_empty() {
+        sections.push(section("Throughput and SLA by threads", by_threads::by_threads(data)?));
+    }
+    sections.push(page::experiments(data));
+    if let Some(verdict) = data.detailed() {
+        sections.extend(details(data, verdict)?);
+        sections.extend(data.report.map(|report| page::replayers(verdict, report)));
+    }
+    sections.push(page::setup(data));
+    Ok(sections)
 }
 
-/// The experiment that stands for a run: the one that its ratings rest on, else the last
-/// one that says anything.
+/// The sections about one experiment.
+fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], AnalyzeError> {
+    let experiment = verdict.experiment;
+    let heading = format!("Experiment {experiment}, {}", plural(verdict.threads.into(), "thread"));
+    let operations = html! {
+        p.soft { (why_detailed(data, verdict)) " All sections up to \"Unpredictable reads\" are about it." }
+        h3 { "Operations" }
+        (page::operations(verdict))
+    };
+    let times = html! { (figures::spectra(data, verdict)?) (figures::heat_map(data, verdict)?) };
+    let course = html! { (figures::course(data, verdict)?) (figures::times_in_course(data, verdict)?) };
+    let mix = html! { (figures::mix(data, verdict)?) (figures::popularity(data)) };
+    let offenders = witness::worst_offenders(data.database, experiment, WORST)?;
+    Ok([
+        section(&heading, operations),
+        section("Response times", times),
+        section("Over time", course),
+        section("Freshness", figures::freshness(data, verdict)?),
+        section("Mix", mix),
+        section("Unpredictable reads", reads::unpredictable_reads(data, verdict, &offenders)?),
+    ])
+}
+
+/// The experiment that represents a run: the one that its ratings rest on, else the last one with
+/// rows.
 pub(crate) fn representative<'a>(rating: Option<&RatingDocument>, verdicts: &'a [Verdict]) -> Option<&'a Verdict> {
     let rested_on = rating.and_then(|rating| {
         let confirmed = [&rating.soar, &rating.socialites].into_iter().flatten();
@@ -113,19 +137,19 @@ pub(crate) fn representative<'a>(rating: Option<&RatingDocument>, verdicts: &'a 
     confirmed.or_else(|| verdicts.iter().rfind(has_rows)).or(verdicts.last())
 }
 
-fn why_detailed(told: &Told<'_>, verdict: &Verdict) -> String {
-    match told.rating {
+fn why_detailed(data: &RunData<'_>, verdict: &Verdict) -> String {
+    match data.rating {
         Some(rating) => {
             let rests = |rated: &Option<schemas::verdict::Rating>| {
                 rated.as_ref().is_some_and(|rated| rated.confirmed_by == Some(verdict.experiment))
             };
             match (rests(&rating.soar), rests(&rating.socialites)) {
-                (true, true) => "Both ratings rest on it.".to_string(),
-                (true, false) => "SoAR rests on it.".to_string(),
-                (false, true) => "Socialites rests on it.".to_string(),
-                (false, false) => "The last one with rows.".to_string(),
+                (true, true) => "Both ratings rest on this experiment.".to_string(),
+                (true, false) => "SoAR rests on this experiment.".to_string(),
+                (false, true) => "Socialites rests on this experiment.".to_string(),
+                (false, false) => "The last experiment with operations.".to_string(),
             }
         }
-        None => "The last one.".to_string(),
+        None => "The last experiment.".to_string(),
     }
 }

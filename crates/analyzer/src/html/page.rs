@@ -1,92 +1,36 @@
-//! The page around the pictures: ratings, tables, circumstances.
+//! The parts of a run's page around the charts: ratings, tables, setup.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use schemas::run::ReplayReport;
+use maud::{Markup, html};
+use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
 use schemas::sla::short_time;
-use schemas::verdict::{ActionFigures, Rating, Ruling, Verdict};
+use schemas::verdict::{OperationFigures, Rating, Ruling, Verdict};
 
-use super::Told;
+use super::RunData;
+use super::conclusion::conclusion;
+use super::layout::{Column, Section, command_line, section, statement, table};
 use crate::figures::percent;
-use crate::report::{sla_in_words, thousands as grouped};
+use crate::report::{plural, sla_in_words, thousands as grouped};
 
-/// The whole page. Its policy forbids it to load anything and to run any script.
-pub fn page(title: &str, body: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                title { (title) " – Encore" }
-                // Browsers ask for an icon otherwise.
-                link rel="icon" href="data:,";
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body { (body) }
-        }
-    };
-    page.into_string()
-}
-
-/// A part of the page.
-pub fn section(title: &str, content: &Markup) -> Markup {
-    html! { section { h2 { (title) } (content) } }
-}
-
-/// A picture with the statement that its numbers are the answer to.
-pub fn figure(title: &str, svg: &str, note: &str, sql: &str) -> Markup {
-    html! {
-        figure {
-            (PreEscaped(embedded(svg, title)))
-            @if !note.is_empty() { figcaption.soft { (note) } }
-            (statement(sql))
-        }
-    }
-}
-
-/// The statement below a picture.
-pub(super) fn statement(sql: &str) -> Markup {
-    html! { details { summary { "SQL" } pre { (sql.trim()) } } }
-}
-
-/// A picture alone.
-pub(super) fn picture(svg: &str, title: &str) -> Markup {
-    html! { (PreEscaped(embedded(svg, title))) }
-}
-
-/// A picture in the page: its colours are the page's, and its names are its own.
-fn embedded(svg: &str, title: &str) -> String {
-    let own: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    // Text has its quotation marks escaped, so that only attributes are met.
-    svg.replace("\"#FFFFFF\"", "\"var(--paper)\"")
-        .replace("\"#222222\"", "\"var(--ink)\"")
-        .replace("\"#000000\"", "\"var(--ink)\"")
-        .replace("\"#D6D6D6\"", "\"var(--grid)\"")
-        .replace("aria-labelledby=\"title description\"", &format!("aria-labelledby=\"t-{own} d-{own}\""))
-        .replace("<title id=\"title\">", &format!("<title id=\"t-{own}\">"))
-        .replace("<desc id=\"description\">", &format!("<desc id=\"d-{own}\">"))
-}
-
-pub(super) fn head(told: &Told<'_>) -> Markup {
-    let document = told.document;
-    let sla = document.sla.or(told.verdicts.last().map(|verdict| verdict.sla)).unwrap_or_default();
+/// The title, the conclusion and the ratings.
+pub(super) fn head(data: &RunData<'_>) -> Markup {
+    let document = data.document;
+    let sla = document.sla.or(data.verdicts.last().map(|verdict| verdict.sla)).unwrap_or_default();
     let began = humantime::format_rfc3339_seconds(
         std::time::UNIX_EPOCH + std::time::Duration::from_secs(document.started_unix_s),
     );
     html! {
-        header {
-            h1 { (document.name) }
-            p.soft { (document.store) " · " (began) " · Encore " (document.encore_version) }
-            p { (sla_in_words(&sla)) "." }
-            @if let schemas::run::RunState::Failed(why) = &document.state { p.fail { "The run failed: " (why) } }
-            @if document.state == schemas::run::RunState::Interrupted { p.void { "The run was interrupted." } }
-        }
+        h1 { (document.name) }
+        p.soft { (document.store) " · " (began) " · Encore " (document.encore_version) }
+        @if let Some(sentence) = conclusion(data) { p.conclusion { (sentence) } }
+        p { "SLA: " (sla_in_words(&sla)) "." }
+        @if let schemas::run::RunState::Failed(why) = &document.state { p.fail { "The run failed: " (why) } }
+        @if document.state == schemas::run::RunState::Interrupted { p.void { "The run was interrupted." } }
+        (ratings(data))
     }
 }
 
-pub(super) fn ratings(told: &Told<'_>) -> Markup {
-    let Some(rating) = told.rating else { return html! {} };
+fn ratings(data: &RunData<'_>) -> Markup {
+    let Some(rating) = data.rating else { return html! {} };
     let one = |name: &str, unit: &str, rated: &Rating| {
         if rated.unmeasured {
             return html! {
@@ -102,7 +46,7 @@ pub(super) fn ratings(told: &Told<'_>) -> Markup {
             div.rating {
                 span.soft { (name) }
                 b { @if rated.at_least { "≥ " } (value) }
-                p { (unit) @if name == "SoAR" { ", with " (rated.threads) " threads" } }
+                p { (unit) @if name == "SoAR" { ", with " (plural(rated.threads.into(), "thread")) } }
                 @if let Some(interval) = &rated.interval {
                     p.soft { "from " (grouped(interval.low.round() as u64)) " to " (grouped(interval.high.round() as u64)) ": " (interval.basis) }
                 }
@@ -116,8 +60,8 @@ pub(super) fn ratings(told: &Told<'_>) -> Markup {
     };
     html! {
         div.ratings {
-            @if let Some(soar) = &rating.soar { (one("SoAR", "actions a second", soar)) }
-            @if let Some(socialites) = &rating.socialites { (one("Socialites", "simultaneous threads", socialites)) }
+            @if let Some(soar) = &rating.soar { (one("SoAR", "operations per second", soar)) }
+            @if let Some(socialites) = &rating.socialites { (one("Socialites", "concurrent threads", socialites)) }
         }
     }
 }
@@ -126,51 +70,68 @@ fn ruling(ruling: Ruling) -> Markup {
     html! { span class=(ruling.name()) { (ruling.name()) } }
 }
 
-/// Every experiment in the order it ran, with what is wrong with it.
-pub(super) fn experiments(told: &Told<'_>) -> Markup {
-    let rows = html! {
-        div.wide { table {
-            thead { tr {
-                th { "experiment" } th { "T" } th { "actions/s" } th { "p50" } th { "p95" } th { "p99" } th { "max" }
-                th { "% within" } th { "% unpredictable" } th.word { "ruling" }
-            } }
-            tbody { @for verdict in told.verdicts {
-                @let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
-                tr {
-                    td { (verdict.experiment) } td { (verdict.threads) }
-                    td { (grouped(figures.throughput_per_s.round() as u64)) }
-                    @for time in [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns] { td { (short_time(time)) } }
-                    td { (format!("{:.2}", figures.within_beta_percent)) }
-                    td { (format!("{:.3}", figures.unpredictable_percent)) }
-                    td.word.why[!verdict.reasons.is_empty()] { (ruling(verdict.ruling)) @for reason in &verdict.reasons { br; (reason) } }
-                }
-            } }
-        } }
+/// Every experiment in the order it ran, with the reasons of its verdict.
+pub(super) fn experiments(data: &RunData<'_>) -> Section {
+    let columns: Vec<Column> = ["experiment", "T", "operations/s", "p50", "p95", "p99", "max"]
+        .into_iter()
+        .chain(["% within", "% unpredictable"])
+        .map(Column::Number)
+        .chain([Column::Words("verdict")])
+        .collect();
+    let row = |verdict: &Verdict| {
+        let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
+        let times = [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns].map(short_time);
+        let mut row = vec![
+            html! { (verdict.experiment) @if data.is_final(verdict.experiment) { " final" } },
+            html! { (verdict.threads) },
+            html! { (grouped(figures.throughput_per_s.round() as u64)) },
+        ];
+        row.extend(times.map(|time| html! { (time) }));
+        row.extend([
+            html! { (format!("{:.2}", figures.within_beta_percent)) },
+            html! { (format!("{:.3}", figures.unpredictable_percent)) },
+            html! { (ruling(verdict.ruling)) @for reason in &verdict.reasons { br; (reason) } },
+        ]);
+        row
+    };
+    let rows: Vec<Vec<Markup>> = data.verdicts.iter().map(row).collect();
+    let content = html! {
+        (table(&columns, &rows))
         (statement("SELECT * FROM experiments ORDER BY experiment"))
     };
-    section("Experiments, in the order they ran", &rows)
+    section("Experiments, in the order they ran", content)
 }
 
-/// Counts and response times by action.
-pub(super) fn actions(verdict: &Verdict) -> Markup {
-    let row = |name: &str, figures: &ActionFigures| {
+/// Counts and response times by operation, the slowest first.
+pub(super) fn operations(verdict: &Verdict) -> Markup {
+    let columns: Vec<Column> = std::iter::once(Column::Words("operation"))
+        .chain(["ok", "failed", "unknown", "skipped", "mean", "p50", "p95", "p99", "max"].map(Column::Number))
+        .chain(["% within", "unpredictable"].map(Column::Number))
+        .collect();
+    let row = |name: &str, figures: &OperationFigures| {
         let issued = figures.ok + figures.failed + figures.unknown;
-        html! {
-            tr {
-                td.word { (name) }
-                @for count in [figures.ok, figures.failed, figures.unknown, figures.skipped] { td { (grouped(count)) } }
-                @for time in [figures.mean_ns as u64, figures.p50_ns, figures.p95_ns, figures.p99_ns, figures.max_ns] {
-                    td { (short_time(time)) }
-                }
-                td { (format!("{:.2}", percent(figures.within_beta, issued))) }
-                td { (grouped(figures.unpredictable)) }
-            }
-        }
+        let counts = [figures.ok, figures.failed, figures.unknown, figures.skipped].map(grouped);
+        let times = [figures.mean_ns as u64, figures.p50_ns, figures.p95_ns, figures.p99_ns, figures.max_ns];
+        let within = format!("{:.2}", percent(figures.within_beta, issued));
+        let texts = counts.into_iter().chain(times.map(short_time)).chain([within, grouped(figures.unpredictable)]);
+        std::iter::once(name.to_string()).chain(texts).map(|text| html! { (text) }).collect::<Vec<Markup>>()
     };
+    let mut by_operation: Vec<_> = verdict.figures.by_operation.iter().collect();
+    by_operation.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.p95_ns));
+    let mut rows: Vec<Vec<Markup>> = by_operation.iter().map(|(operation, figures)| row(operation, figures)).collect();
+    rows.push(row("all", &verdict.figures.overall));
+    html! {
+        p.soft { "The operation with the longest p95 is first." }
+        (table(&columns, &rows))
+        (statement(&operations_sql(verdict)))
+    }
+}
+
+fn operations_sql(verdict: &Verdict) -> String {
     let (experiment, beta_ns) = (verdict.experiment, verdict.sla.beta_ns);
-    let sql = format!(
-        "-- The percentiles above have three digits; these are exact.\n\
-         SELECT \"action\", count(*) FILTER (outcome = 'ok') AS ok, count(*) FILTER (outcome = 'failed') AS failed,\n\
+    format!(
+        "-- The percentiles above are rounded to three significant digits; these are exact.\n\
+         SELECT operation, count(*) FILTER (outcome = 'ok') AS ok, count(*) FILTER (outcome = 'failed') AS failed,\n\
          \u{20}      count(*) FILTER (outcome = 'unknown') AS unknown, count(*) FILTER (outcome = 'skipped') AS skipped,\n\
          \u{20}      avg(response_ns) FILTER (outcome = 'ok') AS mean_ns,\n\
          \u{20}      quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,\n\
@@ -178,128 +139,110 @@ pub(super) fn actions(verdict: &Verdict) -> Markup {
          \u{20}      100.0 * count(*) FILTER (outcome = 'ok' AND response_ns <= {beta_ns})\n\
          \u{20}          / nullif(count(*) FILTER (outcome <> 'skipped'), 0) AS within_percent,\n\
          \u{20}      count(*) FILTER (unpredictable) AS unpredictable\n\
-         FROM operations WHERE experiment = {experiment} AND NOT warmup AND NOT drained GROUP BY ALL ORDER BY ALL"
-    );
-    html! {
-        h3 { "Actions" }
-        div.wide { table {
-            thead { tr {
-                th.word { "action" } th { "ok" } th { "failed" } th { "unknown" } th { "skipped" } th { "mean" } th { "p50" }
-                th { "p95" } th { "p99" } th { "max" } th { "% within" } th { "unpredictable" }
-            } }
-            tbody {
-                @for (action, figures) in &verdict.figures.by_action { (row(action.name(), figures)) }
-                (row("all", &verdict.figures.overall))
-            }
-        } }
-        (statement(&sql))
-    }
+         FROM operations WHERE experiment = {experiment} AND NOT warmup AND NOT drained\n\
+         GROUP BY ALL ORDER BY percentiles_ns[2] DESC"
+    )
 }
 
-/// How long the busiest worker waited for a processor, where the kernel counts it.
+/// How long the busiest worker waited for a processor, if the kernel counts it.
 fn waited(run_delay_share: Option<f64>) -> String {
-    run_delay_share.map_or(String::new(), |share| format!(" and waited for one {:.1}% of the time", share * 100.0))
+    run_delay_share
+        .map_or(String::new(), |share| format!(" and waited for a processor {:.1}% of the time", share * 100.0))
 }
 
-/// Whether threads had no session to run.
+/// How long threads had no session to run.
 fn idle(report: &ReplayReport) -> String {
     match report.idle_ns {
         0 => String::new(),
-        idle_ns => format!("; threads had no session to run for {} in all", short_time(idle_ns)),
+        idle_ns => format!("; threads were idle for {} in total", short_time(idle_ns)),
     }
 }
 
-/// A run without a coordinator.
+/// The report of a run without a coordinator.
 fn one_replayer(report: &ReplayReport) -> Markup {
     html! {
         p {
-            "One replayer, whose busiest worker used " (format!("{:.0}%", report.worker_cpu_share * 100.0))
-            " of a processor" (waited(report.run_delay_share)) ", with a dispatch lag of "
-            (short_time(report.dispatch_lag_ns_mean as u64)) " on average and " (short_time(report.dispatch_lag_ns_p99))
-            " at the 99th percentile. On average " (format!("{:.1}", report.sessions_in_flight))
-            " sessions were under way" (idle(report)) "."
+            "One replayer. Its busiest worker used " (format!("{:.0}%", report.worker_cpu_share * 100.0))
+            " of a processor" (waited(report.run_delay_share)) ". Scheduling delay: mean "
+            (short_time(report.dispatch_lag_ns_mean as u64)) ", p99 " (short_time(report.dispatch_lag_ns_p99))
+            ". Sessions under way on average: " (format!("{:.1}", report.sessions_in_flight)) (idle(report)) "."
         }
     }
 }
 
-/// Whether the load generators kept up, and what each of several saw.
-pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
-    let of = |name: &str| verdict.replayers.iter().find(|figures| figures.name == name);
-    let clock = |reading: &schemas::run::ClockReading| {
-        let sign = if reading.offset_ns < 0 { "-" } else { "" };
-        let known_to = short_time((reading.round_trip_ns.max(0) / 2) as u64);
-        format!("{sign}{} ± {known_to}", short_time(reading.offset_ns.unsigned_abs()))
-    };
-    let several = !verdict.replayers.is_empty();
+/// Whether the load generators kept up, and the figures of each of several.
+pub(super) fn replayers(verdict: &Verdict, report: &ReplayReport) -> Section {
     let content = html! {
         @for fault in &report.faults { p.fail { (fault) } }
-        @if report.replayers.is_empty() { (one_replayer(report)) } @else { div.wide { table {
-            thead { tr {
-                th.word { "replayer" } th.word { "host" } th { "T" } th { "fragments" } th { "ok" } th { "errors" }
-                @if several { th { "actions/s" } th { "% within" } th { "% unpredictable" } }
-                th { "busiest worker" } th { "waited for a processor" } th { "dispatch lag, mean" } th { "p99" } th { "clock before" } th { "clock after" }
-            } }
-            tbody { @for replayer in &report.replayers {
-                tr {
-                    td.word { (replayer.name) }
-                    td.word { (replayer.host.name) ", " (replayer.host.system) ", " (replayer.host.cpus) " processors" }
-                    td { (replayer.threads) } td { (replayer.fragments.len()) }
-                    td { (grouped(replayer.ok)) } td { (grouped(replayer.errors)) }
-                    @if several {
-                        @if let Some(own) = of(&replayer.name) {
-                            td { (grouped(own.throughput_per_s.round() as u64)) }
-                            td { (format!("{:.2}", own.within_beta_percent)) }
-                            td { (format!("{:.3}", own.unpredictable_percent)) }
-                        } @else { td {} td {} td {} }
-                    }
-                    td { (format!("{:.0}%", replayer.worker_cpu_share * 100.0)) }
-                    td { (replayer.run_delay_share.map_or(String::new(), |share| format!("{:.1}%", share * 100.0))) }
-                    td { (short_time(replayer.dispatch_lag_ns_mean as u64)) }
-                    td { (short_time(replayer.dispatch_lag_ns_p99)) }
-                    @for reading in &replayer.clock { td { (clock(reading)) } }
-                }
-            } }
-        } } }
+        @if report.replayers.is_empty() { (one_replayer(report)) } @else { (several_replayers(verdict, report)) }
         p.soft {
-            "If a replayer's busiest worker has no time left or takes up answers late, results reflect the replayer, not the store. Clocks are those of the \
-             replayers less that of the coordinator; no validation depends on them."
+            "If a replayer's busiest worker is saturated or its scheduling delay is long, results reflect the \
+             replayer, not the store. Clock offsets are relative to the coordinator; validation does not use them."
         }
         @if !report.store_counters.is_empty() {
-            p { "What the store counted, warm-up included:" }
+            p { "Store counters (warm-up included):" }
             dl { @for (name, count) in &report.store_counters { dt { (name) } dd { (grouped(*count)) } } }
         }
     };
-    section("Replayers", &content)
+    section("Replayers", content)
 }
 
-/// Where, with what, and how to have it again.
-pub(super) fn circumstances(told: &Told<'_>) -> Markup {
-    let document = told.document;
+fn several_replayers(verdict: &Verdict, report: &ReplayReport) -> Markup {
+    let several = !verdict.replayers.is_empty();
+    let own = ["operations/s", "% within", "% unpredictable"].into_iter().filter(|_| several);
+    let columns: Vec<Column> = ["replayer", "host"]
+        .map(Column::Words)
+        .into_iter()
+        .chain(["T", "fragments", "ok", "errors"].into_iter().chain(own).map(Column::Number))
+        .chain(["busiest worker", "waited for a processor", "scheduling delay, mean", "p99"].map(Column::Number))
+        .chain(["clock before", "clock after"].map(Column::Number))
+        .collect();
+    let row = |replayer: &ReplayerReport| {
+        let host = &replayer.host;
+        let mut row = vec![
+            replayer.name.clone(),
+            format!("{}, {}, {}", host.name, host.system, plural(host.cpus.into(), "processor")),
+            replayer.threads.to_string(),
+            replayer.fragments.len().to_string(),
+            grouped(replayer.ok),
+            grouped(replayer.errors),
+        ];
+        if several {
+            let own = verdict.replayers.iter().find(|figures| figures.name == replayer.name);
+            row.push(own.map_or(String::new(), |own| grouped(own.throughput_per_s.round() as u64)));
+            row.push(own.map_or(String::new(), |own| format!("{:.2}", own.within_beta_percent)));
+            row.push(own.map_or(String::new(), |own| format!("{:.3}", own.unpredictable_percent)));
+        }
+        row.push(format!("{:.0}%", replayer.worker_cpu_share * 100.0));
+        row.push(replayer.run_delay_share.map_or(String::new(), |share| format!("{:.1}%", share * 100.0)));
+        row.push(short_time(replayer.dispatch_lag_ns_mean as u64));
+        row.push(short_time(replayer.dispatch_lag_ns_p99));
+        row.extend(replayer.clock.iter().map(clock));
+        row.into_iter().map(|text| html! { (text) }).collect::<Vec<Markup>>()
+    };
+    table(&columns, &report.replayers.iter().map(row).collect::<Vec<_>>())
+}
+
+/// A clock's offset, and how precisely it is known.
+fn clock(reading: &ClockReading) -> String {
+    let sign = if reading.offset_ns < 0 { "-" } else { "" };
+    let known_to = short_time((reading.round_trip_ns.max(0) / 2) as u64);
+    format!("{sign}{} ± {known_to}", short_time(reading.offset_ns.unsigned_abs()))
+}
+
+/// The command, the trace set and the host: how to repeat the run.
+pub(super) fn setup(data: &RunData<'_>) -> Section {
+    let document = data.document;
     let again = html! {
-        p { "The trace set decides everything but time, so that this repeats the run exactly (under another --name):" }
+        p { "To repeat with the same workload (use another --name):" }
         pre { (command_line(&document.command)) }
         dl {
             dt { "trace set" } dd { (document.trace.display()) }
             dt { "its id" } dd { (document.trace_id) }
             dt { "workload" } dd { (document.workload_id) }
-            dt { "host" } dd { (document.host.name) ", " (document.host.system) ", " (document.host.cpus) " processors" }
+            dt { "host" } dd { (document.host.name) ", " (document.host.system) ", " (plural(document.host.cpus.into(), "processor")) }
             @for (name, value) in &document.store_settings { dt { (name) } dd { (value) } }
         }
     };
-    section("Circumstances", &again)
-}
-
-/// A command as a shell takes it.
-pub fn command_line(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    section("Setup", again)
 }

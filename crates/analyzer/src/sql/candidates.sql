@@ -1,13 +1,13 @@
--- Writes that name an id and did not start after a read's end, latest end first.
--- Which of them change the read's item is for the caller to tell. A write of
--- unknown fate is open for ever.
+-- The writes of an item, or of an element of a list, that did not start after a read's end,
+-- latest end first. A write with an unknown outcome has no end: it may take effect at any
+-- later time.
 SELECT
-    session, step, "action", socialite, target, "comment", outcome, start_ns, end_ns
-FROM operations
+    session, step, operation, outcome, start_ns, end_ns, change
+FROM item_updates
 WHERE experiment = ?
     AND fragment = ?
-    AND outcome IN ('ok', 'unknown')
-    AND (socialite = ? OR target = ?)
+    AND item = ?
+    AND owner = ?
+    AND element IS NOT DISTINCT FROM ?
     AND start_ns <= ?
-    AND list_contains(CAST(CAST(? AS JSON) AS VARCHAR[]), "action")
 ORDER BY outcome = 'unknown' DESC, end_ns DESC, start_ns DESC, session DESC, step DESC;

@@ -1,12 +1,15 @@
-//! The table `cells`: what came out of a comparison, a row a store and point.
+//! The table `cells`: the results of a comparison, one row per store and point.
 
 use duckdb::{Connection, params};
 use schemas::comparison::{Cell, ComparisonDocument, Measurement, Outcome};
 use schemas::verdict::Rating;
 
-/// Makes the table and fills it.
+/// The statement that makes the table.
+pub(super) const DEFINITION: &str = include_str!("cells.sql");
+
+/// Creates the table and fills it.
 pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Result<(), duckdb::Error> {
-    connection.execute_batch(include_str!("cells.sql"))?;
+    connection.execute_batch(DEFINITION)?;
     let mut insert = connection.prepare(
         "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
@@ -17,7 +20,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             Outcome::Measured(measured) => ("measured", None, None, Some(measured), None),
             Outcome::Failed(message) => ("failed", None, None, None, Some(message)),
         };
-        // Where every experiment was void there is no value, not one of 0.
+        // If every experiment was void there is no value: null, not 0.
         let rated = |rating: Option<&Rating>| rating.filter(|rating| !rating.unmeasured).cloned();
         let value = |rating: Option<&Rating>| rated(rating).map(|rating| rating.value);
         let low = |rating: Option<&Rating>| rating.and_then(|rating| rating.interval.as_ref()).map(|i| i.low);

@@ -1,5 +1,5 @@
--- A comparison's cells, in the order of its plan: a store at a point of the axis. What
--- was not asked for, or is not there, is NULL.
+-- A comparison's cells, in the order of its plan: one row per store and point of the
+-- axis. Values that were not requested or do not exist are NULL.
 CREATE TABLE cells (
     point VARCHAR, store VARCHAR, run VARCHAR, workload_id VARCHAR, outcome VARCHAR,
     soar DOUBLE, soar_low DOUBLE, soar_high DOUBLE, soar_threads UINTEGER,

@@ -1,11 +1,11 @@
--- One row a session, from its operations.
+-- One row per session, from its operations.
 CREATE VIEW sessions AS
 SELECT
     experiment,
     fragment,
     session,
     min(kind) AS kind,
-    min(socialite) AS socialite,
+    min(actor) AS actor,
     min(thread) AS thread,
     count(*) AS operations,
     min(start_ns) AS start_ns,
@@ -20,7 +20,7 @@ SELECT
 FROM operations
 GROUP BY experiment, fragment, session;
 
--- One row an experiment, from its plan and its verdict.
+-- One row per experiment, from its plan and its verdict.
 CREATE TABLE experiments (
     experiment BIGINT, threads BIGINT, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
     counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, drained_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
@@ -29,7 +29,7 @@ CREATE TABLE experiments (
     unpredictable_percent DOUBLE, sla VARCHAR, store VARCHAR, trace VARCHAR
 );
 
--- One row a slice of an experiment's measured part, from the operations that ended in it.
+-- One row per slice of an experiment's measured part, from the operations that ended in it.
 CREATE VIEW timeline AS
 WITH cut AS (
     SELECT
@@ -72,17 +72,17 @@ SELECT
 FROM slice AS s
 LEFT JOIN ended AS e ON s.experiment = e.experiment AND s.slice = e.slice;
 
--- The distribution of response times, one row a value. It is counted and not sorted, so
--- that it needs memory for the different values alone, and can go to disk.
+-- The distribution of response times, one row per value. Values are counted, not sorted:
+-- this needs memory only for the distinct values, and DuckDB can move them to disk.
 CREATE VIEW spectrum AS
 WITH counted AS (
-    SELECT experiment, "action", response_ns, count(*) AS operations
+    SELECT experiment, operation, response_ns, count(*) AS operations
     FROM operations
     WHERE outcome = 'ok' AND NOT warmup AND NOT drained
     GROUP BY ALL
 )
 SELECT
     *,
-    100.0 * sum(operations) OVER (PARTITION BY experiment, "action" ORDER BY response_ns)
-        / sum(operations) OVER (PARTITION BY experiment, "action") AS percent
+    100.0 * sum(operations) OVER (PARTITION BY experiment, operation ORDER BY response_ns)
+        / sum(operations) OVER (PARTITION BY experiment, operation) AS percent
 FROM counted;

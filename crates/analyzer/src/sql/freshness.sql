@@ -1,69 +1,49 @@
--- BG's freshness confidence, one row an experiment and age: of the items read so
--- long after the last completed update, how many showed all completed updates.
--- An item is a friend or pending count or a whole list; what each action changes
--- and observes is as in the table of actions of schemas/README.md.
+-- BG's freshness confidence, one row per experiment and range of time since the last
+-- completed update: the items that were read, and how many of them showed all completed
+-- updates. Items of one unit count as one: it is as old as the youngest of them.
 CREATE VIEW freshness AS
-WITH updates AS (
-    SELECT
-        experiment,
-        fragment,
-        end_ns,
-        unnest(CASE "action"
-            WHEN 'invite_friend' THEN
-                [{item: 'pending_count', owner: target}, {item: 'pending', owner: target}]
-            WHEN 'accept_friend_request' THEN
-                [{item: 'pending_count', owner: socialite}, {item: 'pending', owner: socialite},
-                 {item: 'friend_count', owner: socialite}, {item: 'friend_count', owner: target},
-                 {item: 'friends', owner: socialite}, {item: 'friends', owner: target}]
-            WHEN 'reject_friend_request' THEN
-                [{item: 'pending_count', owner: socialite}, {item: 'pending', owner: socialite}]
-            WHEN 'thaw_friendship' THEN
-                [{item: 'friend_count', owner: socialite}, {item: 'friend_count', owner: target},
-                 {item: 'friends', owner: socialite}, {item: 'friends', owner: target}]
-            WHEN 'post_comment' THEN [{item: 'comments', owner: target}]
-            WHEN 'delete_comment' THEN [{item: 'comments', owner: target}]
-        END, recursive := true)
-    FROM operations
-    WHERE outcome = 'ok'
+WITH reads AS (
+    SELECT experiment, fragment, session, step, start_ns, item, owner, coalesce(element, -1) AS element, unit
+    FROM item_reads
+    WHERE NOT warmup AND NOT drained
 ),
-reads AS (
-    SELECT
-        experiment,
-        fragment,
-        session,
-        step,
-        start_ns,
-        unpredictable,
-        unnest(CASE
-            WHEN "action" = 'view_profile' AND socialite = target THEN
-                [{item: 'friend_count', owner: target}, {item: 'pending_count', owner: target}]
-            WHEN "action" = 'view_profile' THEN [{item: 'friend_count', owner: target}]
-            WHEN "action" = 'list_friends' THEN [{item: 'friends', owner: target}]
-            WHEN "action" = 'view_friend_requests' THEN [{item: 'pending', owner: socialite}]
-            WHEN "action" = 'view_comments' THEN [{item: 'comments', owner: target}]
-        END, recursive := true)
-    FROM operations
-    WHERE outcome = 'ok' AND NOT warmup AND NOT drained
+-- A read of all elements of an item shows the updates of any of them.
+updates AS (
+    SELECT experiment, fragment, end_ns, item, owner, -1 AS element FROM item_updates WHERE outcome = 'ok'
+    UNION ALL
+    SELECT experiment, fragment, end_ns, item, owner, element
+    FROM item_updates
+    WHERE outcome = 'ok' AND element IS NOT NULL
 ),
 wrong AS (
     SELECT experiment, fragment, session, step, item FROM unpredictable WHERE NOT warmup AND NOT drained GROUP BY ALL
 ),
+wrong_units AS (
+    SELECT DISTINCT r.experiment, r.fragment, r.session, r.step, r.owner, r.unit
+    FROM reads AS r
+    SEMI JOIN wrong AS w
+        ON r.experiment = w.experiment AND r.fragment = w.fragment AND r.session = w.session AND r.step = w.step
+        AND r.item = w.item
+),
 aged AS (
-    SELECT r.*, (r.start_ns - u.end_ns) // 1000 AS age_us
+    SELECT
+        r.experiment, r.fragment, r.session, r.step, r.owner, r.unit,
+        min(r.start_ns - u.end_ns) // 1000 AS age_us
     FROM reads AS r
     ASOF JOIN updates AS u
         ON r.experiment = u.experiment AND r.fragment = u.fragment AND r.item = u.item AND r.owner = u.owner
-        AND r.start_ns > u.end_ns
+        AND r.element = u.element AND r.start_ns > u.end_ns
+    GROUP BY ALL
 ),
 judged AS (
     SELECT
         a.experiment,
         CASE WHEN a.age_us = 0 THEN 0 ELSE CAST(floor(log2(a.age_us)) AS INTEGER) + 1 END AS bucket,
-        w.item IS NULL AS is_fresh
+        w.unit IS NULL AS is_fresh
     FROM aged AS a
-    LEFT JOIN wrong AS w
+    LEFT JOIN wrong_units AS w
         ON a.experiment = w.experiment AND a.fragment = w.fragment AND a.session = w.session AND a.step = w.step
-        AND a.item = w.item
+        AND a.owner = w.owner AND a.unit = w.unit
     -- An answer of the wrong shape says nothing about its items.
     ANTI JOIN (FROM wrong WHERE item = 'shape') AS misshapen
         ON a.experiment = misshapen.experiment AND a.fragment = misshapen.fragment

@@ -1,27 +1,33 @@
-//! SQL over a run, or over a comparison's cells: an in-memory DuckDB with the documented
-//! views, which reads that folder, nothing else, and writes nowhere.
+//! SQL over a run, or over the cells of a comparison: an in-memory DuckDB with the documented
+//! views. It can read only that folder, and write nowhere.
 
 mod cells;
 mod output;
 
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::{DataType, Schema};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use schemas::comparison::{ComparisonDocument, ComparisonFolder};
 use schemas::run::{ReplayReport, RunFolder};
+use schemas::sealed::UNPREDICTABLE;
 use schemas::verdict::Verdict;
 use tempfile::TempDir;
 
 pub use output::{Format, print};
 
 use crate::error::AnalyzeError;
+use crate::families;
+use crate::verify::verify;
 
 /// The views of a run or of a comparison.
 pub struct Database {
     connection: Connection,
-    /// Where DuckDB puts what does not fit its memory.
+    /// The temporary folder for data above DuckDB's memory limit.
     spill: TempDir,
+    /// A text for errors about a table that does not exist.
+    hint: &'static str,
 }
 
 /// The answer to a statement.
@@ -36,8 +42,8 @@ pub struct Answer {
 impl Database {
     /// Opens the sealed tables of a run whose experiments have these verdicts.
     ///
-    /// `memory_limit` is what DuckDB may use, such as `4GiB`; without it four fifths
-    /// of the machine's. What does not fit goes to a temporary folder.
+    /// `memory_limit` is the memory that DuckDB may use, such as `4GiB`. The default is four
+    /// fifths of the machine's. DuckDB writes data above it to a temporary folder.
     pub fn open(run: &RunFolder, verdicts: &[Verdict], memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
         let database = Database::unlocked(run, verdicts, memory_limit)?;
         database.lock(&canonical(run.root())?)?;
@@ -47,7 +53,8 @@ impl Database {
     /// The cells of a comparison, as its `comparison.json` has them.
     pub fn of_comparison(folder: &ComparisonFolder, memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
         let document: ComparisonDocument = schemas::files::read_json(&folder.document())?;
-        let database = Database::empty(memory_limit)?;
+        let hint = "; a comparison has only the view cells; query one of its runs for the other views";
+        let database = Database { hint, ..Database::empty(memory_limit)? };
         cells::fill(&database.connection, &document)?;
         database.lock(&canonical(folder.root())?)?;
         Ok(database)
@@ -64,38 +71,32 @@ impl Database {
             let path = std::env::temp_dir();
             AnalyzeError::File(schemas::files::FileError { path, source })
         })?;
-        // Not where the user happens to be.
+        // DuckDB estimates how many reads a freshness query has, and uses a nested loop if it
+        // estimates few: over millions of updates that took minutes.
+        connection.execute_batch("SET asof_loop_join_threshold = 0")?;
+        // DuckDB's default is the user's current folder.
         connection.execute_batch(&format!("SET temp_directory = {}", quoted(&spill.path().display().to_string())))?;
-        Ok(Database { connection, spill })
+        Ok(Database { connection, spill, hint: "" })
     }
 
-    /// A folder of its own, gone with it.
+    /// A temporary folder, which is removed with the database.
     pub(crate) fn spill(&self) -> &Path {
         self.spill.path()
     }
 
-    /// The same for statements of the analyzer's own, which may write files elsewhere.
+    /// Like [`Database::open`], for the analyzer's own statements, which may write files
+    /// elsewhere.
     pub(crate) fn unlocked(
         run: &RunFolder,
         verdicts: &[Verdict],
         memory_limit: Option<&str>,
     ) -> Result<Database, AnalyzeError> {
-        let Database { connection, spill } = Database::empty(memory_limit)?;
-        let root = canonical(run.root())?;
-        // An experiment that never ran has a verdict and no table.
-        let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
-        if !verdicts.iter().any(is_sealed) {
-            connection.execute_batch(include_str!("empty.sql"))?;
-        } else {
-            let pattern = |table: &str| quoted(&format!("{}/{table}/*/*/*.parquet", literal_pattern(&root)));
-            let views = include_str!("views.sql")
-                .replace("{operations}", &pattern("operations"))
-                .replace("{unpredictable}", &pattern("unpredictable"));
-            connection.execute_batch(&views)?;
-        }
-        connection.execute_batch(include_str!("derived.sql"))?;
-        connection.execute_batch(include_str!("freshness.sql"))?;
-        let database = Database { connection, spill };
+        verify(run, verdicts)?;
+        let Database { connection, spill, .. } = Database::empty(memory_limit)?;
+        connection.execute_batch(&definitions(run, verdicts)?)?;
+        let hint = "; the views are operations, sessions, experiments, timeline, spectrum, freshness, item_reads, \
+                    item_updates and unpredictable";
+        let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
     }
@@ -157,10 +158,9 @@ impl Database {
         Ok(self.connection.query_row(statement, [verdict.experiment], |row| row.get(0))?)
     }
 
-    /// From here on no statement can reach a file outside the folder, and none can
-    /// undo this.
+    /// From now on no statement can reach a file outside the folder, and none can undo this.
     fn lock(&self, root: &Path) -> Result<(), AnalyzeError> {
-        // DuckDB asks for the pattern of a view's files as well as for each file.
+        // DuckDB checks the pattern of a view's files as well as each file.
         let allowed = [root.display().to_string(), literal_pattern(root)].map(|folder| quoted(&format!("{folder}/")));
         let settings = format!(
             "SET allowed_directories = [{}]; SET enable_external_access = false; SET lock_configuration = true;",
@@ -169,10 +169,17 @@ impl Database {
         Ok(self.connection.execute_batch(&settings)?)
     }
 
-    /// Runs a statement of the user's, which must be one that only reads.
+    /// Runs a user's statement, which must only read.
     pub fn query(&self, statement: &str) -> Result<Answer, AnalyzeError> {
         self.check_read_only(statement)?;
-        self.run(statement, &[]).map_err(|e| AnalyzeError::Statement(first_lines(&e)))
+        self.run(statement, &[]).map_err(|e| {
+            let message = first_lines(&e);
+            AnalyzeError::Statement(match message.contains("Table with name") {
+                // DuckDB suggests its internal tables.
+                true => format!("{}{}", message.split(" Did you mean").next().unwrap_or_default(), self.hint),
+                false => message,
+            })
+        })
     }
 
     /// Runs one of the analyzer's own statements.
@@ -187,7 +194,7 @@ impl Database {
         Ok(Answer { columns, rows })
     }
 
-    /// Runs one of the analyzer's own statements, and hands over each row.
+    /// Runs one of the analyzer's own statements, and calls `take` with each row.
     pub(crate) fn each(
         &self,
         statement: &str,
@@ -201,22 +208,22 @@ impl Database {
         Ok(())
     }
 
-    /// DuckDB's own parser decides: it can turn statements that only read into
-    /// JSON, and no others.
+    /// DuckDB's own parser decides: it can convert statements that only read to JSON, and no
+    /// others.
     fn check_read_only(&self, statement: &str) -> Result<(), AnalyzeError> {
         let read = without_explain(statement);
         let text: String =
             self.connection
                 .query_row("SELECT CAST(json_serialize_sql(?::VARCHAR) AS VARCHAR)", [read], |row| row.get(0))?;
         let parsed: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|e| AnalyzeError::Statement(format!("DuckDB's parser gave {text:?}: {e}")))?;
+            .map_err(|e| AnalyzeError::Statement(format!("DuckDB's parser returned {text:?}: {e}")))?;
         let refuse = |why: String| Err(AnalyzeError::Statement(why));
         if parsed["error"] == true {
             let message = parsed["error_message"].as_str().unwrap_or("not a statement");
             return match parsed["error_type"].as_str() {
                 Some("not implemented") => refuse(
-                    "only a statement that reads is run: SELECT, WITH, DESCRIBE, SUMMARIZE, SHOW or EXPLAIN of one \
-                     of these; a run is never changed"
+                    "only statements that read are allowed: SELECT, WITH, DESCRIBE, SUMMARIZE, SHOW, or EXPLAIN of \
+                     one of these"
                         .to_string(),
                 ),
                 _ => refuse(format!("SQL: {message}")),
@@ -225,13 +232,13 @@ impl Database {
         match parsed["statements"].as_array().map_or(0, Vec::len) {
             1 => match other_table_function(&parsed) {
                 Some(name) => refuse(format!(
-                    "table function {name} is not one that may be used here; those are {}",
+                    "table function {name} is not allowed here; allowed are {}",
                     TABLE_FUNCTIONS.join(", ")
                 )),
                 None => Ok(()),
             },
             0 => refuse("the statement is empty".to_string()),
-            n => refuse(format!("{n} statements; give one")),
+            n => refuse(format!("expected one statement, found {n}")),
         }
     }
 
@@ -241,12 +248,12 @@ impl Database {
     }
 }
 
-/// Table functions that a statement may use: some others have effects (one
-/// switches on a log to a file), and none of those is needed.
+/// Table functions that a statement may use. Some others have effects (one enables a log to a
+/// file), and none of them is needed.
 const TABLE_FUNCTIONS: [&str; 7] =
     ["unnest", "range", "generate_series", "json_each", "json_tree", "duckdb_columns", "duckdb_functions"];
 
-/// A table function in a parsed statement, at any depth, that is none of [`TABLE_FUNCTIONS`].
+/// A table function in a parsed statement, at any depth, that is not one of [`TABLE_FUNCTIONS`].
 fn other_table_function(parsed: &serde_json::Value) -> Option<&str> {
     match parsed {
         serde_json::Value::Array(items) => items.iter().find_map(other_table_function),
@@ -263,7 +270,7 @@ fn other_table_function(parsed: &serde_json::Value) -> Option<&str> {
     }
 }
 
-/// `EXPLAIN` reads when what it explains does.
+/// `EXPLAIN` only reads if the statement that it explains only reads.
 fn without_explain(statement: &str) -> &str {
     let mut rest = statement;
     for word in ["explain", "analyze"] {
@@ -280,7 +287,8 @@ fn without_explain(statement: &str) -> &str {
     rest
 }
 
-/// DuckDB's messages end with the statement again and a mark under it; the first line says what is wrong.
+/// The part of DuckDB's message that says what is wrong. After it the message repeats the
+/// statement, with a mark under it.
 fn first_lines(error: &duckdb::Error) -> String {
     let text = error.to_string();
     let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
@@ -291,12 +299,22 @@ fn canonical(folder: &Path) -> Result<PathBuf, AnalyzeError> {
     Ok(std::fs::canonicalize(folder).map_err(schemas::files::at(folder))?)
 }
 
-/// A text as SQL has it.
+/// A text as an SQL literal.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A path as a pattern that matches it alone.
+/// The error of a query with this memory limit. If DuckDB ran out of memory, the limit is wrong.
+pub fn within_memory(error: AnalyzeError, limit: Option<&str>) -> AnalyzeError {
+    match limit {
+        Some(limit) if error.to_string().contains("Out of Memory Error") => {
+            AnalyzeError::LowMemory { limit: limit.to_string() }
+        }
+        _ => error,
+    }
+}
+
+/// A path as a pattern that matches only this path.
 fn literal_pattern(path: &Path) -> String {
     let mut pattern = String::new();
     for c in path.display().to_string().chars() {
@@ -307,4 +325,48 @@ fn literal_pattern(path: &Path) -> String {
         }
     }
     pattern
+}
+
+/// The statements that define the tables and views of a run. The table of experiments is empty.
+pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<String, AnalyzeError> {
+    let family = families::of(&run.read_document()?.spec)?;
+    let root = canonical(run.root())?;
+    // An experiment that never ran has a verdict, but no tables.
+    let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
+    let tables = match verdicts.iter().any(is_sealed) {
+        false => format!(
+            "{}\n\n{}",
+            empty_table("operations", &family.operations_schema()),
+            empty_table("unpredictable", &UNPREDICTABLE)
+        ),
+        true => {
+            let pattern = |table: &str| quoted(&format!("{}/{table}/*/*/*.parquet", literal_pattern(&root)));
+            include_str!("views.sql")
+                .replace("{operations}", &pattern("operations"))
+                .replace("{unpredictable}", &pattern("unpredictable"))
+        }
+    };
+    Ok([tables, include_str!("derived.sql").into(), family.views(), include_str!("freshness.sql").into()].join("\n"))
+}
+
+/// The statements that define the table of a comparison, without its rows.
+pub(crate) fn definitions_of_comparison() -> &'static str {
+    cells::DEFINITION
+}
+
+/// The statement that makes an empty table with the columns of a sealed one.
+fn empty_table(name: &str, schema: &Schema) -> String {
+    let columns = schema.fields().iter().map(|field| {
+        let sql = match field.data_type() {
+            DataType::Int64 => "BIGINT",
+            DataType::Int32 => "INTEGER",
+            DataType::Int16 => "SMALLINT",
+            DataType::Boolean => "BOOLEAN",
+            DataType::List(_) => "BIGINT[]",
+            _ => "VARCHAR",
+        };
+        format!("\"{}\" {sql}", field.name())
+    });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    format!("CREATE TABLE {name} (experiment BIGINT, fragment BIGINT, {columns});")
 }

@@ -1,8 +1,8 @@
--- The items farthest from what they should have been; the order is total, so
--- that the same run always shows the same ones. What the warm-up read is not
--- part of the figures that they explain.
+-- The items that are farthest from their correct values. The order is total, so the same
+-- run always shows the same items. Reads outside the measured part are excluded, because
+-- the figures that these items explain exclude them.
 SELECT
-    fragment, session, step, "action", start_ns, end_ns, item, owner, element, observed, low, high
+    fragment, session, step, operation, start_ns, end_ns, item, owner, element, observed, low, high
 FROM unpredictable
 WHERE experiment = ? AND NOT warmup AND NOT drained
 ORDER BY greatest(low - observed, observed - high) DESC, start_ns, fragment, session, step, item, element

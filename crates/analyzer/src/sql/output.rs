@@ -7,20 +7,20 @@ use duckdb::types::Value;
 
 use super::{Answer, Database};
 use crate::error::AnalyzeError;
-use crate::report::PLAIN;
+use crate::tables::PLAIN;
 
-/// How an answer is printed.
+/// The output format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A table for people.
+    /// A text table.
     Table,
     /// Comma-separated values with a header line (RFC 4180).
     Csv,
-    /// An array with an object for each row.
+    /// A JSON array with one object per row.
     Json,
 }
 
-/// An answer as text, which ends with a line end.
+/// An answer as text, with a line break at the end.
 pub fn print(database: &Database, answer: &Answer, format: Format) -> Result<String, AnalyzeError> {
     Ok(match format {
         Format::Table => table(database, answer)?,
@@ -106,7 +106,7 @@ fn text(database: &Database, value: &Value) -> Result<String, AnalyzeError> {
             out + "]"
         }
         Value::Struct(_) | Value::Map(_) | Value::Union(_) => to_json(database, value)?.to_string(),
-        // What rows are full of is written here: asking DuckDB costs a statement a value.
+        // The common types are converted here: DuckDB would need one statement per value.
         Value::Boolean(b) => b.to_string(),
         Value::TinyInt(n) => n.to_string(),
         Value::SmallInt(n) => n.to_string(),
@@ -135,8 +135,8 @@ fn json(database: &Database, answer: &Answer) -> Result<serde_json::Value, Analy
     Ok(rows.into())
 }
 
-/// Numbers that JSON readers may round become strings, like every other type
-/// that JSON has not.
+/// Numbers that JSON readers may round become strings, like every other type that JSON does not
+/// have.
 fn to_json(database: &Database, value: &Value) -> Result<serde_json::Value, AnalyzeError> {
     Ok(match value {
         Value::Null => serde_json::Value::Null,

@@ -1,19 +1,25 @@
-//! The validator: finds every read that returned what no correct store could
-//! have, given the intervals of all operations of a fragment in the order of their start.
+//! The validator: finds every read that returned data that no correct store could have returned.
+//! It needs the intervals of all operations of a fragment, in the order of their start.
+//!
+//! `count`, `membership` and `register` are models of one item each: what a read of it may return,
+//! given its writes. A family (in `family/`) says which operations change and observe which items.
 
-mod counts;
-mod memberships;
-mod state;
+#[cfg(test)]
+pub(crate) mod brute;
+pub(crate) mod count;
+pub(crate) mod membership;
+pub(crate) mod register;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 use schemas::oplog::Outcome;
+use schemas::vocabulary::Operation;
 
-pub use counts::{CountWrite, Range, acceptable_range};
-pub use memberships::{ElementWrite, States, acceptable_states};
-pub use state::{Item, State, UnknownId, Violation};
+pub use count::{CountWrite, Range, acceptable_range};
+pub use membership::{ElementWrite, States, acceptable_states};
+pub use register::{RegisterWrite, may_return, newest_before};
 
 use crate::join::Row;
 
@@ -29,86 +35,136 @@ pub struct Interval {
     pub end: i64,
 }
 
+/// The items of a fragment during an experiment, each with its initial state and the writes that are
+/// not settled yet.
+pub trait Items<O> {
+    /// Registers a write. After this call, no read that starts before `horizon` is checked.
+    fn register(&mut self, operation: &O, at: Interval, horizon: i64) -> Result<(), UnknownId>;
+
+    /// Adds to `findings` what is wrong with the answer to a read, and how old its items were.
+    /// The read starts at or after `horizon`, and every write that may overlap it is registered.
+    /// An answer of the wrong shape says nothing about its items.
+    fn check(
+        &mut self,
+        operation: &O,
+        observed: &[i64],
+        read: Interval,
+        horizon: i64,
+        findings: &mut Findings,
+    ) -> Result<(), UnknownId>;
+}
+
+/// The item of an answer with a wrong number of values.
+pub const SHAPE: &str = "shape";
+
+/// A data item that a read returned and that no correct store could have returned: a row of
+/// [`schemas::sealed::UNPREDICTABLE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Violation {
+    /// What is wrong: the name of an item of the family, or [`SHAPE`].
+    pub item: &'static str,
+    /// Whose item it is.
+    pub owner: u64,
+    /// The element of a list, or the place in it.
+    pub element: Option<i64>,
+    /// What the read returned.
+    pub observed: i64,
+    /// The lowest correct value.
+    pub low: i64,
+    /// The highest correct value.
+    pub high: i64,
+}
+
+/// An operation has an id that is not in the data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {id} is not in the fragment's data set")]
+pub struct UnknownId {
+    /// What the id stands for, such as `member`.
+    pub what: &'static str,
+    /// The id.
+    pub id: u64,
+}
+
 /// Checks the operations of a fragment one by one, in the order of their start.
 ///
-/// A read can be checked once every write that may overlap it has come by: when
-/// the stream has passed its end. Until then it waits in a window, first in,
-/// first out. No read that is still to be checked starts before the first one in
-/// the window; what ended before that is settled for all of them.
-pub struct Validator {
-    state: State,
-    window: VecDeque<Row>,
+/// A read can be checked once every write that may overlap it is known: when the stream has
+/// passed its end. Until then it waits in a window, first in, first out. No unchecked read starts
+/// before the first one in the window. So writes that ended before that start are settled for all
+/// of them.
+pub struct Validator<I, O> {
+    items: I,
+    window: VecDeque<Row<O>>,
     findings: Findings,
 }
 
-/// What the check of one read found.
+/// The findings about one read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Findings {
-    /// What no correct store could have returned.
+    /// The data that no correct store could have returned.
     pub violations: Vec<Violation>,
-    /// The items that had been updated before, since the experiment's start.
+    /// The items that had been updated before the read, since the experiment's start.
     pub items: Vec<ItemRead>,
 }
 
-/// A count or a whole list in the answer to a read, with at least one write that
+/// A count, a whole list or a record in the answer to a read, with at least one write that
 /// was complete before the read started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItemRead {
     /// From the end of the last such write to the start of the read, in nanoseconds.
     pub age_ns: i64,
-    /// Nothing of the item is wrong: it showed all those writes.
+    /// Whether nothing of the item is wrong: the read showed all those writes.
     pub is_fresh: bool,
 }
 
 impl ItemRead {
     /// None when the last write ended before the experiment's start, which is 0.
-    fn after(last_end: i64, read_start: i64, is_fresh: bool) -> Option<ItemRead> {
+    pub fn after(last_end: i64, read_start: i64, is_fresh: bool) -> Option<ItemRead> {
         (last_end >= 0).then(|| ItemRead { age_ns: read_start - last_end, is_fresh })
     }
 }
 
-impl Validator {
-    /// Starts from a state.
-    pub fn new(state: State) -> Validator {
-        Validator { state, window: VecDeque::new(), findings: Findings::default() }
+impl<O: Operation, I: Items<O>> Validator<I, O> {
+    /// A validator that starts from this state of the items.
+    pub fn new(items: I) -> Validator<I, O> {
+        Validator { items, window: VecDeque::new(), findings: Findings::default() }
     }
 
-    /// Takes in the next row; rows come in the order of their start.
-    pub fn enter(&mut self, row: Row) -> Result<(), UnknownId> {
+    /// Adds the next row; rows come in the order of their start.
+    pub fn enter(&mut self, row: Row<O>) -> Result<(), UnknownId> {
         let at = match row.log.outcome {
             Outcome::Ok => Some(Interval { start: row.log.start_ns, end: row.log.end_ns }),
             Outcome::Unknown => Some(Interval { start: row.log.start_ns, end: FOREVER }),
             Outcome::Failed | Outcome::Skipped => None,
         };
-        if let (Some(at), true) = (at, row.operation.action.is_write()) {
+        if let (Some(at), true) = (at, row.operation.writes()) {
             let horizon = self.window.front().map_or(row.log.start_ns, |first| first.log.start_ns);
-            self.state.register(&row.operation, at, horizon)?;
+            self.items.register(&row.operation, at, horizon)?;
         }
         self.window.push_back(row);
         Ok(())
     }
 
-    /// The first row of the window once nothing that starts at `now` or later can
-    /// overlap it; without `now` the stream has ended.
-    pub fn leave(&mut self, now: Option<i64>) -> Option<Row> {
+    /// Removes the first row of the window, once nothing that starts at `now` or later can
+    /// overlap it. Without `now` the stream has ended.
+    pub fn leave(&mut self, now: Option<i64>) -> Option<Row<O>> {
         let first = self.window.front()?;
         let ready = !is_checked(first) || now.is_none_or(|now| now > first.log.end_ns);
         if ready { self.window.pop_front() } else { None }
     }
 
-    /// What is found of a row that has just left the window.
-    pub fn check(&mut self, row: &Row, observed: &[i64]) -> Result<&Findings, UnknownId> {
+    /// Checks a row that has just left the window.
+    pub fn check(&mut self, row: &Row<O>, observed: &[i64]) -> Result<&Findings, UnknownId> {
         self.findings.violations.clear();
         self.findings.items.clear();
         if is_checked(row) {
             let read = Interval { start: row.log.start_ns, end: row.log.end_ns };
-            self.state.check(&row.operation, observed, read, row.log.start_ns, &mut self.findings)?;
+            self.items.check(&row.operation, observed, read, row.log.start_ns, &mut self.findings)?;
         }
         Ok(&self.findings)
     }
 }
 
 /// Only a read that was answered can be wrong.
-fn is_checked(row: &Row) -> bool {
-    row.log.outcome == Outcome::Ok && row.operation.action.is_read()
+fn is_checked<O: Operation>(row: &Row<O>) -> bool {
+    row.log.outcome == Outcome::Ok && row.operation.reads()
 }

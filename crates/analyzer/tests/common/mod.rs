@@ -1,23 +1,24 @@
-//! Small runs made by hand: a world that answers truthfully, its trace set, its log.
+//! Small runs for tests: a world that answers correctly, its trace set and its log.
 
-// Every test program uses a part of this.
+// Every test program uses only a part of this.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 
 use parquet::arrow::ArrowWriter;
 use schemas::RUN_FORMAT_VERSION;
-use schemas::dataset::Table;
 use schemas::manifest::{FileEntry, FragmentCounts, Manifest};
 use schemas::oplog::{LogBuffer, LogHeader, LogRow, LogWriter, Outcome};
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{Host, ReplayReport, RunDocument, RunFolder, RunState};
 use schemas::sla::Sla;
-use schemas::social::{Action, Change, CountKind, ListKind, Observation, Operation};
+use schemas::social::{Action, Change, CountKind, ListKind, Observation, Operation, Social};
 use schemas::spec::Spec;
 use schemas::trace::{OperationsBuilder, TraceRow};
+use schemas::workload::social::SocialStatistics;
+use schemas::workload::social::dataset::Table;
 
-/// A small generator of numbers; the seed decides all.
+/// A small generator of pseudo-random numbers; only its seed decides them.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -123,7 +124,7 @@ impl World {
         out
     }
 
-    /// An operation that makes sense now: a write with this chance in 1,000, else a read.
+    /// An operation that is valid in this state: a write with this chance in 1,000, else a read.
     pub fn draw(&mut self, dice: &mut Dice, writes_per_mille: u64) -> Operation {
         let me = self.first + dice.below(self.count);
         let other = self.first + (me - self.first + 1 + dice.below(self.count - 1)) % self.count;
@@ -146,7 +147,7 @@ impl World {
                 }
             };
         }
-        // About the shares of bg-2013 Table 3.
+        // Approximately the shares of bg-2013 Table 3.
         match dice.below(20) {
             0..8 => of(Action::ViewProfile, if dice.below(4) == 0 { me } else { other }, None),
             8 => of(Action::ListFriends, other, None),
@@ -159,14 +160,15 @@ impl World {
 
 /// An operation with its log row and what it observed.
 #[derive(Clone)]
-pub struct Event {
-    pub operation: Operation,
+pub struct Event<O = Operation> {
+    pub operation: O,
     pub log: LogRow,
     pub observed: Vec<i64>,
     pub error: Option<String>,
 }
 
-/// Operations that overlap, answered truthfully: each takes effect in the middle.
+/// Operations that overlap, with correct answers: each one takes effect in the middle of its
+/// interval.
 pub fn simulate(world: &mut World, seed: u64, operations: u64, writes_per_mille: u64) -> Vec<Event> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     (0..operations)
@@ -187,7 +189,7 @@ pub fn log_row(session: u64, start_ns: i64, end_ns: i64, outcome: Outcome) -> Lo
     LogRow { session, step: 0, thread: 0, due_ns: None, start_ns, end_ns, waited_ns, pool_wait_ns, attempts, outcome }
 }
 
-/// A run folder in the making, with a trace set beside it.
+/// A run folder under construction, with a trace set beside it.
 pub struct Fixture {
     pub folder: tempfile::TempDir,
     pub run: RunFolder,
@@ -198,7 +200,7 @@ pub struct Fixture {
 pub const THREADS: u32 = 4;
 
 /// How many events have each outcome, in the order of the codes.
-pub fn outcomes<'a>(events: impl IntoIterator<Item = &'a Event>) -> [u64; 4] {
+pub fn outcomes<'a, O: 'a>(events: impl IntoIterator<Item = &'a Event<O>>) -> [u64; 4] {
     let mut counts = [0; 4];
     events.into_iter().for_each(|event| counts[event.log.outcome as usize] += 1);
     counts
@@ -234,7 +236,7 @@ impl Fixture {
     }
 
     /// Writes the log of a fragment, in the order of the ends like a replayer's.
-    pub fn write_log(&self, fragment: u32, first_session: u64, events: &[Event], close: bool) {
+    pub fn write_log<O>(&self, fragment: u32, first_session: u64, events: &[Event<O>], close: bool) {
         let path = self.log(fragment);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = std::fs::remove_file(&path);
@@ -242,7 +244,7 @@ impl Fixture {
             format_version: RUN_FORMAT_VERSION,
             experiment: 1,
             fragment,
-            workload_id: spec().workload_id(),
+            workload_id: Manifest::read(&self.trace()).unwrap().workload_id,
             first_session,
             threads: THREADS,
             unwritten_rows_max: self.batch_rows as u64,
@@ -250,7 +252,7 @@ impl Fixture {
             started_unix_ns: 0,
         };
         let mut writer = LogWriter::create(&path, &header, Default::default()).unwrap();
-        let mut events: Vec<&Event> = events.iter().collect();
+        let mut events: Vec<&Event<O>> = events.iter().collect();
         events.sort_by_key(|e| e.log.end_ns);
         for chunk in events.chunks(self.batch_rows) {
             let mut buffer = LogBuffer::with_capacity(chunk.len(), 4);
@@ -276,12 +278,12 @@ impl Fixture {
             workers: 1,
             limit: Limit::WholeTrace,
             fragments: self.fragments.clone(),
-            unique_socialites: true,
+            unique_actors: true,
         }
     }
 
     pub fn write_documents(&self) {
-        let plan = self.plan();
+        let (plan, manifest) = (self.plan(), Manifest::read(&self.trace()).unwrap());
         schemas::files::write_json(&self.run.experiment(1, THREADS).plan(), &plan).unwrap();
         let document = RunDocument {
             format_version: RUN_FORMAT_VERSION,
@@ -292,8 +294,8 @@ impl Fixture {
             sla: Some(Sla::default()),
             trace: "small.trace".into(),
             trace_id: plan.trace_id,
-            workload_id: spec().workload_id(),
-            spec: spec(),
+            workload_id: manifest.workload_id,
+            spec: manifest.spec,
             store: "memory:".into(),
             store_settings: [("durability".to_string(), "none".to_string())].into(),
             host: Host { name: "host".into(), system: "linux-x86_64".into(), cpus: 2 },
@@ -302,12 +304,12 @@ impl Fixture {
         schemas::files::write_json(&self.run.document(), &document).unwrap();
     }
 
-    /// A report that counts the rows of what is in the logs now.
+    /// Writes a report with these counts of outcomes, without a warm-up.
     pub fn write_report(&self, elapsed_ns: u64, outcomes: [u64; 4]) {
         self.write_warm_report(0, 0, elapsed_ns, outcomes);
     }
 
-    /// The same with a warm-up; the outcomes are those of the measured part.
+    /// Writes a report with a warm-up; the outcomes are those of the measured part.
     pub fn write_warm_report(&self, warmup_ns: u64, warmup_operations: u64, elapsed_ns: u64, outcomes: [u64; 4]) {
         let [ok, failed, unknown, skipped] = outcomes;
         let report = ReplayReport {
@@ -359,29 +361,21 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
         }
         let mut batches = Vec::new();
         for (chunk, operations) in operations.chunks(100_000).enumerate() {
-            let mut builder = OperationsBuilder::new(kinds());
+            let mut builder = OperationsBuilder::<Social>::new(kinds());
             for (index, operation) in operations.iter().enumerate() {
                 let session = (chunk * 100_000 + index) as u64;
-                builder.push(&TraceRow {
-                    session,
-                    step: 0,
-                    kind: operation.action as u8,
-                    noops: noops_before(session),
-                    think_us: 0,
-                    due_us: None,
-                    after: None,
-                    operation: *operation,
-                });
+                let row = TraceRow::plain(session, 0, *operation, operation.socialite);
+                builder.push(&TraceRow { kind: operation.action as u8, noops: noops_before(session), ..row });
             }
             batches.push(builder.finish());
         }
         if batches.is_empty() {
-            batches.push(OperationsBuilder::new(kinds()).finish());
+            batches.push(OperationsBuilder::<Social>::new(kinds()).finish());
         }
         files.push(write_parquet(folder, &format!("operations/fragment={fragment}/part-00000.parquet"), &batches));
         let sessions = operations.len() as u64;
         let weight = 1.0 / fragments.len() as f64;
-        counts.push(FragmentCounts { fragment, weight, members: world.count, sessions, operations: sessions });
+        counts.push(FragmentCounts { fragment, weight, actors: world.count, sessions, operations: sessions });
     }
     let manifest = Manifest {
         format_version: schemas::TRACE_FORMAT_VERSION,
@@ -392,10 +386,11 @@ pub fn write_trace(folder: &Path, fragments: &[(World, Vec<Operation>)]) {
         fragments: counts,
         requested_mix: Default::default(),
         achieved_mix: Default::default(),
-        operations_by_action: Default::default(),
+        operations_by_name: Default::default(),
         noops: Default::default(),
         ended_early: Default::default(),
-        statistics: Default::default(),
+        active_threads_max: 1,
+        statistics: schemas::manifest::plain(&SocialStatistics::default()),
         files,
     };
     let manifest = manifest.identified();

@@ -1,16 +1,16 @@
-//! The chart of a comparison: bars where stores were rated, lines where they were
-//! measured along an axis.
+//! The chart of a comparison: bars for ratings, lines for what was measured along an axis.
 
 use std::fmt::Write as _;
 
 use analyzer::chart::{
-    self, Across, Bar, BarChart, BarSeries, ChartError, LineChart, LinePoint, LineSeries, Mark as PointMark, Scale,
+    Across, Bar, BarChart, BarSeries, Chart as Drawn, ChartError, LineChart, LinePoint, LineSeries, Mark as PointMark,
+    Scale, Shape,
 };
 use schemas::comparison::{ComparisonDocument, Question};
 
 use super::show::{axis_label, difference_in_words, unequal};
 use super::table::{Entry, Mark, Metric, Table};
-use crate::render::sla_in_words;
+use crate::terminal::sla_in_words;
 
 /// A chart to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,22 +22,32 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// Draws it.
-    pub fn svg(&self) -> Result<String, ChartError> {
+    /// The same chart with another title.
+    pub fn titled(mut self, title: &str) -> Chart {
+        match &mut self {
+            Chart::Bars(bars) => bars.title = title.to_string(),
+            Chart::Lines(lines) => lines.title = title.to_string(),
+        }
+        self
+    }
+}
+
+impl Drawn for Chart {
+    fn svg(&self, shape: Shape) -> Result<String, ChartError> {
         match self {
-            Chart::Bars(bars) => chart::bars(bars),
-            Chart::Lines(lines) => chart::lines(lines),
+            Chart::Bars(bars) => bars.svg(shape),
+            Chart::Lines(lines) => lines.svg(shape),
         }
     }
 }
 
-/// The chart of the number that the comparison is about: of the two ratings, SoAR.
+/// The chart of the comparison's main number; of the two ratings that is SoAR.
 pub fn of(document: &ComparisonDocument) -> Chart {
     let metric = Metric::of(document.plan.question()).first().copied().unwrap_or(Metric::Soar);
     of_table(document, &Table::new(document, metric))
 }
 
-/// The chart of a number of every cell.
+/// The chart of one number of every cell.
 pub fn of_table(document: &ComparisonDocument, table: &Table) -> Chart {
     match document.plan.question() {
         Question::Rate(_) => Chart::Bars(bars(document, table)),
@@ -46,11 +56,15 @@ pub fn of_table(document: &ComparisonDocument, table: &Table) -> Chart {
 }
 
 fn bars(document: &ComparisonDocument, table: &Table) -> BarChart {
-    // The highest bar needs no mark.
-    let bar = |entry: &Entry| Bar { value: entry.value, label: entry.text().trim_end_matches(" *").into() };
-    let series = table.stores.iter().enumerate().map(|(place, store)| BarSeries {
+    // The highest bar is visible without a mark.
+    let bar = |entry: &Entry| Bar {
+        value: entry.value,
+        label: entry.text().trim_end_matches(" *").into(),
+        interval: entry.bounds(),
+    };
+    let series = table.stores.iter().enumerate().map(|(index, store)| BarSeries {
         label: store.clone(),
-        bars: table.rows.iter().map(|(_, row)| bar(&row[place])).collect(),
+        bars: table.rows.iter().map(|(_, row)| bar(&row[index])).collect(),
     });
     BarChart {
         title: document.plan.title.clone(),
@@ -69,9 +83,9 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
         y: entry.value.unwrap_or(f64::NAN),
         mark: if entry.has(Mark::Void) { PointMark::Hollow } else { PointMark::Filled },
     };
-    let series = table.stores.iter().enumerate().map(|(place, store)| LineSeries {
+    let series = table.stores.iter().enumerate().map(|(index, store)| LineSeries {
         label: store.clone(),
-        points: table.rows.iter().map(|(_, row)| &row[place]).enumerate().map(point).collect(),
+        points: table.rows.iter().map(|(_, row)| &row[index]).enumerate().map(point).collect(),
         ..LineSeries::default()
     });
     let has_void =
@@ -82,8 +96,12 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
         x_label: x_label(document, if has_void { &["hollow: void"] } else { &[] }),
         y_label: table.metric.title().to_string(),
         across: Across::Points(points(table)),
-        // A share of 0 is a value like any other, and has no place on a logarithmic axis.
-        y_scale: if table.metric.is_share() { Scale::Linear } else { Scale::suited_to(values(table)) },
+        // A share of 0 is a value like any other, but a logarithmic axis has no place for it.
+        y_scale: match table.metric {
+            Metric::WithinBeta => Scale::Near,
+            Metric::Unpredictable => Scale::Linear,
+            Metric::Throughput | Metric::Soar | Metric::Socialites => Scale::suited_to(values(table)),
+        },
         series: series.collect(),
         rules: Vec::new(),
     }
@@ -107,16 +125,16 @@ fn x_label(document: &ComparisonDocument, signs: &[&str]) -> String {
     }
 }
 
-/// All that the chart shows, in words.
+/// Everything that the chart shows, in words.
 fn description(document: &ComparisonDocument, table: &Table) -> String {
-    let mut out = format!("{}, {}.", table.metric.title(), sla_in_words(&document.plan.sla));
+    let mut out = format!("{}, {}.", table.metric.title(), sla_in_words(&document.plan.sla()));
     for (point, entries) in &table.rows {
         let values: Vec<String> = table.stores.iter().zip(entries).map(|(s, e)| format!("{s} {}", e.text())).collect();
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
         let _ = write!(out, "\n{point}{}.", values.join(", "));
     }
     for line in unequal(document).map(difference_in_words) {
-        let _ = write!(out, "\nUnequal {line}.");
+        let _ = write!(out, "\nDifference: {line}.");
     }
     out
 }

@@ -1,30 +1,32 @@
-//! Goes from cell to cell, and writes down after each what there is.
+//! Runs the cells one after the other, and writes all results after each.
 
+use analyzer::chart::{Chart as _, Shape};
 use schemas::comparison::{Cell, ComparisonDocument, Measurement, Outcome};
 use schemas::files;
 use schemas::run::{Host, RunFolder, RunState};
 use schemas::verdict::{RatingDocument, Verdict};
 
-use super::resolve::{Comparison, Job, PlannedCell};
+use super::outcome::{cell_name, failures};
+use super::planned::{Comparison, Job, PlannedCell};
 use super::{chart, page, settings, show};
 use crate::failure::Failure;
-use crate::render;
+use crate::terminal;
 
-/// What comes of a cell's job, which leaves a run folder.
+/// The result of a cell's job, which also leaves a run folder.
 #[derive(Debug, Clone)]
 pub enum Finding {
-    /// Of a search.
+    /// The result of a search.
     Rated(RatingDocument),
-    /// Of one experiment.
+    /// The result of one experiment.
     Measured(Verdict),
 }
 
 impl Finding {
-    /// For people who watch the comparison.
+    /// The result in words, for the user.
     fn in_words(&self) -> String {
         match self {
-            Finding::Rated(rated) => render::ratings(rated),
-            Finding::Measured(verdict) => render::measured(verdict),
+            Finding::Rated(rated) => terminal::ratings(rated),
+            Finding::Measured(verdict) => terminal::measured(verdict),
         }
     }
 
@@ -36,24 +38,24 @@ impl Finding {
     }
 }
 
-/// Does a cell's job.
+/// Runs a cell's job.
 pub type Do<'a> = dyn FnMut(Job) -> Result<Finding, Failure> + 'a;
 
-/// Rates or measures every cell that is not done yet. An error is one of the
-/// comparison: what a single cell fails with is kept in the document.
+/// Rates or measures every cell that is not done yet. An error is one of the comparison: the
+/// document contains the error of a single cell.
 pub fn conduct(comparison: &Comparison, perform: &mut Do, say: &dyn Fn(&str)) -> Result<ComparisonDocument, Failure> {
     let mut document = begun(comparison)?;
     write(comparison, &document)?;
     let count = comparison.cells.len();
-    for (place, cell) in comparison.cells.iter().enumerate() {
+    for (index, cell) in comparison.cells.iter().enumerate() {
         let folder = comparison.folder.root().join(&cell.run);
-        let heading = format!("[{}/{count}] {}", place + 1, show::cell_name(&document.cells[place]));
+        let heading = format!("[{}/{count}] {}", index + 1, cell_name(&document.cells[index]));
         let (doing, done) = match cell.job {
             Job::Rate(_) => ("rating", "rated"),
             Job::Measure(_) => ("measuring", "measured"),
         };
-        if matches!(document.cells[place].outcome, Outcome::Rated { .. } | Outcome::Measured(_)) {
-            say(&format!("{heading}: {done} before"));
+        if matches!(document.cells[index].outcome, Outcome::Rated { .. } | Outcome::Measured(_)) {
+            say(&format!("{heading}: already {done}"));
             continue;
         }
         say(&format!("{heading}: {doing}, in {}", folder.display()));
@@ -61,7 +63,7 @@ pub fn conduct(comparison: &Comparison, perform: &mut Do, say: &dyn Fn(&str)) ->
         match perform(cell.job.clone()) {
             Ok(finding) => {
                 say(&indented(&finding.in_words()));
-                take(cell, finding, &mut document.cells[place]);
+                take(cell, finding, &mut document.cells[index]);
                 remove_own_store(cell)?;
             }
             Err(Failure::Interrupted { .. }) => {
@@ -72,13 +74,13 @@ pub fn conduct(comparison: &Comparison, perform: &mut Do, say: &dyn Fn(&str)) ->
             }
             Err(failure) => {
                 say(&indented(&format!("failed: {failure}")));
-                document.cells[place].outcome = Outcome::Failed(failure.to_string());
+                document.cells[index].outcome = Outcome::Failed(failure.to_string());
             }
         }
         document.differences = settings::differences(&document.plan.stores, &document.cells);
         write(comparison, &document)?;
     }
-    let failed = super::failures(&document).len();
+    let failed = failures(&document).len();
     document.state = match failed {
         0 => RunState::Complete,
         _ => RunState::Failed(format!("{failed} of {count} cells failed")),
@@ -88,18 +90,19 @@ pub fn conduct(comparison: &Comparison, perform: &mut Do, say: &dyn Fn(&str)) ->
     Ok(document)
 }
 
-/// The document of a comparison about to run, with the cells that an earlier
-/// one of the same plan has done.
+/// The document of a comparison that is about to run, with the cells that an earlier call of the
+/// same plan has done.
 fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
     let plan = comparison.plan.redacted();
     let mut started_unix_s = comparison.started_unix_s;
     if comparison.resume && comparison.folder.root().exists() {
         let path = comparison.folder.document();
         let earlier: ComparisonDocument = files::read_json(&path)
-            .map_err(|e| Failure::usage(format!("{e}; --resume continues what `coord compare` has begun")))?;
+            .map_err(|e| Failure::usage(format!("{e}; --resume requires a comparison started by `encore compare`")))?;
         if earlier.plan != plan {
             return Err(Failure::usage(format!(
-                "{}: was begun with another plan, other --set or other stores in the environment; choose another --name",
+                "{} was started with another plan, other flags (--set, --sla, --search-s, --max-threads) or other store \
+                 URLs in the environment; use another --name",
                 path.display()
             )));
         }
@@ -136,7 +139,7 @@ fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
     })
 }
 
-/// What an earlier comparison has found for a cell, when it came to its end.
+/// What an earlier call found for a cell, if the cell was finished.
 fn found(job: &Job, run: &RunFolder) -> Result<Option<Finding>, Failure> {
     match job {
         Job::Rate(_) if run.rating().exists() => Ok(Some(Finding::Rated(files::read_json(&run.rating())?))),
@@ -144,7 +147,7 @@ fn found(job: &Job, run: &RunFolder) -> Result<Option<Finding>, Failure> {
             if run.read_document().map_err(Failure::usage)?.state != RunState::Complete {
                 return Ok(None);
             }
-            // The last one: those before it were too short for their trace.
+            // The last experiment counts: the trace ran out in those before it.
             let last = run.experiments()?.pop();
             Ok(match last {
                 Some((_, experiment)) => Some(Finding::Measured(files::read_json(&experiment.verdict())?)),
@@ -155,42 +158,42 @@ fn found(job: &Job, run: &RunFolder) -> Result<Option<Finding>, Failure> {
     }
 }
 
-/// A specification may have changed since a cell was done.
+/// Refuses a cell that was done before its specification changed.
 fn check_workload(run: &RunFolder, expected: &str) -> Result<(), Failure> {
     let document = run.read_document().map_err(Failure::usage)?;
     if document.workload_id == expected {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{}: was done with another workload, so its specification has changed since; choose another --name",
+        "{} ran another workload: its specification has changed; use another --name",
         run.root().display()
     )))
 }
 
-/// Takes in what was found of a cell, and what its run says of the store.
+/// Records what was found for a cell, and what its run says about the store.
 fn take(planned: &PlannedCell, finding: Finding, cell: &mut Cell) {
     let run = RunFolder::new(&planned.job.setting().folder);
-    // The finding is what counts: without its settings a store is one that says nothing of them.
+    // The finding counts. Without its settings a store counts as one that does not name them.
     cell.store_settings = run.read_document().map(|document| document.store_settings).unwrap_or_default();
     cell.outcome = finding.outcome();
 }
 
-/// Removes what an interrupted or failed cell has left, so that it can be done
-/// anew; nothing that is no run folder.
+/// Removes what an interrupted or failed cell has left, so that it can run again. Refuses to
+/// remove a folder that is no run folder.
 fn clear(run: &RunFolder) -> Result<(), Failure> {
     let folder = run.root();
     if !folder.exists() {
         return Ok(());
     }
     if !run.document().exists() {
-        return Err(Failure::usage(format!("{}: is in the way, and no run folder; move it", folder.display())));
+        return Err(Failure::usage(format!("{} exists and is not a run folder; move it away", folder.display())));
     }
     std::fs::remove_dir_all(folder).map_err(files::at(folder))?;
     Ok(())
 }
 
-/// The file of a store that was made for one cell has served its purpose: large
-/// images in many cells would fill any disk.
+/// Removes the file of a store that was made for one cell: large images in many cells would fill
+/// any disk.
 fn remove_own_store(cell: &PlannedCell) -> Result<(), Failure> {
     let Some(file) = &cell.own_file else { return Ok(()) };
     let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|name| name.to_str())) else {
@@ -209,7 +212,7 @@ fn remove_own_store(cell: &PlannedCell) -> Result<(), Failure> {
 fn write(comparison: &Comparison, document: &ComparisonDocument) -> Result<(), Failure> {
     files::write_json(&comparison.folder.document(), document)?;
     files::write_atomically(&comparison.folder.table(), show::markdown(document).as_bytes())?;
-    let picture = chart::of(document).svg().map_err(Failure::tool)?;
+    let picture = chart::of(document).svg(Shape::Wide).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.chart(), picture.as_bytes())?;
     let whole = page::page(document, comparison.folder.root()).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.page(), whole.as_bytes())?;

@@ -1,77 +1,92 @@
-//! `comparison.html`: a comparison as one page that opens anywhere, and from which the
-//! page of every cell can be opened.
+//! `comparison.html`: a comparison as one page without other files, with links to the page of
+//! every cell.
 
 use std::path::Path;
 
 use analyzer::chart::ChartError;
-use analyzer::html::{command_line, figure, page as whole_page, section};
+use analyzer::html::{Column, Section, command_line, figure, page as whole_page, section, table as html_table};
 use maud::{Markup, html};
 use schemas::comparison::{Cell, ComparisonDocument, Concern, Outcome};
+use schemas::words::plural;
 
+use super::chart;
+use super::outcome::{cell_name, failures};
 use super::show::{
-    PROMISE_COLUMNS, axis_label, cell_name, difference_in_words, marks, notes, promises, started, state, tables,
+    PROMISE_COLUMNS, axis_label, conclusions, difference_in_words, marks, notes, promises, started, state, tables,
     unequal,
 };
-use super::table::{Entry, Metric, Table};
-use super::{chart, failures};
-use crate::render::sla_in_words;
+use super::table::{Entry, Mark, Metric, Table};
+use crate::terminal::sla_in_words;
 
 /// The page of a comparison in this folder.
 pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, ChartError> {
     let tables = tables(document);
     let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();
     let others = document.differences.iter().filter(|difference| difference.concern == Concern::Other);
-    let body = html! {
-        header {
-            h1 { (document.plan.title) }
-            p.soft { (document.name) " · " (started(document)) " · Encore " (document.encore_version) }
-            p { (sla_in_words(&document.plan.sla)) "." }
-            @if let Some(state) = state(document) { p.fail { (state) } }
-            @if !unequal.is_empty() {
-                p.fail { "The stores do not promise the same:" }
-                ul { @for line in &unequal { li { (line) } } }
-            }
+    let head = html! {
+        h1 { (document.plan.title) }
+        p.soft { (document.name) " · " (started(document)) " · Encore " (document.encore_version) }
+        @for sentence in tables.first().map_or_else(Vec::new, |table| conclusions(document, table)) { p.conclusion { (sentence) } }
+        p { "SLA: " (sla_in_words(&document.plan.sla())) "." }
+        @if let Some(state) = state(document) { p.fail { (state) } }
+        @if !unequal.is_empty() {
+            p.fail { "The stores differ in durability or isolation:" }
+            ul { @for line in &unequal { li { (line) } } }
         }
-        @for table in &tables { (section(table.metric.title(), &shown(document, table, folder)?)) }
-        @let marks = marks(&tables);
-        p.soft { "Each number opens the page of its run; below it the interval in which the true value lies, where it has one." }
-        @if !marks.is_empty() {
-            ul.soft { @for mark in marks { li { b { (mark.sign()) } " " (mark.meaning()) } } }
-        }
-        @let promises = promises(document);
-        @if !promises.is_empty() { (section("What the stores promise", &promised(&promises))) }
-        (list("Other settings that differ", &others.map(difference_in_words).collect::<Vec<_>>()))
-        (list("Notes", &notes(document)))
-        (list("Failed", &failures(document)))
-        (section("Circumstances", &circumstances(document)))
     };
-    Ok(whole_page(&document.plan.title, &body))
+    let mut sections = Vec::new();
+    for table in &tables {
+        sections.push(section(table.metric.title(), shown(document, table, folder)?));
+    }
+    sections.extend([
+        section("Signs in charts and tables", legend(&marks(&tables))),
+        section("Durability and isolation of the stores", promised(&promises(document))),
+        list("Other settings that differ", &others.map(difference_in_words).collect::<Vec<_>>()),
+        list("Notes", &notes(document)),
+        list("Failed", &failures(document)),
+        section("How to repeat it", repetition(document)),
+    ]);
+    Ok(whole_page(&document.plan.title, &head, &sections))
 }
 
-/// A number of every cell: the picture, what it is made of, and the table.
+/// One number of every cell: the chart, the SQL behind it, and the table.
 fn shown(document: &ComparisonDocument, table: &Table, folder: &Path) -> Result<Markup, ChartError> {
-    let svg = chart::of_table(document, table).svg()?;
+    let chart = chart::of_table(document, table).titled(table.metric.title());
+    let columns: Vec<Column> = std::iter::once(Column::Words(axis_label(document)))
+        .chain(table.stores.iter().map(|store| Column::Number(store)))
+        .collect();
     let entries = table.rows.iter().zip(document.cells.chunks(table.stores.len().max(1)));
+    let row = |((point, entries), cells): (&(String, Vec<Entry>), &[Cell])| {
+        let numbers = entries.iter().zip(cells).map(|(entry, cell)| number(entry, cell, folder));
+        std::iter::once(html! { (point) }).chain(numbers).collect::<Vec<Markup>>()
+    };
     Ok(html! {
-        (figure(table.metric.title(), &svg, "", &statement(table.metric)))
-        div.wide { table {
-            thead { tr {
-                th.word { (axis_label(document)) }
-                @for store in &table.stores { th { (store) } }
-            } }
-            tbody { @for ((point, row), cells) in entries {
-                tr {
-                    td.word { (point) }
-                    @for (entry, cell) in row.iter().zip(cells) { td { (number(entry, cell, folder)) } }
-                }
-            } }
-        } }
+        (figure(&chart, table.metric.title(), note(table), &statement(table.metric))?)
+        (html_table(&columns, &entries.map(row).collect::<Vec<_>>()))
     })
 }
 
-/// A number, its interval where it has one, and the way to its run's page.
+/// What a reader has to know about a chart.
+fn note(table: &Table) -> &'static str {
+    let has_interval = table.rows.iter().flat_map(|(_, row)| row).any(|entry| entry.bounds().is_some());
+    match (has_interval, table.metric) {
+        (true, _) => "The line on a bar is the interval in which the true value lies.",
+        (false, Metric::WithinBeta) => "The vertical axis can start above 0.",
+        (false, _) => "",
+    }
+}
+
+/// What the signs beside numbers mean.
+fn legend(marks: &[Mark]) -> Markup {
+    html! {
+        p { "Select a number to open the page of its run. An interval below a number contains the true value." }
+        @if !marks.is_empty() { ul { @for mark in marks { li { b { (mark.sign()) } " " (mark.meaning()) } } } }
+    }
+}
+
+/// A number with its interval, if it has one, and a link to the page of its run.
 fn number(entry: &Entry, cell: &Cell, folder: &Path) -> Markup {
-    // A cell that failed has a page too if it came so far as to run.
+    // A failed cell has a page too, if it got as far as running.
     let is_there = !matches!(cell.outcome, Outcome::Missing) && folder.join(&cell.run).join("report.html").exists();
     html! {
         @if is_there {
@@ -83,11 +98,13 @@ fn number(entry: &Entry, cell: &Cell, folder: &Path) -> Markup {
     }
 }
 
-/// The statement that gives a picture's numbers, asked of the comparison's folder.
+/// The SQL for the numbers of a chart, for the folder of the comparison.
 fn statement(metric: Metric) -> String {
     let value = match metric {
         Metric::Soar => "soar, soar_low, soar_high, soar_at_least, soar_confirmed_by, soar_void",
-        Metric::Socialites => "socialites, socialites_at_least, socialites_confirmed_by, socialites_void",
+        Metric::Socialites => {
+            "socialites, socialites_low, socialites_high, socialites_at_least, socialites_confirmed_by, socialites_void"
+        }
         Metric::Throughput => "throughput_per_s, ruling",
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
@@ -96,31 +113,27 @@ fn statement(metric: Metric) -> String {
 }
 
 fn promised(promises: &[[String; 4]]) -> Markup {
-    html! {
-        div.wide { table {
-            thead { tr { @for name in PROMISE_COLUMNS { th.word { (name) } } } }
-            tbody { @for row in promises { tr { @for text in row { td.word { (text) } } } } }
-        } }
-    }
-}
-
-fn list(title: &str, lines: &[String]) -> Markup {
-    if lines.is_empty() {
+    if promises.is_empty() {
         return html! {};
     }
-    section(title, &html! { ul { @for line in lines { li { (line) } } } })
+    let row = |row: &[String; 4]| row.each_ref().map(|text| html! { (text) }).into();
+    html_table(&PROMISE_COLUMNS.map(Column::Words), &promises.iter().map(row).collect::<Vec<_>>())
 }
 
-fn circumstances(document: &ComparisonDocument) -> Markup {
+fn list(title: &str, lines: &[String]) -> Section {
+    section(title, html! { @if !lines.is_empty() { ul { @for line in lines { li { (line) } } } } })
+}
+
+fn repetition(document: &ComparisonDocument) -> Markup {
     let host = &document.host;
-    // Whoever repeats it has nothing to resume.
+    // The command that repeats the comparison has nothing to resume.
     let command: Vec<String> = document.command.iter().filter(|word| *word != "--resume").cloned().collect();
     html! {
-        p { "Trace sets decide everything but time, so that this, with the same plan and the same variables, repeats the comparison under another --name:" }
+        p { "To repeat the comparison with the same workloads, plan and environment variables, under another --name:" }
         pre { (command_line(&command)) }
         dl {
             @for store in &document.plan.stores { dt { (store.label) } dd { (store.url) } }
-            dt { "host" } dd { (host.name) ", " (host.system) ", " (host.cpus) " processors" }
+            dt { "host" } dd { (host.name) ", " (host.system) ", " (plural(host.cpus.into(), "processor")) }
         }
     }
 }

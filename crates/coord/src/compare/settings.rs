@@ -1,29 +1,27 @@
-//! What each store promises, in which settings they differ, and whether that
-//! makes them unequal: stores that promise different things are not compared in
-//! silence.
+//! What each store promises, in which settings the stores differ, and whether that makes them
+//! unequal. A comparison always reports stores that promise different things.
 //!
-//! Every store says two of its settings in words that all stores share:
+//! Every store names two of its settings in words that all stores share:
 //!
 //! | setting | words |
 //! |---|---|
 //! | `durability` | `every commit`, `within a second`, `at checkpoints`, `none` |
 //! | `isolation` | `linearizable`, `serializable`, `repeatable read`, `read committed`, `read uncommitted`, `none` |
 //!
-//! What stands behind a `:` in them is a remark. Where all stores say such a setting
-//! its words alone decide whether they promise the same: what they are called in
-//! each kind of store differs, and so do names and values of the settings behind
-//! them. Where one does not say it, names that sound like durability or isolation
-//! decide, and a setting that one store names and another does not is a difference.
+//! Text after a `:` in them is a remark. If all stores name such a setting, its words alone
+//! decide whether they promise the same: other settings differ in name and value between kinds of
+//! stores. If a store does not name it, settings whose names sound like durability or isolation
+//! decide. Then a setting that one store names and another does not is a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::comparison::{Cell, ComparedStore, Concern, SettingDifference};
 
-/// The settings that stores say in common words.
+/// The settings that stores name in shared words.
 const DURABILITY_WORDS: &str = "durability";
 const ISOLATION_WORDS: &str = "isolation";
 
-/// Beginnings of the words of a setting's name that decide what survives a crash.
+/// Prefixes of the words in a setting's name that decide what survives a crash.
 const DURABILITY: [&str; 8] = ["durab", "fsync", "sync", "journal", "flush", "commit", "doublewrite", "wal"];
 
 /// The same for what transactions see of each other.
@@ -34,7 +32,7 @@ const ISOLATION: [&str; 3] = ["isolation", "uncommitted", "consistency"];
 pub struct Promise {
     /// The store's label.
     pub store: String,
-    /// What survives a crash, in common words; none where the store does not say it.
+    /// What survives a crash, in shared words; none if the store does not name it.
     pub durability: Option<String>,
     /// What transactions see of each other, likewise.
     pub isolation: Option<String>,
@@ -42,10 +40,10 @@ pub struct Promise {
     pub decided_by: Vec<(String, String)>,
 }
 
-/// The values of each setting, by name; several where a store's cells differ.
+/// The values of each setting, by name; several if a store's cells differ.
 type Settings<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// What each store says of itself, by label, as far as its cells have recorded it.
+/// The settings of each store, by label, as far as its cells have recorded them.
 fn by_store(cells: &[Cell]) -> BTreeMap<&str, Settings<'_>> {
     let mut by_store: BTreeMap<&str, Settings> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| !cell.store_settings.is_empty()) {
@@ -61,8 +59,7 @@ fn joined(values: &BTreeSet<&str>) -> String {
     values.iter().copied().collect::<Vec<_>>().join(" or ")
 }
 
-/// What the stores promise, in the plan's order; those that are not known yet are
-/// left out.
+/// What the stores promise, in the plan's order. Stores without recorded settings are left out.
 pub fn promises(stores: &[ComparedStore], cells: &[Cell]) -> Vec<Promise> {
     let by_store = by_store(cells);
     let known = stores.iter().filter_map(|store| Some((store, by_store.get(store.label.as_str())?)));
@@ -79,8 +76,8 @@ pub fn promises(stores: &[ComparedStore], cells: &[Cell]) -> Vec<Promise> {
     known.map(promise).collect()
 }
 
-/// The settings in which stores differ, those that matter most first. A setting
-/// that only stores of one kind name is compared among these alone.
+/// The settings in which stores differ, those that matter most first. A setting that only stores
+/// of one kind name is compared among these alone.
 pub fn differences(stores: &[ComparedStore], cells: &[Cell]) -> Vec<SettingDifference> {
     let by_store = by_store(cells);
     let kinds: BTreeMap<&str, &str> = stores.iter().map(|store| (store.label.as_str(), kind(&store.url))).collect();
@@ -101,7 +98,7 @@ pub fn differences(stores: &[ComparedStore], cells: &[Cell]) -> Vec<SettingDiffe
     found
 }
 
-/// What a setting in which the stores differ decides; none where they do not.
+/// The concern of a setting in which the stores differ; none if they do not differ.
 fn judged(name: &str, by_store: &BTreeMap<&str, Settings>, kinds: &BTreeMap<&str, &str>) -> Option<Concern> {
     let words = match concern(name) {
         Concern::Durability => Some(DURABILITY_WORDS),
@@ -119,7 +116,7 @@ fn judged(name: &str, by_store: &BTreeMap<&str, Settings>, kinds: &BTreeMap<&str
         };
         match is_said {
             true if name == words && differs(common_words) => return Some(concern(name)),
-            // The words decide; here it is a setting like any other.
+            // The shared words decide, so this setting is like any other.
             true => {}
             false => return differs(str::to_string).then(|| concern(name)),
         }
@@ -137,12 +134,12 @@ fn kind(url: &str) -> &str {
     url.split_once(':').map_or(url, |(scheme, _)| scheme)
 }
 
-/// What stands before the remark.
+/// The words before the remark.
 fn common_words(value: &str) -> String {
     value.split_once(':').map_or(value, |(words, _)| words).trim().to_lowercase()
 }
 
-/// What a setting decides, as far as its name tells.
+/// What a setting decides, judged by its name.
 pub fn concern(name: &str) -> Concern {
     let name = name.to_lowercase().replace("write_concern", "durability").replace("read_concern", "isolation");
     let mut words = name.split(|c: char| !c.is_alphanumeric());
@@ -201,7 +198,8 @@ mod tests {
         }
     }
 
-    /// Once every store that lacked another kind's settings was unequal for ever.
+    /// Every store was unequal for ever, because it did not name the settings of another kind of
+    /// store.
     #[test]
     fn kinds_of_stores_are_equal_when_their_common_words_are() {
         let kinds =

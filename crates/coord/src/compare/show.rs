@@ -1,50 +1,50 @@
-//! What people read of a comparison: its tables as text and as Markdown, what the
-//! stores promise, and what else one has to know.
+//! The texts of a comparison: its tables as text and as Markdown, what the stores promise, and
+//! its notes.
 
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, presets};
-use schemas::comparison::{Cell, ComparisonDocument, ComparisonFolder, Concern, Outcome, SettingDifference};
+use schemas::comparison::{ComparisonDocument, ComparisonFolder, Concern, Outcome, SettingDifference};
 use schemas::run::RunState;
+use schemas::words::plural;
 
+use super::outcome::{cell_name, failures, ratings};
+use super::settings;
 use super::settings::Promise;
-use super::table::{self, Mark, Metric, Table};
-use super::{failures, ratings, settings};
-use crate::render::sla_in_words;
+use super::table::{self, Entry, Mark, Metric, Table};
+use crate::terminal::sla_in_words;
 
-/// A cell as it is spoken of.
-pub fn cell_name(cell: &Cell) -> String {
-    if cell.point.is_empty() { cell.store.clone() } else { format!("{}, {}", cell.point, cell.store) }
-}
-
-/// The tables of the numbers that it is about.
+/// One table for each number that the comparison is about.
 pub fn tables(document: &ComparisonDocument) -> Vec<Table> {
     Metric::of(document.plan.question()).iter().map(|metric| Table::new(document, *metric)).collect()
 }
 
-/// What the axis varies; empty without one.
+/// What the axis varies; empty without an axis.
 pub fn axis_label(document: &ComparisonDocument) -> &str {
     document.plan.axis.as_ref().map_or("", |axis| &axis.label)
 }
 
-/// The tables as text, what their marks mean, and where everything is.
+/// The tables as text, the meaning of their marks, and the paths of the files.
 pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> String {
-    let mut out = format!("\n{}\n{}\n", document.plan.title, sla_in_words(&document.plan.sla));
+    let mut out = format!("\n{}\n{}\n", document.plan.title, sla_in_words(&document.plan.sla()));
     let tables = tables(document);
     for table in &tables {
         let _ = write!(out, "\n{}\n{}\n", table.metric.title(), text(table, axis_label(document)));
     }
-    out.push('\n');
-    for mark in marks(&tables) {
+    let marks = marks(&tables);
+    if !marks.is_empty() {
+        out.push('\n');
+    }
+    for mark in marks {
         let _ = writeln!(out, "{:<7} {}", mark.sign(), mark.meaning());
     }
     let promises = promises(document);
     if !promises.is_empty() {
-        let _ = write!(out, "\nwhat the stores promise\n{}\n", promises_text(&promises));
+        let _ = write!(out, "\ndurability and isolation of the stores\n{}\n", promises_text(&promises));
     }
     let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();
     if !unequal.is_empty() {
-        let _ = writeln!(out, "\nthe stores do not promise the same:");
+        let _ = writeln!(out, "\nthe stores differ in durability or isolation:");
         unequal.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
     let _ = writeln!(
@@ -55,7 +55,7 @@ pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> Strin
         folder.page().display()
     );
     if document.state != RunState::Complete {
-        let _ = writeln!(out, "what is missing or failed is done by the same command with --resume");
+        let _ = writeln!(out, "to run missing and failed cells, repeat the command with --resume");
     }
     out
 }
@@ -77,13 +77,13 @@ fn lines_of(table: &comfy_table::Table) -> String {
     table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
 }
 
-/// What the columns of a store's promise are called.
+/// The names of the columns of a store's promise.
 pub const PROMISE_COLUMNS: [&str; 4] = ["store", "durability", "isolation", "decided by"];
 
-/// What each store promises, in the words of these columns. It is told when all
-/// promise the same too: a comparison says on what terms it was made.
+/// What each store promises, in these columns. It is shown even if all promise the same, because
+/// it is a condition of the comparison.
 pub fn promises(document: &ComparisonDocument) -> Vec<[String; 4]> {
-    let said = |words: Option<String>| words.unwrap_or_else(|| "not said".into());
+    let said = |words: Option<String>| words.unwrap_or_else(|| "unknown".into());
     let row = |promise: Promise| {
         let decided_by: Vec<String> =
             promise.decided_by.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -103,7 +103,7 @@ fn promises_text(promises: &[[String; 4]]) -> String {
     lines_of(&shown)
 }
 
-/// The marks that occur in any of them.
+/// The marks that occur in any of these tables.
 pub fn marks(tables: &[Table]) -> Vec<Mark> {
     let mut marks: Vec<Mark> = tables.iter().flat_map(Table::marks).collect();
     marks.sort();
@@ -132,16 +132,16 @@ pub fn difference_in_words(difference: &SettingDifference) -> String {
     }
     let values: Vec<String> =
         by_value.iter().map(|(value, stores)| format!("{value} ({})", stores.join(", "))).collect();
-    // One value alone says that the others do not name the setting.
-    let unsaid = if values.len() == 1 { "; other stores do not name it" } else { "" };
+    // A single value means that the other stores do not name the setting.
+    let unsaid = if values.len() == 1 { "; other stores do not report this setting" } else { "" };
     format!("{concern}{} = {}{unsaid}", difference.setting, values.join(", "))
 }
 
-/// How far it got, unless it came to its end.
+/// The state of the comparison; none if it is complete.
 pub fn state(document: &ComparisonDocument) -> Option<String> {
     match &document.state {
         RunState::Complete => None,
-        RunState::Running => Some("This comparison is going on, or was killed.".to_string()),
+        RunState::Running => Some("This comparison is still running, or was killed.".to_string()),
         RunState::Interrupted => Some("This comparison was interrupted.".to_string()),
         RunState::Failed(message) => Some(format!("{message}.")),
     }
@@ -155,7 +155,7 @@ pub fn started(document: &ComparisonDocument) -> impl std::fmt::Display + use<> 
 
 /// `comparison.md`.
 pub fn markdown(document: &ComparisonDocument) -> String {
-    let mut out = format!("# {}\n\n{}.\n", plain(&document.plan.title), plain(&sla_in_words(&document.plan.sla)));
+    let mut out = format!("# {}\n\n{}.\n", plain(&document.plan.title), plain(&sla_in_words(&document.plan.sla())));
     if let Some(state) = state(document) {
         let _ = write!(out, "\n{}\n", plain(&state));
     }
@@ -185,7 +185,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
     }
     promises_markdown(&mut out, &promises(document));
     let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();
-    list(&mut out, "The stores do not promise the same", &unequal);
+    list(&mut out, "The stores differ in durability or isolation", &unequal);
     let other = document.differences.iter().filter(|d| d.concern == Concern::Other);
     list(&mut out, "Other settings that differ", &other.map(difference_in_words).collect::<Vec<_>>());
     list(&mut out, "Notes", &notes(document));
@@ -195,11 +195,11 @@ pub fn markdown(document: &ComparisonDocument) -> String {
     let host = &document.host;
     let _ = write!(
         out,
-        "\nEncore {}, on {} ({}, {} processors), started {}.\n",
+        "\nEncore {}, on {} ({}, {}), started {}.\n",
         document.encore_version,
         plain(&host.name),
         host.system,
-        host.cpus,
+        plural(host.cpus.into(), "processor"),
         started(document)
     );
     out
@@ -209,7 +209,11 @@ fn promises_markdown(out: &mut String, promises: &[[String; 4]]) {
     if promises.is_empty() {
         return;
     }
-    let _ = write!(out, "\nWhat the stores promise:\n\n| {} |\n|---|---|---|---|\n", PROMISE_COLUMNS.join(" | "));
+    let _ = write!(
+        out,
+        "\nDurability and isolation of the stores:\n\n| {} |\n|---|---|---|---|\n",
+        PROMISE_COLUMNS.join(" | ")
+    );
     for row in promises {
         let _ = writeln!(out, "| {} |", row.each_ref().map(|text| plain(&text.replace('\n', " "))).join(" | "));
     }
@@ -225,7 +229,7 @@ fn list(out: &mut String, title: &str, lines: &[String]) {
     }
 }
 
-/// What ratings and verdicts say of themselves, each once.
+/// The notes of ratings and verdicts, each once.
 pub fn notes(document: &ComparisonDocument) -> Vec<String> {
     let mut notes = Vec::new();
     for cell in &document.cells {
@@ -246,7 +250,35 @@ pub fn notes(document: &ComparisonDocument) -> Vec<String> {
     notes
 }
 
-/// A text without anything that Markdown or HTML would take for its own.
+/// One sentence for each point: which store has the highest number, if one clearly has.
+pub fn conclusions(document: &ComparisonDocument, table: &Table) -> Vec<String> {
+    let at = |point: &str| match point {
+        "" => String::new(),
+        _ => format!("{} {point}: ", axis_label(document)),
+    };
+    table.rows.iter().filter_map(|(point, row)| conclusion(table, &at(point), row)).collect()
+}
+
+fn conclusion(table: &Table, at: &str, row: &[Entry]) -> Option<String> {
+    let known = table.stores.iter().zip(row).filter(|(_, entry)| table.is_rated || !entry.has(Mark::Void));
+    let mut known: Vec<(&str, &Entry, f64)> =
+        known.filter_map(|(store, entry)| Some((store.trim_end_matches(" !"), entry, entry.value?))).collect();
+    known.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let [(first, most, _), .., (last, least, _)] = known.as_slice() else { return None };
+    let (name, unit) = table.metric.name_and_unit();
+    let number = |entry: &Entry| entry.number().replace("≥", "at least");
+    let (least, highest) = (number(least), number(most));
+    Some(match (table.is_rated, most.has(Mark::Best)) {
+        (true, true) => format!("{at}{first} has the highest {name}, {highest}{unit}."),
+        (true, false) => format!("{at}no store clearly has the highest {name}; {first} has {highest}{unit}."),
+        // Single measurements have no interval that would tell them apart.
+        (false, _) => {
+            format!("{at}the {name} is between {least} ({last}) and {highest}{unit} ({first}), one measurement each.")
+        }
+    })
+}
+
+/// Escapes what Markdown or HTML would interpret.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

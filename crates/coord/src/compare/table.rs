@@ -1,15 +1,15 @@
-//! What came out of a comparison as rows and columns, with marks: what the text, the
-//! Markdown and the chart show alike.
+//! The results of a comparison as rows and columns with marks. The text, the Markdown and the
+//! chart all show these.
 
 use schemas::comparison::{Cell, ComparisonDocument, Concern, Measure, Measurement, Outcome, Question, Wanted};
 use schemas::verdict::{Rating, Ruling};
 
-use crate::render::{percent, thousands};
+use crate::terminal::{percent, thousands};
 
 /// Which number of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// A rating in actions a second.
+    /// A rating in operations a second.
     Soar,
     /// A rating in threads.
     Socialites,
@@ -17,7 +17,7 @@ pub enum Metric {
     Unpredictable,
     /// The share of its operations that succeeded within β.
     WithinBeta,
-    /// Its actions a second.
+    /// Its operations a second.
     Throughput,
 }
 
@@ -25,15 +25,26 @@ impl Metric {
     /// Its name with its unit.
     pub fn title(self) -> &'static str {
         match self {
-            Metric::Soar => "SoAR (actions/s)",
+            Metric::Soar => "SoAR (operations/s)",
             Metric::Socialites => "Socialites (threads)",
             Metric::Unpredictable => "Unpredictable reads (%)",
-            Metric::WithinBeta => "Actions within the response time (%)",
-            Metric::Throughput => "Throughput (actions/s)",
+            Metric::WithinBeta => "Share within the response time (%)",
+            Metric::Throughput => "Throughput (operations/s)",
         }
     }
 
-    /// Those that a comparison shows, the one that it is about first.
+    /// Its name, and its unit as it follows a number. The text of a share has its unit.
+    pub fn name_and_unit(self) -> (&'static str, &'static str) {
+        match self {
+            Metric::Soar => ("SoAR", " operations/s"),
+            Metric::Socialites => ("Socialites", " threads"),
+            Metric::Unpredictable => ("share of unpredictable reads", ""),
+            Metric::WithinBeta => ("share of operations within the response time", ""),
+            Metric::Throughput => ("throughput", " operations/s"),
+        }
+    }
+
+    /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
         use Metric::{Soar, Socialites, Throughput, Unpredictable, WithinBeta};
         match question {
@@ -59,7 +70,7 @@ impl Metric {
         }
     }
 
-    /// None where the experiment has nothing to say of it.
+    /// None if the experiment has no such number.
     fn measured(self, measured: &Measurement) -> Option<f64> {
         let is_empty = measured.reads == 0 && measured.throughput_per_s == 0.0;
         match self {
@@ -72,21 +83,21 @@ impl Metric {
     }
 }
 
-/// What a reader has to know of a number; the sign is beside it, its meaning
-/// below the table.
+/// What a reader has to know about a number. The sign is beside the number, its meaning below the
+/// table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// The highest of its row, clearly.
+    /// It is clearly the highest of its row.
     Best,
     /// The search ended at its upper limit.
     AtLeast,
     /// No final experiment confirmed it.
     Unconfirmed,
-    /// It rests on a void experiment, or is of one.
+    /// It rests on a void experiment, or comes from one.
     Void,
     /// The experiment missed the SLA.
     Missed,
-    /// The SLA was kept with no number of threads.
+    /// No number of threads kept the SLA.
     Zero,
     /// Every experiment was void.
     Unmeasured,
@@ -94,7 +105,7 @@ pub enum Mark {
     Failed,
     /// The cell has not been done yet.
     Missing,
-    /// The store promises something else than another one of the table.
+    /// The store does not promise the same as another one of the table.
     Unequal,
 }
 
@@ -118,16 +129,16 @@ impl Mark {
     /// What it means.
     pub fn meaning(self) -> &'static str {
         match self {
-            Mark::Best => "highest of its row, and no other one's interval reaches it",
+            Mark::Best => "highest of its row; no other interval overlaps",
             Mark::AtLeast => "at least: the search ended at its highest number of threads",
             Mark::Unconfirmed => "not confirmed by a final experiment",
-            Mark::Void => "rests on an experiment that says nothing about the store",
-            Mark::Missed => "the experiment missed the service level agreement",
-            Mark::Zero => "the SLA was kept with no number of threads",
+            Mark::Void => "based on an invalid experiment",
+            Mark::Missed => "missed the SLA",
+            Mark::Zero => "no number of threads kept the SLA",
             Mark::Unmeasured => "nothing could be measured: every experiment was void",
             Mark::Failed => "ended with an error",
             Mark::Missing => "not done yet",
-            Mark::Unequal => "durability or isolation is not that of every other store here",
+            Mark::Unequal => "durability or isolation differs from another store's",
         }
     }
 }
@@ -139,9 +150,9 @@ pub struct Entry {
     pub metric: Metric,
     /// The number; none when there is none.
     pub value: Option<f64>,
-    /// The ends of its interval; the number itself where it has none.
+    /// The ends of its interval; the number itself if it has no interval.
     pub interval: (f64, f64),
-    /// What a reader has to know of it.
+    /// What a reader has to know about it.
     pub marks: Vec<Mark>,
 }
 
@@ -191,25 +202,21 @@ impl Entry {
 
     /// The interval around the number; none where there is none.
     pub fn interval_text(&self) -> Option<String> {
+        self.bounds().map(|(low, high)| format!("{} to {}", whole(low), whole(high)))
+    }
+
+    /// The ends of the interval around the number; none where there is none.
+    pub fn bounds(&self) -> Option<(f64, f64)> {
         let (low, high) = self.interval;
-        (low < high).then(|| format!("{} to {}", whole(low), whole(high)))
+        (low < high).then_some((low, high))
     }
 
     /// The number with its marks.
     pub fn text(&self) -> String {
-        let mut out = match self.value {
-            _ if self.has(Mark::Failed) => "failed".to_string(),
-            None if self.has(Mark::Missing) => "-".to_string(),
-            None if self.has(Mark::Void) => return "void".to_string(),
-            None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
-            None => "no reads".to_string(),
-            Some(share) if self.metric.is_share() => percent(share),
-            Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
-            Some(value) => whole(value),
-        };
-        if self.has(Mark::AtLeast) {
-            out.insert_str(0, "≥ ");
+        if self.value.is_none() && self.has(Mark::Void) {
+            return "void".to_string();
         }
+        let mut out = self.number();
         for (mark, sign) in [(Mark::Unconfirmed, "?"), (Mark::Void, " void"), (Mark::Missed, " †"), (Mark::Best, " *")]
         {
             if self.has(mark) {
@@ -218,9 +225,23 @@ impl Entry {
         }
         out
     }
+
+    /// The number, as a lower bound if it is one.
+    pub fn number(&self) -> String {
+        let number = match self.value {
+            _ if self.has(Mark::Failed) => "failed".to_string(),
+            None if self.has(Mark::Missing) => "-".to_string(),
+            None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
+            None => "no reads".to_string(),
+            Some(share) if self.metric.is_share() => percent(share),
+            Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
+            Some(value) => whole(value),
+        };
+        if self.has(Mark::AtLeast) { format!("≥ {number}") } else { number }
+    }
 }
 
-/// A whole number, unless that says too little: below ten.
+/// A whole number; below ten it may have one decimal.
 fn whole(value: f64) -> String {
     match value < 9.95 && value.fract() != 0.0 {
         true => format!("{value:.1}"),
@@ -233,30 +254,33 @@ fn whole(value: f64) -> String {
 pub struct Table {
     /// Which number.
     pub metric: Metric,
-    /// The stores, each with a mark when it promises something else than another.
+    /// The stores, each with a mark if it does not promise the same as another.
     pub stores: Vec<String>,
-    /// The points, each with an entry a store.
+    /// The points, each with one entry per store.
     pub rows: Vec<(String, Vec<Entry>)>,
+    /// Whether the numbers are ratings; otherwise they are single measurements.
+    pub is_rated: bool,
 }
 
 impl Table {
     /// The table of a number.
     pub fn new(document: &ComparisonDocument, metric: Metric) -> Table {
         let stores = &document.plan.stores;
+        let is_rated = matches!(document.plan.question(), Question::Rate(_));
         let mut rows = Vec::new();
         for cells in document.cells.chunks(stores.len().max(1)) {
             let mut entries: Vec<Entry> = cells.iter().map(|cell| Entry::of(cell, metric)).collect();
-            // What was measured once has no interval that would make a best one clear.
-            if matches!(document.plan.question(), Question::Rate(_)) {
+            // A single measurement has no interval, so no value is clearly the best.
+            if is_rated {
                 mark_best(&mut entries);
             }
             let point = cells.first().map_or(String::new(), |cell| cell.point.clone());
             rows.push((point, entries));
         }
-        Table { metric, stores: stores.iter().map(|store| label(document, &store.label)).collect(), rows }
+        Table { metric, stores: stores.iter().map(|store| label(document, &store.label)).collect(), rows, is_rated }
     }
 
-    /// The marks that occur, in the order in which they are explained.
+    /// The marks that occur, in the order of their explanations.
     pub fn marks(&self) -> Vec<Mark> {
         let mut marks: Vec<Mark> =
             self.rows.iter().flat_map(|(_, row)| row.iter().flat_map(|e| e.marks.clone())).collect();
@@ -269,28 +293,28 @@ impl Table {
     }
 }
 
-/// Marks the highest above 0 where there is something to choose from, every
-/// rating says something about its store, and the choice is clear.
+/// Marks the highest value above 0 if the row has several, if every rating in it says something
+/// about its store, and if the highest is clear.
 fn mark_best(row: &mut [Entry]) {
-    let rated = || row.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.value?)));
+    let rated = || row.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.value?)));
     let Some((best, value)) = rated().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
     let low = row[best].interval.0;
-    // Of a rating that is at least so high nobody knows how high it would be.
+    // A rating that is "at least" so high may be the highest itself.
     let is_below = |entry: &Entry| entry.interval.1 < low && !entry.has(Mark::AtLeast);
-    let is_clear = rated().all(|(place, _)| place == best || is_below(&row[place]));
+    let is_clear = rated().all(|(index, _)| index == best || is_below(&row[index]));
     let is_silent = |entry: &Entry| entry.has(Mark::Void) || entry.has(Mark::Unmeasured);
     if value > 0.0 && rated().count() > 1 && is_clear && !row.iter().any(is_silent) {
         row[best].marks.push(Mark::Best);
     }
 }
 
-/// A store's label, with a mark when it promises something else than another.
+/// A store's label, with a mark if the store does not promise the same as another.
 pub fn label(document: &ComparisonDocument, store: &str) -> String {
     if unequal_stores(document).contains(&store) { format!("{store} !") } else { store.to_string() }
 }
 
-/// The stores whose durability or isolation differs from that of another; all
-/// that are known, when any two differ.
+/// The stores whose durability or isolation differs from another's: if any two differ, all whose
+/// settings are known.
 fn unequal_stores(document: &ComparisonDocument) -> Vec<&str> {
     let is_promise = |concern| matches!(concern, Concern::Durability | Concern::Isolation);
     if !document.differences.iter().any(|difference| is_promise(difference.concern)) {
@@ -315,7 +339,7 @@ mod tests {
             };
             let mut row: Vec<Entry> = row.iter().map(entry).collect();
             mark_best(&mut row);
-            let marked: Vec<usize> = (0..row.len()).filter(|place| row[*place].has(Mark::Best)).collect();
+            let marked: Vec<usize> = (0..row.len()).filter(|index| row[*index].has(Mark::Best)).collect();
             assert_eq!(marked, expect.into_iter().collect::<Vec<_>>());
         };
         check(&[(100.0, 90.0, 110.0, &[]), (120.0, 111.0, 130.0, &[])], Some(1));
@@ -351,7 +375,7 @@ mod tests {
         check(Metric::Unpredictable, (1234.5, 0, 0), Ruling::Pass, "no reads");
         check(Metric::WithinBeta, (1234.5, 0, 0), Ruling::Pass, "99.999%");
         check(Metric::Throughput, (1234.5, 10, 1), Ruling::Void, "1,235 void");
-        // Nothing ran: the throughput is not 0, there is none.
+        // Nothing ran, so there is no throughput, not even 0.
         check(Metric::Throughput, (0.0, 0, 0), Ruling::Void, "void");
         check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
     }

@@ -1,23 +1,24 @@
-//! Where a replayer is, as `--replayer HOST:PORT*WEIGHT` names it.
+//! The address of a replayer, as in `--replayer HOST:PORT*WEIGHT`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A replayer to reach, and its share of the work beside the others.
+/// A replayer to connect to, and its share of the work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Address {
     /// Host name or address.
     pub host: String,
     /// Port.
     pub port: u16,
-    /// Fragments, and with them threads, are dealt in this proportion.
+    /// Fragments, and threads with them, are split in this proportion.
     pub weight: f64,
 }
 
-/// A text that is none.
+/// A text that is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no replayer; write HOST:PORT (db7:7070, 10.0.0.5:7070, [::1]:7070), with *2 behind it for twice the share of others"
+    "{text:?} is not a replayer address; write HOST:PORT (db7:7070, 10.0.0.5:7070, [::1]:7070), and append *2 \
+     for twice the share"
 )]
 pub struct AddressError {
     text: String,
@@ -28,11 +29,11 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Address, AddressError> {
         let wrong = || AddressError { text: text.to_string() };
-        let (place, weight) = match text.split_once('*') {
-            Some((place, weight)) => (place, weight.parse().map_err(|_| wrong())?),
+        let (host_and_port, weight) = match text.split_once('*') {
+            Some((host_and_port, weight)) => (host_and_port, weight.parse().map_err(|_| wrong())?),
             None => (text, 1.0),
         };
-        let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+        let (host, port) = host_and_port.rsplit_once(':').ok_or_else(wrong)?;
         let port = port.parse().map_err(|_| wrong())?;
         let is_ip6 = host.starts_with('[') && host.ends_with(']');
         let is_host = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c) || (is_ip6 && "[]:".contains(c));

@@ -1,18 +1,20 @@
-//! What a replayer's weight is, measured: how much it does in a second against a store
-//! that answers at once, all at the same time, since those that share a machine share it
+//! Measures the weight of each replayer: how much it does in a second against a store that
+//! answers at once. All replayers run at the same time, since those that share a machine share it
 //! in the experiments too.
 
 use schemas::run::ReplayReport;
 
-use super::{Fleet, Order, phases};
+use super::order::Order;
+use super::{Fleet, phases};
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use crate::terminal::Interrupt;
 
 impl Fleet {
-    /// Runs the order, and gives each replayer what it did beside the fastest as weight.
+    /// Runs the order, and sets the weight of each replayer to its rate as a share of the fastest
+    /// one's.
     pub async fn calibrate(&mut self, order: &Order<'_>, interrupt: &mut Interrupt) -> Result<(), Failure> {
         let mut team = self.team(order);
-        let taking_part: Vec<usize> = team.iter().map(phases::Member::index).collect();
+        let taking_part: Vec<usize> = team.iter().map(phases::Participant::index).collect();
         let mut unwatched = |_| ();
         tokio::select! {
             made = phases::make_ready(&mut team, order, &mut unwatched) => made?,
@@ -22,7 +24,7 @@ impl Fleet {
         let (reports, unreported) = phases::reports(&mut team).await;
         faults.extend(unreported);
         if !faults.is_empty() {
-            return Err(Failure::tool(format!("the calibration came to no end: {}", faults.join("; "))));
+            return Err(Failure::tool(format!("the calibration failed: {}", faults.join("; "))));
         }
         let rates: Vec<f64> = reports.iter().map(|report| report.as_ref().map_or(0.0, rate)).collect();
         let measured: Vec<(usize, f64)> = taking_part.into_iter().zip(weights(&rates)).collect();
@@ -33,20 +35,20 @@ impl Fleet {
     }
 }
 
-/// Operations a second: a fast replayer may come to the end of a short trace before its
-/// time is over.
+/// Operations per second. The count alone would be wrong, since a fast replayer may reach the end
+/// of a short trace before its time is over.
 fn rate(report: &ReplayReport) -> f64 {
     report.ok as f64 / report.elapsed_ns.max(1) as f64 * 1e9
 }
 
-/// Each rate beside the highest, to a hundredth; nobody is given nothing.
+/// Each rate as a share of the highest, to a hundredth. No weight is 0.
 fn weights(rates: &[f64]) -> Vec<f64> {
     let highest = rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     rates.iter().map(|rate| (rate / highest * 100.0).round().max(1.0) / 100.0).collect()
 }
 
-/// The weights of all replayers. Those for which there was no fragment are as slow as the
-/// slowest that was measured: nobody takes their place for being unknown.
+/// The weights of all replayers. Those that had no fragment get the lowest weight measured, so
+/// that they do not displace a measured one.
 fn with_unmeasured(measured: &[(usize, f64)], replayers: usize) -> Vec<f64> {
     let lowest = measured.iter().map(|(_, weight)| *weight).fold(1.0, f64::min);
     let mut all = vec![lowest; replayers];
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_not_measured_takes_nobodys_place() {
+    fn an_unmeasured_replayer_gets_the_lowest_weight() {
         assert_eq!(with_unmeasured(&[(0, 1.0), (1, 0.6)], 3), [1.0, 0.6, 0.6]);
         assert_eq!(with_unmeasured(&[(1, 1.0), (0, 0.2)], 2), [0.2, 1.0]);
     }

@@ -1,4 +1,4 @@
-//! How one plan is shared among replayers, and how their answers become one.
+//! Splits a plan among replayers, and merges their answers.
 
 use std::sync::Arc;
 
@@ -7,48 +7,47 @@ use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{EndReason, ReplayReport};
 use schemas::share::{ends_after, sessions_by_fragment};
 
-use super::Progress;
+use crate::terminal::Progress;
 
 /// What one replayer does in an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
-    /// Its place in the fleet.
+    /// Its index in the fleet.
     pub replayer: usize,
     /// Its part of the plan.
     pub plan: Plan,
 }
 
-/// Deals a plan to replayers of these weights, in their order: each fragment goes to
-/// the one that has least of what it should have, and threads and sessions go with the
-/// fragments. No more replayers take part than there are fragments or threads; the
-/// heaviest do.
+/// Splits a plan among replayers of these weights, in their order. Each fragment goes to the
+/// replayer that has the least of its due share; threads and sessions follow the fragments. No
+/// more replayers take part than there are fragments or threads: the heaviest ones do.
 pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
-    let members = weights.len().min(plan.fragments.len()).min(plan.threads as usize).max(1);
+    let participants = weights.len().min(plan.fragments.len()).min(plan.threads as usize).max(1);
     let mut taking_part: Vec<usize> = (0..weights.len()).collect();
     taking_part.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
-    taking_part.truncate(members);
+    taking_part.truncate(participants);
     taking_part.sort_unstable();
 
     let weight_of = |fragment: &FragmentPlan| {
         manifest.fragments.iter().find(|f| f.fragment == fragment.fragment).map_or(0.0, |f| f.weight)
     };
-    let mut dealt: Vec<Vec<FragmentPlan>> = vec![Vec::new(); members];
-    let mut has = vec![0.0; members];
+    let mut dealt: Vec<Vec<FragmentPlan>> = vec![Vec::new(); participants];
+    let mut has = vec![0.0; participants];
     for fragment in &plan.fragments {
-        // Nobody goes without: who has none comes first.
-        let least = (0..members).min_by(|a, b| {
-            let filled = |member: usize| has[member] / weights[taking_part[member]];
+        // Every replayer gets a fragment: those without one come first.
+        let least = (0..participants).min_by(|a, b| {
+            let filled = |participant: usize| has[participant] / weights[taking_part[participant]];
             (!dealt[*a].is_empty(), filled(*a))
                 .partial_cmp(&(!dealt[*b].is_empty(), filled(*b)))
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
-        if let Some(member) = least {
-            has[member] += weight_of(fragment);
-            dealt[member].push(fragment.clone());
+        if let Some(participant) = least {
+            has[participant] += weight_of(fragment);
+            dealt[participant].push(fragment.clone());
         }
     }
-    // One thread each; the rest in proportion to what has to be done.
-    let threads = sessions_by_fragment(&has, u64::from(plan.threads) - members as u64);
+    // Each replayer gets one thread, and the rest in proportion to its work.
+    let threads = sessions_by_fragment(&has, u64::from(plan.threads) - participants as u64);
     let limits = limits(plan, &plan.fragments.iter().map(weight_of).collect::<Vec<_>>(), &dealt);
     let parts = taking_part.into_iter().zip(dealt).zip(threads).zip(limits);
     parts
@@ -59,21 +58,21 @@ pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
         .collect()
 }
 
-/// When each share ends: together they are the sessions that one replayer would run.
+/// When each share ends. Together the shares run the sessions that a single replayer would run.
 fn limits(plan: &Plan, weights: &[f64], dealt: &[Vec<FragmentPlan>]) -> Vec<Limit> {
     let Limit::Sessions(sessions) = plan.limit else { return vec![plan.limit; dealt.len()] };
     let from: Vec<u64> = plan.fragments.iter().map(|f| f.first_session + f.warmup_sessions).collect();
     let ends = ends_after(weights, &from, sessions);
     let of = |fragment: &FragmentPlan| {
-        let place = plan.fragments.iter().position(|f| f.fragment == fragment.fragment);
-        place.map_or(0, |place| ends[place] - from[place])
+        let index = plan.fragments.iter().position(|f| f.fragment == fragment.fragment);
+        index.map_or(0, |index| ends[index] - from[index])
     };
     dealt.iter().map(|fragments| Limit::Sessions(fragments.iter().map(of).sum())).collect()
 }
 
 /// The progress of all replayers together.
 pub fn progress(latest: &[Arc<Progress>]) -> Progress {
-    // As long as one of them is warming up, the whole is.
+    // As long as one replayer is warming up, the whole is.
     let is_warmup = latest.iter().any(|progress| progress.is_warmup);
     let mut sum = Progress { is_warmup, ..Progress::default() };
     for progress in latest {
@@ -87,11 +86,12 @@ pub fn progress(latest: &[Arc<Progress>]) -> Progress {
     sum
 }
 
-/// The reports of all replayers as one: counts add up, and whatever limits a
-/// replayer is taken from the one that it limits most. None without reports.
+/// Merges the reports of all replayers: counts add up, and what may limit a replayer is taken
+/// from the one that it limits most. None without reports.
 pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayReport> {
     let ends = reports.iter().map(|report| match report.end {
-        // Sessions are dealt to fragments by weight: so many that its own have enough.
+        // Sessions are split among fragments by weight. This is how many the trace needs so that
+        // the replayer's own fragments have enough.
         EndReason::TraceExhausted { sessions_needed } => {
             let sessions_needed = (sessions_needed as f64 / share_of(report, manifest)).ceil() as u64;
             EndReason::TraceExhausted { sessions_needed }
@@ -159,7 +159,7 @@ mod tests {
         let counts = weights.iter().enumerate().map(|(fragment, weight)| FragmentCounts {
             fragment: fragment as u32,
             weight: *weight,
-            members: 10,
+            actors: 10,
             sessions: 100,
             operations: 100,
         });
@@ -173,10 +173,11 @@ mod tests {
             fragments: counts.collect(),
             requested_mix: Default::default(),
             achieved_mix: Default::default(),
-            operations_by_action: Default::default(),
+            operations_by_name: Default::default(),
             noops: Default::default(),
             ended_early: Default::default(),
-            statistics: Default::default(),
+            active_threads_max: 1,
+            statistics: schemas::manifest::plain(&schemas::workload::social::SocialStatistics::default()),
             files: Vec::new(),
         };
         let plan = Plan {
@@ -189,7 +190,7 @@ mod tests {
             workers: 1,
             limit: Limit::Sessions(11),
             fragments: schemas::plan::fragments(&manifest, &[], 0),
-            unique_socialites: true,
+            unique_actors: true,
         };
         (plan, manifest)
     }
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_ran_out_anywhere_ran_out() {
+    fn a_trace_that_runs_out_on_one_replayer_has_run_out() {
         // Three sessions of four belong to the second fragment.
         let (_, manifest) = plan(2, &[1.0, 3.0]);
         let report = |end, fragment, sessions| ReplayReport {
@@ -261,7 +262,7 @@ mod tests {
             merged(vec![report(first, 0, 10), report(second, 1, 20)], &manifest).unwrap().end
         };
         assert_eq!(end([EndReason::Limit, exhausted(30)]), exhausted(40));
-        // However little the other did: the longer trace is dealt to both.
+        // The other replayer may have done little: the longer trace is split between both.
         assert_eq!(end([exhausted(30), EndReason::Limit]), exhausted(120));
         assert_eq!(end([exhausted(12), exhausted(30)]), exhausted(48));
         assert_eq!(end([EndReason::Interrupted, exhausted(30)]), EndReason::Interrupted);

@@ -1,5 +1,5 @@
-//! The connection to a replayer: what every call carries, how long it may take, and
-//! what an answer that did not come means.
+//! The connection to a replayer: what every call carries, how long it may take, and what a
+//! missing answer means.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,21 +18,21 @@ use crate::failure::Failure;
 
 /// How long a replayer may take to answer a call that is not a stream.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a file is tried that arrives damaged.
+/// How often the transfer of a file that arrives damaged is tried.
 const MOST_TRIES: u32 = 5;
-/// How long to wait before a call is tried again.
+/// How long to wait before a call is repeated.
 pub const PAUSE: Duration = Duration::from_millis(500);
 /// How long to wait for a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How often a connection is tried, and how long the other side may take to say that
-/// it is there: a cut network or a process that hangs shows after both together.
+/// How often a connection is checked, and how long the other side may take to answer. A cut
+/// network or a process that hangs is noticed after both together.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(4);
 
 /// A client whose calls carry lease and token.
 pub type Client = ReplayerClient<InterceptedService<Channel, Credentials>>;
 
-/// What tells a replayer who calls. Clones share the lease.
+/// What identifies the coordinator to a replayer. All clones share the lease.
 #[derive(Clone, Default)]
 pub struct Credentials {
     lease: Arc<Mutex<Option<MetadataValue<Ascii>>>>,
@@ -40,17 +40,19 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// With this secret, if there is one.
+    /// Credentials with this token, if there is one.
     pub fn new(token: Option<&str>) -> Result<Credentials, Failure> {
         let bearer = token.map(|token| format!("Bearer {token}").parse::<MetadataValue<Ascii>>()).transpose();
-        let mut token = bearer.map_err(|_| Failure::usage("the token holds characters that cannot be sent"))?;
+        let mut token = bearer.map_err(|_| {
+            Failure::usage("--token-file: the secret contains characters that HTTP headers do not allow")
+        })?;
         if let Some(token) = &mut token {
             token.set_sensitive(true);
         }
         Ok(Credentials { lease: Arc::default(), token })
     }
 
-    /// From now on calls name this lease.
+    /// All further calls carry this lease.
     pub fn set_lease(&self, lease: &str) {
         *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = lease.parse().ok();
     }
@@ -68,12 +70,12 @@ impl Interceptor for Credentials {
     }
 }
 
-/// TLS with the coordinator's certificate from a folder that `coord certs` made.
+/// TLS with the coordinator's certificate from a folder that `encore certs` made.
 pub fn tls(certificates: &Path, host: &str) -> Result<ClientTlsConfig, Failure> {
     let read = |name: &str| {
         let path = certificates.join(name);
         std::fs::read(&path)
-            .map_err(|e| Failure::usage(format!("--certs: {}: {e}; `coord certs` makes it", path.display())))
+            .map_err(|e| Failure::usage(format!("--certs: {}: {e}; `encore certs` makes it", path.display())))
     };
     let identity = Identity::from_pem(read("coordinator.pem")?, read("coordinator.key")?);
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -83,8 +85,8 @@ pub fn tls(certificates: &Path, host: &str) -> Result<ClientTlsConfig, Failure> 
         .domain_name(host))
 }
 
-/// A client of the replayer at an address; it connects with its first call, and
-/// anew after a connection was lost.
+/// A client of the replayer at an address. It connects at its first call, and again after a
+/// connection was lost.
 pub fn client(address: &Address, tls: Option<ClientTlsConfig>, credentials: Credentials) -> Result<Client, Failure> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let cannot = |e: tonic::transport::Error| Failure::usage(format!("replayer {address}: {}", innermost(&e)));
@@ -101,7 +103,7 @@ pub fn client(address: &Address, tls: Option<ClientTlsConfig>, credentials: Cred
     Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX))
 }
 
-/// Waits for an answer, and not for ever.
+/// Waits for an answer, for at most [`PATIENCE`].
 pub async fn answer<X>(call: impl Future<Output = Result<X, Status>>) -> Result<X, Status> {
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(answer) => answer,
@@ -109,8 +111,8 @@ pub async fn answer<X>(call: impl Future<Output = Result<X, Status>>) -> Result<
     }
 }
 
-/// How long a call that fails on its way is tried again, from its first failure on:
-/// networks that are cut come back.
+/// How long a call that fails on its way is repeated, from its first failure on: a network that
+/// was cut may come back.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     lasts: Duration,
@@ -119,25 +121,25 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Patience for so long after a first failure.
+    /// Patience for this long after a first failure.
     pub fn lasting(lasts: Duration) -> Patience {
         Patience { lasts, failing_since: None, damaged: 0 }
     }
 
-    /// Something was heard: the connection is well again.
+    /// Records that an answer or a message arrived: the connection works again.
     pub fn heard(&mut self) {
         self.failing_since = None;
     }
 
-    /// How long it still lasts.
+    /// How much of it is left.
     pub fn left(&self) -> Duration {
         self.lasts.saturating_sub(self.failing_since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
-    /// Whether a call that failed like this is to be tried again; lets some time pass before.
+    /// Whether to repeat a call that failed with this status; it waits a little before it agrees.
     pub async fn tries_again(&mut self, status: &Status) -> bool {
         if status.code() == Code::DataLoss {
-            // It came all the way.
+            // The answer arrived, so the connection works.
             self.heard();
             self.damaged += 1;
             return self.damaged < MOST_TRIES;
@@ -151,7 +153,8 @@ impl Patience {
     }
 }
 
-/// The answer to a call that may be made twice, tried again as long as the patience lasts.
+/// The answer to a call that may be made twice. The call is repeated as long as the patience
+/// lasts.
 pub async fn patiently<X, F>(mut patience: Patience, mut call: impl FnMut() -> F) -> Result<X, Status>
 where
     F: Future<Output = Result<X, Status>>,
@@ -169,13 +172,14 @@ pub fn is_on_the_way(status: &Status) -> bool {
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded)
 }
 
-/// What a replayer's refusal means.
+/// What a replayer's error status means.
 pub fn failure(name: &str, status: &Status) -> Failure {
     match status.code() {
         Code::InvalidArgument | Code::NotFound | Code::Unauthenticated | Code::Unimplemented => {
             Failure::usage(format!("{name}: {}", status.message()))
         }
-        // A replayer says this of nothing else: the store does not hold what the plan starts from.
+        // A replayer uses this code for one thing only: the store is not in the state that the
+        // plan starts from.
         Code::FailedPrecondition => Failure::State(status.message().to_string()),
         Code::PermissionDenied | Code::ResourceExhausted | Code::DataLoss => {
             Failure::Lost(format!("{name}: {}", status.message()))
@@ -185,12 +189,49 @@ pub fn failure(name: &str, status: &Status) -> Failure {
     }
 }
 
+/// What an error status means of a replayer that this coordinator has started itself. The user need
+/// not know where it listens.
+pub fn failure_here(name: &str, status: &Status) -> Failure {
+    let unnamed = |text: String| {
+        let rest = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(": "));
+        rest.map(String::from).unwrap_or(text)
+    };
+    match failure(name, status) {
+        Failure::Usage(text) => Failure::Usage(unnamed(text)),
+        Failure::Tool(text) => Failure::Tool(unnamed(text)),
+        Failure::Lost(text) => Failure::Lost(unnamed(text)),
+        other => other,
+    }
+}
+
+/// Why a replayer that should wait at an address does not answer, and what to do. `why` is the error
+/// of the connection.
+pub fn no_answer(address: &Address, why: &str, certificates: Option<&Path>) -> String {
+    match certificates {
+        None if why.contains("h2 protocol error") => {
+            format!("the replayer at {address} does not answer in plain text: it probably uses TLS; give --certs DIR")
+        }
+        None => format!("{why}; check that `encore replay serve` runs there, without --certs"),
+        Some(_) if why.contains("InvalidContentType") => format!(
+            "the replayer at {address} does not use TLS; start it with `encore replay serve --certs DIR`, or remove \
+             --certs"
+        ),
+        // A side that refuses the other's certificate closes the connection. Here only a broken
+        // pipe shows.
+        Some(folder) => format!(
+            "{why}; check that `encore replay serve --certs` runs there, and that its certificates and {} are of one \
+             authority and not expired",
+            folder.join("coordinator.pem").display()
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_a_replayer_says_decides_who_is_to_blame() {
+    fn the_status_code_decides_the_kind_of_failure() {
         let check = |code, expect: &str| {
             let text = format!("{:?}", failure("replayer 1", &Status::new(code, "why")));
             assert_eq!(text, expect);
@@ -201,6 +242,32 @@ mod tests {
         check(Code::Internal, "Tool(\"replayer 1: why\")");
         check(Code::PermissionDenied, "Lost(\"replayer 1: why\")");
         check(Code::Unavailable, "Lost(\"replayer 1 cannot be reached: why\")");
+    }
+
+    #[test]
+    fn a_replayer_of_this_coordinator_is_not_named() {
+        let check = |code, expect: &str| {
+            let text = format!("{:?}", failure_here("replayer 1", &Status::new(code, "why")));
+            assert_eq!(text, expect);
+        };
+        check(Code::InvalidArgument, "Usage(\"why\")");
+        check(Code::Internal, "Tool(\"why\")");
+        check(Code::ResourceExhausted, "Lost(\"why\")");
+        check(Code::Unavailable, "Lost(\"replayer 1 cannot be reached: why\")");
+    }
+
+    #[test]
+    fn a_mismatch_of_tls_is_said_plainly() {
+        let check = |why: &str, certificates: Option<&str>, expect: &str| {
+            let text = no_answer(&"db7:7070".parse().unwrap(), why, certificates.map(Path::new));
+            assert!(text.contains(expect), "{text}");
+        };
+        let tls = "the replayer at db7:7070 does not answer in plain text: it probably uses TLS; give --certs DIR";
+        check("db7:7070 cannot be reached: h2 protocol error: http2 error", None, tls);
+        check("db7:7070 cannot be reached: refused", None, "refused; check that `encore replay serve` runs there");
+        let plain = "the replayer at db7:7070 does not use TLS; start it with `encore replay serve --certs DIR`";
+        check("received corrupt message of type InvalidContentType", Some("certs"), plain);
+        check("broken pipe", Some("certs"), "certs/coordinator.pem are of one authority");
     }
 
     #[test]

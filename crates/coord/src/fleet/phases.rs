@@ -12,53 +12,54 @@ use schemas::rpc::{self, Phase};
 use schemas::run::{ClockReading, ExperimentFolder, ReplayReport, ReplayerReport};
 use tokio::sync::mpsc;
 
+use super::clock::unix_ns;
 use super::deal::{self, Share};
 use super::link;
-use super::replayer::{Prepared, Replayer, Told};
+use super::order::{Logs, Order};
+use super::replayer::{Prepared, Replayer, Update};
 use super::transfer::Logged;
-use super::{Logs, Order, Progress, Stage, unix_ns};
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use crate::terminal::{Interrupt, Progress, Stage};
 
-/// How long before its start an experiment is proposed, besides the longest round trip:
-/// time enough for every replayer to answer, and to hear what was agreed.
+/// How long before its start an experiment is proposed, in addition to four times the longest
+/// round trip. That is enough for every replayer to answer, and to receive what was agreed.
 const START_AHEAD: Duration = Duration::from_millis(100);
-/// The same when several are to start together.
+/// The same if several replayers are to start together.
 const START_AHEAD_TOGETHER: Duration = Duration::from_millis(500);
 /// How much later than the others a replayer may start: a hundredth of a second.
 const LATE: Duration = Duration::from_millis(10);
-/// How often progress is merged and shown, at the most.
+/// How often progress is merged and shown, at most.
 const SHOWING: Duration = Duration::from_millis(500);
-/// How many replayers are prepared at a time, each with parts of files on their way.
+/// How many replayers are prepared at a time, while each receives parts of files.
 const AT_A_TIME: usize = 32;
-/// How long replayers may take to hear that they are to stop, and how soon those that
-/// have not ended are told again: one may have been out of reach.
+/// How long the coordinator waits for answers to a stop, and how soon it repeats the stop for
+/// replayers that still run: one may have been out of reach.
 const STOPPING: Duration = Duration::from_secs(2);
 const STOPPING_AGAIN: Duration = Duration::from_secs(1);
 
 /// A replayer that takes part in an experiment.
-pub(super) struct Member<'a> {
+pub(super) struct Participant<'a> {
     /// The replayer.
     pub(super) replayer: &'a mut Replayer,
     share: Share,
     prepared: Option<Prepared>,
     clock: [ClockReading; 2],
-    /// Whether it was lost in the experiment: nothing more is asked of it.
+    /// Whether it was lost in the experiment. The coordinator then makes no more calls to it.
     is_lost: bool,
 }
 
-impl<'a> Member<'a> {
+impl<'a> Participant<'a> {
     /// A replayer with its share of the plan.
-    pub(super) fn new(replayer: &'a mut Replayer, share: Share) -> Member<'a> {
-        Member { replayer, share, prepared: None, clock: Default::default(), is_lost: false }
+    pub(super) fn new(replayer: &'a mut Replayer, share: Share) -> Participant<'a> {
+        Participant { replayer, share, prepared: None, clock: Default::default(), is_lost: false }
     }
 
-    /// The replayer's place in the fleet.
+    /// The replayer's index in the fleet.
     pub(super) fn index(&self) -> usize {
         self.share.replayer
     }
 
-    /// Whether nobody else sees its store.
+    /// Whether no other replayer sees its store.
     pub(super) fn has_own_store(&self) -> bool {
         self.prepared.is_some_and(|prepared| prepared.store_is_own)
     }
@@ -68,8 +69,8 @@ impl<'a> Member<'a> {
         !self.is_lost && self.prepared.is_some_and(|prepared| !prepared.logs_are_shared)
     }
 
-    /// Its part in the report of all.
-    pub(super) fn told(&self, report: &ReplayReport) -> ReplayerReport {
+    /// Its part of the merged report.
+    pub(super) fn report_of(&self, report: &ReplayReport) -> ReplayerReport {
         ReplayerReport {
             name: self.replayer.address(),
             host: self.replayer.host.clone(),
@@ -87,113 +88,114 @@ impl<'a> Member<'a> {
     }
 }
 
-/// What a member does with the store: several that share one have a leader.
-pub(super) fn part(index: usize, members: usize, has_own_store: bool) -> rpc::Part {
+/// What a participant does with the store. Participants that share a store have a leader.
+pub(super) fn part(index: usize, participants: usize, has_own_store: bool) -> rpc::Part {
     match index {
-        _ if members == 1 || has_own_store => rpc::Part::Alone,
+        _ if participants == 1 || has_own_store => rpc::Part::Alone,
         0 => rpc::Part::Leads,
         _ => rpc::Part::Follows,
     }
 }
 
-/// Clocks, Offer, Send, Prepare and Load.
+/// The calls Clock, Offer, Send, Prepare and Load.
 pub(super) async fn make_ready(
-    team: &mut [Member<'_>],
+    team: &mut [Participant<'_>],
     order: &Order<'_>,
     watch: &mut (dyn FnMut(Stage) + Send),
 ) -> Result<(), Failure> {
-    // Whoever shares a folder knows it by its full name.
+    // Replayers that share a folder know it by its absolute path.
     let (trace, folder) = (full_name(&order.plan.trace)?, full_name(order.folder.root())?);
-    let members = team.len();
-    let sending = Mutex::new((vec![(0, 0); members], &mut *watch));
-    let prepared = team.iter_mut().enumerate().map(async |(index, member)| {
-        member.clock[0] = member.replayer.clock().await?;
+    let participants = team.len();
+    let sending = Mutex::new((vec![(0, 0); participants], &mut *watch));
+    let prepared = team.iter_mut().enumerate().map(async |(index, participant)| {
+        participant.clock[0] = participant.replayer.clock().await?;
         let sent = &mut |bytes, bytes_total| {
             let (each, watch) = &mut *sending.lock().unwrap_or_else(PoisonError::into_inner);
             each[index] = (bytes, bytes_total);
             let (bytes, bytes_total) = each.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             watch(Stage::Sending { bytes, bytes_total });
         };
-        member.replayer.send(&trace, order.manifest, sent).await?;
-        let plan = Plan { trace: trace.clone(), ..member.share.plan.clone() };
-        member.prepared = Some(member.replayer.prepare(&plan, &folder, order).await?);
+        participant.replayer.send(&trace, order.manifest, sent).await?;
+        let plan = Plan { trace: trace.clone(), ..participant.share.plan.clone() };
+        participant.prepared = Some(participant.replayer.prepare(&plan, &folder, order).await?);
         Ok::<(), Failure>(())
     });
     together(prepared).try_collect::<()>().await?;
     let Some((first, rest)) = team.split_first_mut() else { return Ok(()) };
     let has_own = first.has_own_store();
-    let mut told = |rows, rows_total| watch(Stage::Loading { rows, rows_total });
-    let first_loads = first.replayer.load(part(0, members, has_own), &mut told);
-    let rest_loads = rest.iter_mut().enumerate().map(async |(index, member)| {
-        let part = part(index + 1, members, member.has_own_store());
-        member.replayer.load(part, &mut |_, _| ()).await
+    let mut loaded = |rows, rows_total| watch(Stage::Loading { rows, rows_total });
+    let first_loads = first.replayer.load(part(0, participants, has_own), &mut loaded);
+    let rest_loads = rest.iter_mut().enumerate().map(async |(index, participant)| {
+        let part = part(index + 1, participants, participant.has_own_store());
+        participant.replayer.load(part, &mut |_, _| ()).await
     });
     let rest_loads = together(rest_loads).try_collect::<()>();
     if has_own {
         try_join(first_loads, rest_loads).await?;
     } else {
-        // The others look whether it is loaded.
+        // The others check that the store is loaded.
         first_loads.await?;
         rest_loads.await?;
     }
     Ok(())
 }
 
-/// The name of a folder from the root on. Links stay as they are, since replayers that
-/// share the folder may have others; but none takes a name with a way up in it.
+/// The absolute path of a folder. Links are kept, since replayers that share the folder may have
+/// other links. A path with `..` is resolved, since replayers refuse it.
 fn full_name(path: &Path) -> Result<PathBuf, Failure> {
     let full = std::path::absolute(path).map_err(|e| Failure::tool(format!("{}: {e}", path.display())))?;
     if full.components().all(|part| part != Component::ParentDir) {
         return Ok(full);
     }
-    // What is not there yet will be below what is.
+    // A folder that does not exist yet is below one that does.
     let real = full.ancestors().find_map(|ancestor| Some((ancestor, std::fs::canonicalize(ancestor).ok()?)));
     let below = real.and_then(|(ancestor, real)| Some(real.join(full.strip_prefix(ancestor).ok()?)));
     Ok(below.unwrap_or(full))
 }
 
-/// What is asked of many replayers, of some of them at a time.
+/// Makes calls to many replayers, [`AT_A_TIME`] of them at a time.
 pub(super) fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> impl Stream<Item = F::Output> {
     stream::iter(calls).buffered(AT_A_TIME)
 }
 
-/// Run, and AgreeStart and Start whenever all wait for it; gives the first start, and what
-/// happened to replayers that were lost.
+/// The call Run, and AgreeStart and Start whenever all replayers wait for a start. Returns the
+/// first start, and what happened to replayers that were lost.
 pub(super) async fn run(
-    team: &mut [Member<'_>],
+    team: &mut [Participant<'_>],
     order: &Order<'_>,
     interrupt: &mut Interrupt,
     watch: &mut (dyn FnMut(Stage) + Send),
 ) -> Result<(i64, Vec<String>), Failure> {
     let experiment = order.plan.experiment;
-    let members = team.len();
-    let names: Vec<String> = team.iter().map(|member| member.replayer.name.clone()).collect();
-    let clocks: Vec<ClockReading> = team.iter().map(|member| member.clock[0]).collect();
-    let mut clients: Vec<_> = team.iter().map(|member| member.replayer.client()).collect();
+    let participants = team.len();
+    let names: Vec<String> = team.iter().map(|participant| participant.replayer.name.clone()).collect();
+    let clocks: Vec<ClockReading> = team.iter().map(|participant| participant.clock[0]).collect();
+    let mut clients: Vec<_> = team.iter().map(|participant| participant.replayer.client()).collect();
     let (sender, mut receiver) = mpsc::channel(16);
     let mut running = FuturesUnordered::new();
-    let warm_up = team.iter().any(|member| member.share.plan.fragments.iter().any(FragmentPlan::has_warmup));
-    for (index, member) in team.iter_mut().enumerate() {
-        let part = part(index, members, member.has_own_store()).into();
-        let (replayer, sender) = (&mut *member.replayer, sender.clone());
+    let warm_up = team.iter().any(|participant| participant.share.plan.fragments.iter().any(FragmentPlan::has_warmup));
+    for (index, participant) in team.iter_mut().enumerate() {
+        let part = part(index, participants, participant.has_own_store()).into();
+        let (replayer, sender) = (&mut *participant.replayer, sender.clone());
         let run = rpc::RunRequest { experiment, part, warm_up };
         running.push(async move { (index, replayer.run(index, run, sender).await) });
     }
     drop(sender);
-    let mut lost = vec![false; members];
-    let mut latest: Vec<Arc<Progress>> = (0..members).map(|_| Arc::default()).collect();
+    let mut lost = vec![false; participants];
+    let mut latest: Vec<Arc<Progress>> = (0..participants).map(|_| Arc::default()).collect();
     let mut shown = Instant::now();
-    // None once it has ended.
-    let mut phases = vec![Some(Phase::Connecting); members];
+    // None once the replayer has ended the experiment.
+    let mut phases = vec![Some(Phase::Connecting); participants];
     let (mut start_unix_ns, mut stopped) = (None, false);
     let (mut faults, mut failure) = (Vec::new(), None);
     let mut again = tokio::time::interval(STOPPING_AGAIN);
     loop {
         tokio::select! {
             biased;
-            Some(Told { index, phase, progress }) = receiver.recv() => {
+            Some(Update { index, phase, progress }) = receiver.recv() => {
                 (phases[index], latest[index]) = (Some(phase), Arc::new(progress));
-                // Merging all of them whenever one speaks would be too much for a thousand.
+                // Merging all of them at every message would cost too much with a thousand
+                // replayers.
                 if start_unix_ns.is_some() && shown.elapsed() >= SHOWING {
                     shown = Instant::now();
                     let each = names.iter().cloned().zip(latest.iter().cloned()).collect();
@@ -219,26 +221,28 @@ pub(super) async fn run(
                     }
                 }
             },
-            // Last, and some time after the last one was over: the others have to be heard too.
+            // This branch comes last, and only some time after the previous stop: the other
+            // branches have to read the messages of the other replayers.
             _ = again.tick(), if stopped => {
                 stop(&mut clients, &phases, interrupt.is_urgent()).await;
                 again.reset();
             }
         }
         if !stopped && let Some(waiting) = all_waiting(&phases) {
-            // What they say next is of what starts now.
+            // The next message of these replayers is about what starts now.
             waiting.iter().for_each(|index| phases[*index] = Some(Phase::Measuring));
             match agreed(&mut clients, &clocks, &names, &waiting).await {
                 Ok((agreed, late)) => {
                     start_unix_ns = start_unix_ns.or(Some(agreed));
-                    // Where replayers themselves are measured each has its own time.
+                    // A calibration measures each replayer in its own time, so a late start does
+                    // not matter there.
                     faults.extend(late.into_iter().filter(|_| order.logs != Logs::Unwritten));
                 }
                 Err(Failure::Lost(why)) => faults.push(why),
                 Err(other) => failure = failure.or(Some(other)),
             }
         }
-        // Without one of them the others measure something else.
+        // If one replayer is missing, the others measure something else.
         if !stopped && (!faults.is_empty() || failure.is_some()) {
             stopped = true;
             stop(&mut clients, &phases, interrupt.is_urgent()).await;
@@ -246,8 +250,8 @@ pub(super) async fn run(
         }
     }
     drop(running);
-    for (member, is_lost) in team.iter_mut().zip(lost) {
-        member.is_lost = is_lost;
+    for (participant, is_lost) in team.iter_mut().zip(lost) {
+        participant.is_lost = is_lost;
     }
     match failure {
         Some(failure) => Err(failure),
@@ -255,8 +259,8 @@ pub(super) async fn run(
     }
 }
 
-/// Those that wait for a start, once nobody is awaited any more: whoever has ended in its
-/// warm-up has no part in what follows.
+/// The replayers that wait for a start, once no other replayer is still on its way there. A
+/// replayer that has ended in its warm-up takes no part in what follows.
 fn all_waiting(phases: &[Option<Phase>]) -> Option<Vec<usize>> {
     let waits = |phase: &Option<Phase>| matches!(phase, Some(Phase::Ready | Phase::Warm));
     let waiting: Vec<usize> = (0..phases.len()).filter(|index| waits(&phases[*index])).collect();
@@ -264,19 +268,22 @@ fn all_waiting(phases: &[Option<Phase>]) -> Option<Vec<usize>> {
     (is_all && !waiting.is_empty()).then_some(waiting)
 }
 
-/// Stops those that have not ended; with `abandon` they do not wait for what is in flight.
+/// Stops the replayers that have not ended. With `abandon` they do not wait for operations in
+/// flight.
 async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>], abandon: bool) {
     let running = clients.iter_mut().zip(phases).filter(|(_, phase)| phase.is_some());
     let asked = running.map(|(client, _)| client.stop(rpc::StopRequest { abandon }));
-    // One that cannot be reached is told again, or its stream ends with an error.
+    // A replayer that cannot be reached is asked again, or its stream ends with an error.
     let _ = tokio::time::timeout(STOPPING, join_all(asked)).await;
 }
 
-/// How much later than proposed a replayer may want to start: it has heard of it by then.
+/// How much later than proposed a replayer may want to start. By then the proposal has reached
+/// it, so it can only want more if its clock has moved.
 const PUT_OFF_MAX: Duration = Duration::from_secs(5);
 
-/// Proposes a start to those that wait, takes the latest answer, commits it; each by the
-/// replayer's own clock. Gives the start, and who heard of it too late to start with the others.
+/// Proposes a start to the replayers that wait, takes the latest answer and commits it; each by
+/// the replayer's own clock. Returns the start, and which replayers received it too late to start
+/// with the others.
 async fn agreed(
     clients: &mut [link::Client],
     clocks: &[ClockReading],
@@ -297,7 +304,7 @@ async fn agreed(
         if put_off > PUT_OFF_MAX {
             let (name, away) = (&names[*index], put_off.as_secs_f64());
             return Err(Failure::Lost(format!(
-                "{name} would start {away:.0} s later than the others: its clock has moved"
+                "{name} would start {away:.0} s later than the others: its clock was changed"
             )));
         }
         Ok(answered)
@@ -313,17 +320,21 @@ async fn agreed(
     Ok((start_unix_ns, latecomers(names, &heard)))
 }
 
-/// What to say of those that heard of a start, by their places, only some time after it.
+/// The notes on replayers, by their indices, that received a start too long after it.
 fn latecomers(names: &[String], heard: &[(usize, i64)]) -> Vec<String> {
-    // One alone just starts later.
+    // A single replayer just starts later.
     let late = heard.iter().filter(|(_, late_ns)| heard.len() > 1 && *late_ns > LATE.as_nanos() as i64);
-    let told = late.map(|(index, late_ns)| {
-        format!("{} heard of the start {} ms too late to begin with the others", names[*index], late_ns / 1_000_000)
+    let sentences = late.map(|(index, late_ns)| {
+        format!(
+            "{} received the start signal {} ms too late to start with the others",
+            names[*index],
+            late_ns / 1_000_000
+        )
     });
-    told.collect()
+    sentences.collect()
 }
 
-/// A fragment of which sessions were run, by the report, and no log is here.
+/// A fragment that ran sessions according to the report, but whose log is not here.
 fn lacked(fragments: &[FragmentPlan], folder: &ExperimentFolder, report: &ReplayReport) -> Option<u32> {
     let lacked = fragments.iter().find(|fragment| {
         let position = report.positions.iter().find(|position| position.fragment == fragment.fragment);
@@ -333,19 +344,19 @@ fn lacked(fragments: &[FragmentPlan], folder: &ExperimentFolder, report: &Replay
     lacked.map(|fragment| fragment.fragment)
 }
 
-/// The report of each, and what happened to those that have none.
-pub(super) async fn reports(team: &mut [Member<'_>]) -> (Vec<Option<ReplayReport>>, Vec<String>) {
-    let reported = team.iter_mut().map(async |member| {
-        if member.is_lost {
+/// The report of each replayer, and what happened to those that have none.
+pub(super) async fn reports(team: &mut [Participant<'_>]) -> (Vec<Option<ReplayReport>>, Vec<String>) {
+    let reported = team.iter_mut().map(async |participant| {
+        if participant.is_lost {
             return Ok(None);
         }
-        let reported = member.replayer.report().await.and_then(|report| {
-            let name = &member.replayer.name;
-            let wrong = |what| Failure::Lost(format!("{name} reports what cannot be: {what}"));
-            report.check(&member.share.plan).map_err(wrong).map(|()| report)
+        let reported = participant.replayer.report().await.and_then(|report| {
+            let name = &participant.replayer.name;
+            let wrong = |what| Failure::Lost(format!("{name} sent an invalid report: {what}"));
+            report.check(&participant.share.plan).map_err(wrong).map(|()| report)
         });
-        if let Ok(clock) = member.replayer.clock().await {
-            member.clock[1] = clock;
+        if let Ok(clock) = participant.replayer.clock().await {
+            participant.clock[1] = clock;
         }
         reported.map(Some)
     });
@@ -360,27 +371,28 @@ pub(super) async fn reports(team: &mut [Member<'_>]) -> (Vec<Option<ReplayReport
     (reports, faults)
 }
 
-/// Fetches the logs of those that do not write them here, or what they come to.
-pub(super) async fn collect(team: &mut [Member<'_>], order: &Order<'_>, report: &ReplayReport) -> Vec<String> {
+/// Fetches the logs of replayers that do not write them to the run folder, or the summaries of
+/// these logs.
+pub(super) async fn collect(team: &mut [Participant<'_>], order: &Order<'_>, report: &ReplayReport) -> Vec<String> {
     let logged = Logged { run: order.run.to_string(), experiment: order.plan.experiment };
-    let far = team.iter_mut().filter(|member| member.has_logs());
-    let fetched = far.map(async |member| match order.logs {
+    let far = team.iter_mut().filter(|participant| participant.has_logs());
+    let fetched = far.map(async |participant| match order.logs {
         Logs::Fetched => {
-            let fetched = member.replayer.fetch(&logged, order.folder).await?;
-            match lacked(&member.share.plan.fragments, order.folder, report) {
+            let fetched = participant.replayer.fetch(&logged, order.folder).await?;
+            match lacked(&participant.share.plan.fragments, order.folder, report) {
                 None => Ok(fetched),
                 Some(fragment) => {
-                    let name = &member.replayer.name;
-                    Err(Failure::Lost(format!("{name} says that it ran fragment {fragment}, and has no log of it")))
+                    let name = &participant.replayer.name;
+                    Err(Failure::Lost(format!("{name} ran fragment {fragment} but has no log of it")))
                 }
             }
         }
-        Logs::Left(sla) => member.replayer.summarize(&logged, order.folder, report, &sla).await,
+        Logs::Left(sla) => participant.replayer.summarize(&logged, order.folder, report, &sla).await,
         Logs::Unwritten => Ok(0),
     });
     let fetched: Vec<Result<usize, Failure>> = together(fetched).collect().await;
     let failed = fetched.into_iter().filter_map(Result::err);
-    failed.map(|failure| format!("its log could not be fetched: {failure}")).collect()
+    failed.map(|failure| format!("a log could not be fetched: {failure}")).collect()
 }
 
 #[cfg(test)]
@@ -388,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_starts_before_all_wait() {
+    fn no_replayer_starts_before_all_wait() {
         use Phase::{Connecting, Measuring, Ready, Warm, WarmingUp};
         let check = |phases: [Option<Phase>; 3], expect: Option<Vec<usize>>| assert_eq!(all_waiting(&phases), expect);
         check([Some(Ready), Some(Connecting), Some(Ready)], None);
@@ -400,16 +412,19 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_start_with_the_others_is_named() {
+    fn a_replayer_that_starts_late_is_named() {
         let names = ["a".to_string(), "b".to_string()];
         assert_eq!(latecomers(&names, &[(0, 0), (1, 9_000_000)]), Vec::<String>::new());
-        let told = latecomers(&names, &[(0, 0), (1, 42_000_000)]);
-        assert!(told.len() == 1 && told[0].starts_with("b heard of the start 42 ms too late"), "{told:?}");
+        let sentences = latecomers(&names, &[(0, 0), (1, 42_000_000)]);
+        assert!(
+            sentences.len() == 1 && sentences[0].starts_with("b received the start signal 42 ms too late"),
+            "{sentences:?}"
+        );
         assert_eq!(latecomers(&names, &[(1, 42_000_000)]), Vec::<String>::new());
     }
 
     #[test]
-    fn one_of_several_speaks_to_the_store_for_all() {
+    fn one_replayer_loads_a_shared_store() {
         assert_eq!(part(0, 1, false), rpc::Part::Alone);
         assert_eq!([part(0, 3, false), part(1, 3, false)], [rpc::Part::Leads, rpc::Part::Follows]);
         assert_eq!(part(1, 3, true), rpc::Part::Alone);

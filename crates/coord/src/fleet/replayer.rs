@@ -16,15 +16,17 @@ use tokio::task::JoinHandle;
 use tonic::Status;
 
 use super::address::Address;
+use super::clock::unix_ns;
 use super::link::{self, Client, Credentials, PATIENCE, PAUSE, Patience, answer, is_on_the_way, patiently};
 use super::local::Process;
+use super::order::{FleetSetting, Logs, Order};
 use super::transfer::{self, Logged};
-use super::{FleetSetting, Logs, Order, Progress, unix_ns};
 use crate::failure::Failure;
+use crate::terminal::Progress;
 
-/// How long a replayer stays this coordinator's when it does not hear of it. An
-/// experiment whose coordinator is gone ends after that, and a replayer that cannot be
-/// reached for as long is given up.
+/// How long a replayer stays leased to this coordinator without a call. After that time an
+/// experiment without its coordinator ends, and the coordinator gives up a replayer that it
+/// cannot reach.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often the lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
@@ -33,9 +35,9 @@ const CLOCK_READINGS: usize = 8;
 
 /// A replayer.
 pub struct Replayer {
-    /// As people know it.
+    /// Its name in messages.
     pub name: String,
-    /// Its share of the work beside others.
+    /// Its share of the work, relative to the other replayers.
     pub weight: f64,
     /// Its machine.
     pub host: Host,
@@ -46,19 +48,19 @@ pub struct Replayer {
     renewing: Option<JoinHandle<()>>,
 }
 
-/// What an experiment asks of a replayer, and what it answered.
+/// What a replayer answers to a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Prepared {
-    /// Its logs go to the run's folder by themselves.
+    /// Whether it writes its logs to the run's folder itself.
     pub logs_are_shared: bool,
-    /// Its store is nobody else's.
+    /// Whether no other replayer uses its store.
     pub store_is_own: bool,
 }
 
-/// A progress of a replayer, and how far its experiment is.
+/// The progress of a replayer, and the phase of its experiment.
 #[derive(Debug, Clone)]
-pub struct Told {
-    /// Its place in the fleet.
+pub struct Update {
+    /// Its index in the fleet.
     pub index: usize,
     /// What it waits for or does.
     pub phase: Phase,
@@ -67,7 +69,7 @@ pub struct Told {
 }
 
 impl Replayer {
-    /// One on this machine, in a process of its own.
+    /// Starts a replayer on this machine, in a process of its own.
     pub async fn start() -> Result<Replayer, Failure> {
         let token = unguessable().map_err(|e| Failure::tool(format!("no random number: {e}")))?;
         let (process, address) = Process::start(&token).await?;
@@ -80,7 +82,7 @@ impl Replayer {
         Ok(replayer)
     }
 
-    /// One that waits at an address.
+    /// Connects to a replayer that waits at an address.
     pub async fn reach(address: &Address, setting: &FleetSetting) -> Result<Replayer, Failure> {
         let tls = setting.certificates.as_deref().map(|folder| link::tls(folder, &address.host)).transpose()?;
         let credentials = Credentials::new(setting.token.as_deref())?;
@@ -88,10 +90,10 @@ impl Replayer {
         let mut replayer = Replayer::new(address.to_string(), address.clone(), credentials, client);
         match replayer.greet().await {
             Ok(()) => Ok(replayer),
-            // Before anything has run there is nothing to save.
-            Err(Failure::Lost(why) | Failure::Tool(why)) => Err(Failure::usage(format!(
-                "{why}; does `replayer serve` run there, with certificates of the same authority or without any on both sides?"
-            ))),
+            // Nothing has run yet, so there is nothing to retry for.
+            Err(Failure::Lost(why) | Failure::Tool(why)) => {
+                Err(Failure::usage(link::no_answer(address, &why, setting.certificates.as_deref())))
+            }
             Err(failure) => Err(failure),
         }
     }
@@ -102,17 +104,17 @@ impl Replayer {
         Replayer { name, weight, host, address, credentials, client, process: None, renewing: None }
     }
 
-    /// Another handle to speak to it.
+    /// Another client for calls to it.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Whether it is a process of this coordinator's.
+    /// Whether it is a process of this coordinator.
     pub fn is_local(&self) -> bool {
         self.process.is_some()
     }
 
-    /// Hello: takes it, and refuses one that speaks another protocol.
+    /// The call Hello: leases the replayer, and refuses one with another protocol version.
     async fn greet(&mut self) -> Result<(), Failure> {
         let request = rpc::HelloRequest {
             protocol_version: rpc::PROTOCOL_VERSION,
@@ -124,7 +126,8 @@ impl Replayer {
         let reply = self.understood(reply).await?.into_inner();
         if reply.protocol_version != rpc::PROTOCOL_VERSION {
             return Err(Failure::usage(format!(
-                "{} speaks protocol version {} (Encore {}), this coordinator version {} (Encore {}); use one Encore on both",
+                "{} has protocol version {} (Encore {}), this coordinator {} (Encore {}); install the same version of \
+                 Encore on both",
                 self.name,
                 reply.protocol_version,
                 reply.encore_version,
@@ -139,7 +142,7 @@ impl Replayer {
         self.renewing = Some(tokio::spawn(async move {
             loop {
                 tokio::time::sleep(RENEWAL).await;
-                // What is wrong with it shows in the next call that matters.
+                // An error shows in the next call that matters.
                 let _ = answer(client.clock(rpc::ClockRequest {})).await;
             }
         }));
@@ -152,17 +155,18 @@ impl Replayer {
         }
     }
 
-    /// How long a call is tried again that fails on its way to it: a network that is cut
-    /// comes back, a process on this machine that cannot be reached is dead.
+    /// How long a call that fails on its way is repeated. A network that was cut may come back; a
+    /// process on this machine that cannot be reached is dead.
     fn patience(&self) -> Patience {
         Patience::lasting(if self.is_local() { Duration::ZERO } else { LEASE })
     }
 
-    /// Makes sure that it is there and this coordinator's, after something was wrong
-    /// with the fleet: a process that died is started again, others are waited for.
+    /// Makes sure that the replayer can be reached and is leased to this coordinator, after an
+    /// error in the fleet. A local process that died is started again; the coordinator waits for
+    /// other replayers.
     pub async fn recover(&mut self, until: Instant) -> Result<(), Failure> {
         loop {
-            // As long as the lease is kept it would be granted to nobody, not even anew.
+            // A replayer that is still leased would refuse a new lease, even to this coordinator.
             if answer(self.client.clock(rpc::ClockRequest {})).await.is_ok() {
                 return Ok(());
             }
@@ -179,7 +183,7 @@ impl Replayer {
         }
     }
 
-    /// How its clock stands to this machine's.
+    /// The offset of its clock to this machine's.
     pub async fn clock(&mut self) -> Result<ClockReading, Failure> {
         let mut best: Option<ClockReading> = None;
         for _ in 0..CLOCK_READINGS {
@@ -203,7 +207,7 @@ impl Replayer {
         Ok(best.unwrap_or_default())
     }
 
-    /// Sends what it lacks of a trace set.
+    /// Sends the files of a trace set that it does not have.
     pub async fn send(
         &mut self,
         folder: &Path,
@@ -214,7 +218,7 @@ impl Replayer {
         self.explained(sent).await
     }
 
-    /// Hands over a plan.
+    /// Sends a plan, which the replayer checks.
     pub async fn prepare(
         &mut self,
         plan: &Plan,
@@ -238,7 +242,8 @@ impl Replayer {
         Ok(Prepared { logs_are_shared, store_is_own })
     }
 
-    /// Brings the store to the state that the plan starts from, or checks that it is there.
+    /// Brings the store to the state that the plan starts from, or checks that it is in that
+    /// state.
     pub async fn load(&mut self, part: rpc::Part, watch: &mut (dyn FnMut(u64, u64) + Send)) -> Result<(), Failure> {
         let reply = answer(self.client.load(rpc::LoadRequest { part: part.into() })).await;
         let mut stream = self.understood(reply).await?.into_inner();
@@ -251,13 +256,18 @@ impl Replayer {
         }
     }
 
-    /// Runs the prepared experiment to its end, and tells of it. A connection that is
-    /// lost is taken up again: the replayer goes on by itself meanwhile.
-    pub async fn run(&mut self, index: usize, run: rpc::RunRequest, told: mpsc::Sender<Told>) -> Result<(), Failure> {
+    /// Runs the prepared experiment to its end, and sends its progress to `updates`. If the
+    /// connection is lost, it is made again; the replayer runs on meanwhile.
+    pub async fn run(
+        &mut self,
+        index: usize,
+        run: rpc::RunRequest,
+        updates: mpsc::Sender<Update>,
+    ) -> Result<(), Failure> {
         // A process on this machine may hang too.
         let mut patience = Patience::lasting(LEASE);
         loop {
-            let status = match self.watch(index, run, &told, &mut patience).await {
+            let status = match self.watch(index, run, &updates, &mut patience).await {
                 Ok(()) => return Ok(()),
                 Err(status) => status,
             };
@@ -269,7 +279,7 @@ impl Replayer {
                 return Err(Failure::Lost(format!("{}: {death}", self.name)));
             }
             if !patience.tries_again(&status).await {
-                return Err(link::failure(&self.name, &status));
+                return Err(self.failure(&status));
             }
         }
     }
@@ -278,7 +288,7 @@ impl Replayer {
         &mut self,
         index: usize,
         run: rpc::RunRequest,
-        told: &mpsc::Sender<Told>,
+        updates: &mpsc::Sender<Update>,
         patience: &mut Patience,
     ) -> Result<(), Status> {
         let left = patience.left().max(PAUSE);
@@ -287,7 +297,7 @@ impl Replayer {
         while let Some(message) = stream.message().await? {
             patience.heard();
             let Some(response_times) = times(&message.response_times) else {
-                return Err(Status::internal("it sent a histogram that cannot be read"));
+                return Err(Status::internal("it sent an invalid histogram"));
             };
             let phase = message.phase();
             let progress = Progress {
@@ -299,8 +309,8 @@ impl Replayer {
                 cpus_used: message.cpus_used,
                 dispatch_lag_ns_max: message.dispatch_lag_ns_max,
             };
-            // Nobody watches any more only when the experiment is being given up.
-            let _ = told.send(Told { index, phase, progress }).await;
+            // The receiver is gone only if the coordinator gives up the experiment.
+            let _ = updates.send(Update { index, phase, progress }).await;
         }
         Ok(())
     }
@@ -315,15 +325,15 @@ impl Replayer {
         let reply = reply.await;
         let reply = self.understood(reply).await?.into_inner();
         serde_json::from_str(&reply.report_json)
-            .map_err(|e| Failure::tool(format!("{} sent a report that cannot be read: {e}", self.name)))
+            .map_err(|e| Failure::tool(format!("{} sent an invalid report: {e}", self.name)))
     }
 
-    /// Has it tell the store where it stands.
+    /// Makes the replayer record in the store where it stands.
     pub async fn settle(&mut self, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), Failure> {
         let positions_json = serde_json::to_string(positions).unwrap_or_else(|e| unreachable!("plain data: {e}"));
         let request = rpc::SettleRequest { positions_json, writes_not_ok };
         let client = self.client();
-        // A store that is just being started again takes some seconds.
+        // A store that is being restarted needs some seconds.
         let reply = patiently(self.patience(), || {
             let (mut client, request) = (client.clone(), request.clone());
             async move { client.settle(request).await }
@@ -332,14 +342,14 @@ impl Replayer {
         self.understood(reply).await.map(|_| ())
     }
 
-    /// Fetches the logs of an experiment, and says how many.
+    /// Fetches the logs of an experiment, and returns how many.
     pub async fn fetch(&mut self, logged: &Logged, folder: &ExperimentFolder) -> Result<usize, Failure> {
-        let place = |path: &str| transfer::is_log(path).then(|| folder.root().join(path));
-        let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &place).await;
+        let target = |path: &str| transfer::is_log(path).then(|| folder.root().join(path));
+        let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &target).await;
         self.explained(fetched).await
     }
 
-    /// Has it summarize the logs of an experiment, and fetches the summary.
+    /// Makes the replayer summarize the logs of an experiment, and fetches the summary.
     pub async fn summarize(
         &mut self,
         logged: &Logged,
@@ -351,7 +361,7 @@ impl Replayer {
         let report_json = serde_json::to_string(report).unwrap_or_else(|e| unreachable!("plain data: {e}"));
         let request = rpc::SummarizeRequest { run, experiment, report_json, sla: sla.to_string() };
         let client = self.client();
-        // It takes its time; the keep-alive notices when nobody works on it any more.
+        // A summary takes time; the keep-alive notices a replayer that is gone.
         let reply = patiently(self.patience(), || {
             let (mut client, request) = (client.clone(), request.clone());
             async move { client.summarize(request).await }
@@ -359,28 +369,36 @@ impl Replayer {
         let reply = reply.await;
         self.understood(reply).await?;
         let name = self.address().replace([':', '[', ']'], "_");
-        let place = |path: &str| (path == "summary.json").then(|| folder.summaries().join(format!("{name}.json")));
-        let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &place).await;
+        let target = |path: &str| (path == "summary.json").then(|| folder.summaries().join(format!("{name}.json")));
+        let fetched = transfer::fetch(&self.name, &self.client, self.patience(), logged, &target).await;
         self.explained(fetched).await
     }
 
-    /// Gives it back, and lets a process end.
+    /// Releases the replayer, and ends a local process.
     pub async fn end(mut self) {
         self.stop_renewing();
-        // One that cannot be reached finds out by its lease.
+        // A replayer that cannot be reached notices when its lease runs out.
         let _ = tokio::time::timeout(PATIENCE, self.client.release(rpc::ReleaseRequest {})).await;
         if let Some(process) = self.process.take() {
             process.end().await;
         }
     }
 
-    /// The answer, or why there is none: what the replayer says, or that it died.
+    /// The answer, or why there is none: the error of the replayer, or that it died.
     async fn understood<X>(&mut self, reply: Result<X, Status>) -> Result<X, Failure> {
-        let failed = reply.map_err(|status| link::failure(&self.name, &status));
+        let failed = reply.map_err(|status| self.failure(&status));
         self.explained(failed).await
     }
 
-    /// Says of a process that cannot be reached how it died.
+    /// What its error status means.
+    fn failure(&self, status: &Status) -> Failure {
+        match self.is_local() {
+            true => link::failure_here(&self.name, status),
+            false => link::failure(&self.name, status),
+        }
+    }
+
+    /// Replaces the error of a process that cannot be reached by how the process died.
     async fn explained<X>(&mut self, result: Result<X, Failure>) -> Result<X, Failure> {
         if let (Err(Failure::Lost(_)), Some(process)) = (&result, &mut self.process)
             && let Some(death) = process.death().await
@@ -390,13 +408,13 @@ impl Replayer {
         result
     }
 
-    /// The address, for what is written down.
+    /// Its address, for documents.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 }
 
-/// The response times in a message; before the first ones there are none.
+/// The response times in a message; empty before the first operation.
 fn times(bytes: &[u8]) -> Option<ResponseTimes> {
     if bytes.is_empty() { Some(ResponseTimes::default()) } else { ResponseTimes::from_bytes(bytes) }
 }

@@ -1,5 +1,5 @@
-//! Files on their way: trace sets to a replayer, logs from it. What arrived before a
-//! connection was lost is not sent again.
+//! File transfers: trace sets to a replayer, logs from it. What arrived before a connection was
+//! lost is not sent again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,8 +16,8 @@ use tonic::{Code, Status};
 use super::link::{self, Client, Patience, answer, patiently};
 use crate::failure::Failure;
 
-/// Sends what a replayer lacks of a trace set; `sent` is told of bytes, and of how many
-/// there will be.
+/// Sends the parts of a trace set that a replayer does not have. Calls `sent` with the bytes sent
+/// so far, and the bytes in all.
 pub async fn send(
     name: &str,
     client: &Client,
@@ -31,8 +31,8 @@ pub async fn send(
         Failure::usage(format!("{}: the name of a trace set's folder must be UTF-8", folder.display()))
     })?;
     let offer = OfferRequest { manifest_json, folder: folder_text.to_string() };
-    let (mut total, mut last, mut with_file) = (None, u64::MAX, patience);
-    // Whether the last file was taken without a complaint.
+    let (mut total, mut last, mut with_file) = (None, (usize::MAX, u64::MAX), patience);
+    // Whether the replayer accepted the last file.
     let mut was_taken = false;
     loop {
         let offered = patiently(patience, || {
@@ -43,16 +43,18 @@ pub async fn send(
         let left = left(&lacked, &manifest.files)
             .map_err(|file| Failure::tool(format!("{name} asks for {file:?}, which the trace set does not have")))?;
         let total = *total.get_or_insert(left);
-        let has_come_on = left < last;
+        // A file whose last byte had arrived before a connection was lost has no bytes left, but is
+        // still to be checked. So it counts as a file too.
+        let has_come_on = lacked.len() < last.0 || left < last.1;
         if has_come_on {
-            // The last try brought it on, even if it was cut.
-            last = left;
+            // The last attempt made progress, even if it was cut.
+            last = (lacked.len(), left);
             with_file.heard();
         }
         sent(total.saturating_sub(left), total);
         let Some(file) = lacked.first() else { return Ok(()) };
         if was_taken && !has_come_on {
-            return Err(Failure::tool(format!("{name} has taken {}, and says that it still lacks as much", file.path)));
+            return Err(Failure::tool(format!("{name} accepted {}, but still asks for the same bytes", file.path)));
         }
         let path = folder.join(&file.path);
         match client.clone().send(chunks(&path, &file.path, file.offset)?).await {
@@ -63,8 +65,8 @@ pub async fn send(
     }
 }
 
-/// The bytes of what a replayer says it lacks; its name where the trace set has no such
-/// file, or less of it. Nothing but the trace set is anybody's to ask for.
+/// How many bytes a replayer still needs. The error is the name of a file that the trace set does
+/// not have, or has less of: a replayer may ask only for files of the trace set.
 fn left(lacked: &[LackedFile], files: &[FileEntry]) -> Result<u64, String> {
     let bytes: BTreeMap<&str, u64> = files.iter().map(|entry| (entry.path.as_str(), entry.bytes)).collect();
     let left = lacked.iter().map(|file| {
@@ -74,7 +76,7 @@ fn left(lacked: &[LackedFile], files: &[FileEntry]) -> Result<u64, String> {
     left.sum()
 }
 
-/// A file of a trace set, from a byte on, as a stream that is read as it is sent.
+/// A file of a trace set from an offset on, as a stream that reads it as it is sent.
 fn chunks(path: &Path, name: &str, offset: u64) -> Result<ReceiverStream<FileChunk>, Failure> {
     let mut file = File::open(path).map_err(at(path))?;
     file.seek(SeekFrom::Start(offset)).map_err(at(path))?;
@@ -83,7 +85,7 @@ fn chunks(path: &Path, name: &str, offset: u64) -> Result<ReceiverStream<FileChu
     tokio::task::spawn_blocking(move || {
         loop {
             let mut data = Vec::with_capacity(CHUNK_BYTES);
-            // A file that cannot be read ends early, and the replayer says that it did.
+            // If the file cannot be read, the stream ends early, and the replayer reports that.
             let read = Read::by_ref(&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut data);
             let is_first = name.is_some();
             if read.is_err() || (data.is_empty() && !is_first) {
@@ -107,30 +109,30 @@ pub struct Logged {
     pub experiment: u32,
 }
 
-/// Fetches files of an experiment, each to its `place` here, where it has one, and says
-/// how many; those that are there already, with the same sum, are left alone.
+/// Fetches files of an experiment, each to its `target` here, if it has one. Returns how many.
+/// Files that are here already with the same sum are not fetched.
 pub async fn fetch(
     name: &str,
     client: &Client,
     patience: Patience,
     logged: &Logged,
-    place: &(dyn Fn(&str) -> Option<PathBuf> + Sync),
+    target: &(dyn Fn(&str) -> Option<PathBuf> + Sync),
 ) -> Result<usize, Failure> {
     let request = LogsRequest { run: logged.run.clone(), experiment: logged.experiment };
-    // Sums of long logs take their time: the keep-alive notices when nobody works on it.
+    // The sums of long logs take time; the keep-alive notices a replayer that is gone.
     let listed = patiently(patience, || {
         let (mut client, request) = (client.clone(), request.clone());
         async move { client.logs(request).await }
     });
     let listed = match listed.await {
         Ok(listed) => listed,
-        // It was dealt no part in it.
+        // The replayer had no part in the experiment.
         Err(status) if status.code() == Code::NotFound => return Ok(0),
         Err(status) => return Err(link::failure(name, &status)),
     };
     let mut fetched = 0;
     for file in listed.into_inner().files {
-        let Some(path) = place(&file.path) else { continue };
+        let Some(path) = target(&file.path) else { continue };
         if path.exists() && files::blake3_of(&path)? == file.blake3 {
             continue;
         }
@@ -147,8 +149,8 @@ pub async fn fetch(
     Ok(fetched)
 }
 
-/// Whether a replayer's file is the log of a fragment: plan and report of one replayer are
-/// not those of the experiment.
+/// Whether a replayer's file is the log of a fragment. Its plan and report are not fetched: they
+/// cover one replayer, not the experiment.
 pub fn is_log(path: &str) -> bool {
     let fragment = path.strip_prefix("log/fragment-").and_then(|rest| rest.strip_suffix(".arrows"));
     fragment.is_some_and(|fragment| fragment.parse::<u32>().is_ok())
@@ -188,9 +190,9 @@ async fn fetch_file(
     let mut chunks = client.fetch(request).await.map_err(Trouble::There)?.into_inner();
     let mut left = wanted.bytes - offset;
     while let Some(chunk) = chunks.message().await.map_err(Trouble::There)? {
-        left = left.checked_sub(chunk.data.len() as u64).ok_or_else(|| {
-            Trouble::There(Status::data_loss(format!("{} is longer than it was said to be", wanted.path)))
-        })?;
+        left = left
+            .checked_sub(chunk.data.len() as u64)
+            .ok_or_else(|| Trouble::There(Status::data_loss(format!("{} is longer than announced", wanted.path))))?;
         file.write_all(&chunk.data).map_err(at(&part))?;
         patience.heard();
     }
@@ -207,7 +209,7 @@ async fn fetch_file(
 mod tests {
     use super::*;
 
-    /// A replayer gets files of the trace set, whatever it asks for.
+    /// A replayer gets only files of the trace set, whatever it asks for.
     #[test]
     fn nothing_but_the_trace_set_is_sent() {
         let files = [FileEntry { path: "members.parquet".into(), bytes: 100, rows: 1, blake3: "0".repeat(64) }];

@@ -1,18 +1,18 @@
-//! A final experiment that lies far from what the search saw with the same number of
-//! threads: how far, and why, as far as its timeline shows that.
+//! The note on a final experiment whose throughput is far from the search's with the same number
+//! of threads. It says how far, and why, if the experiment's timeline shows that.
 
 use schemas::verdict::{Figures, Slice};
 
-use crate::campaign::Trial;
-use crate::render::thousands;
+use crate::run::trial::Trial;
 use crate::search::{Mean, Spread};
+use crate::terminal::thousands;
 
-/// So far from the search, as a share of its throughput, a final experiment is worth a word:
-/// twice the deviation that is taken for granted between short experiments, beyond which
-/// one in twenty lies by chance. What repeats have shown of the real deviation counts too.
+/// A final experiment gets a note from this difference to the search on, as a share of the
+/// search's throughput. It is twice the deviation that is assumed between short experiments; one
+/// in twenty differs by more by chance. The deviation that repeats have shown counts too.
 const FAR: f64 = 0.10;
 
-/// A note on a final experiment that lies far from the search with its T.
+/// The note on a final experiment that is far from the search with its T; none if it is near.
 pub(super) fn note(trial: &Trial, long: Mean, searched: Mean, spread: &Spread) -> Option<String> {
     let share = long.per_s / searched.per_s - 1.0;
     let is_clear = spread.is_below(searched, long) || spread.is_below(long, searched);
@@ -30,11 +30,12 @@ pub(super) fn note(trial: &Trial, long: Mean, searched: Mean, spread: &Spread) -
     ))
 }
 
-/// How throughput changed while the experiment ran, where that explains on which side of the
-/// short experiments it lies: these saw its beginning alone.
+/// How throughput changed during the experiment, if that explains the difference: the short
+/// experiments saw only its beginning.
 fn course(figures: &Figures, share: f64) -> Option<String> {
     let slice_s = figures.timeline.slice_s;
-    // What runs out after the time, with fewer and fewer threads, is not in the throughput.
+    // Operations that end after the planned time, with fewer and fewer threads, are not in the
+    // throughput.
     let counted = (figures.counted_ns as f64 / 1e9 / slice_s + 1e-6) as usize;
     let slices = &figures.timeline.slices;
     let slices = &slices[..counted.min(slices.len())];
@@ -49,7 +50,7 @@ fn course(figures: &Figures, share: f64) -> Option<String> {
     match share < 0.0 {
         true if last < first * (1.0 - FAR) => Some(format!(": throughput fell while it ran, {course}")),
         false if last > first * (1.0 + FAR) => {
-            Some(format!(": throughput rose while it ran, {course}; --warmup leaves such a beginning out"))
+            Some(format!(": throughput rose while it ran, {course}; use --warmup to exclude the start"))
         }
         _ => None,
     }
@@ -65,13 +66,14 @@ mod tests {
     use schemas::verdict::{Ruling, Timeline};
 
     use super::*;
-    use crate::render::testing::trial;
+    use crate::run::testing::trial;
     use crate::search::{Limits, Results};
 
     const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
 
-    /// The note on a final experiment of 3 s with slices of 0.1 s, which did so much in each
-    /// second and in the slice after its time, beside a search with this throughput.
+    /// Checks the note on a final experiment of 3 s with slices of 0.1 s. It did `seconds`
+    /// operations in each second, and one after its time; the search had the throughput
+    /// `searched`.
     fn check(searched: f64, seconds: [u64; 3], expect: Option<&str>) {
         let mean = seconds.iter().sum::<u64>() as f64 / 3.0;
         let mut trial = trial(9, 8, mean, Ruling::Pass, Purpose::Final("SoAR".into()));
@@ -100,10 +102,10 @@ mod tests {
             [5_000, 8_000, 8_000],
             Some(
                 "the final experiment 9 is 40% above the search's 5,000/s at T=8: throughput rose while it ran, \
-                 from 5,000/s in its first third to 8,000/s in its last; --warmup leaves such a beginning out",
+                 from 5,000/s in its first third to 8,000/s in its last; use --warmup to exclude the start",
             ),
         );
-        // Nothing explains these: nothing is said.
+        // The timeline explains neither of these, so the note gives no reason.
         let plain = "the final experiment 9 is 20% below the search's 10,000/s at T=8";
         check(10_000.0, [8_000, 8_000, 8_000], Some(plain));
         check(10_000.0, [7_000, 8_000, 9_000], Some(plain));
@@ -117,7 +119,7 @@ mod tests {
             let [long, short] = [8_500.0, 10_000.0].map(|per_s| Mean { per_s, samples });
             note(&trial, long, short, &spread)
         };
-        // 1.96 x 5% x sqrt(2) of 10,000 are 1,386, and with a spread of 10% twice as much.
+        // 1.96 x 5% x sqrt(2) of 10,000 are 1,386; with a spread of 10% it is twice as much.
         assert!(of(1).is_some());
         let wide = Spread::of(&Results::new(), &Limits { noise: 0.1, ..LIMITS });
         let [long, short] = [8_500.0, 10_000.0].map(|per_s| Mean { per_s, samples: 1 });

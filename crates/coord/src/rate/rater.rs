@@ -1,5 +1,5 @@
-//! A rating under way: runs the searches, keeps what each experiment showed, and
-//! confirms what was found.
+//! A rating in progress: runs the searches, keeps what each experiment showed, and confirms what
+//! the searches found.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,17 @@ use schemas::plan::Limit;
 use schemas::run::Purpose;
 use schemas::verdict::{Rating, Ruling};
 
-use crate::args::Wanted;
-use crate::campaign::Trial;
 use crate::failure::Failure;
-use crate::resolve::Method;
+use crate::run::trial::Trial;
 use crate::search::{
     Basis, Found, Interval, Limits, Mean, Next, Point, Probe, Results, Spread, exhaustive, soar, socialites,
 };
 
 use super::departure;
-use super::voids::{self, Void};
+use super::rating::{Method, Wanted};
+use super::voids::{self, Void, brief};
 
-/// How many T's a rating may try to confirm before it is left unconfirmed.
+/// How many T's a rating tries to confirm before it stays unconfirmed.
 const MOST_FINALS: u32 = 3;
 
 /// Runs an experiment with T threads.
@@ -39,7 +38,7 @@ struct Rated {
 }
 
 impl Rated {
-    /// Takes in experiments that the rating rests on too.
+    /// Adds experiments to those that the rating rests on.
     fn rest_on(&mut self, experiments: impl IntoIterator<Item = u32>) {
         let rests_on = &mut self.rating.rests_on;
         rests_on.extend(experiments);
@@ -47,13 +46,13 @@ impl Rated {
         rests_on.dedup();
     }
 
-    /// The rating with all that it says of itself.
+    /// The finished rating, with its interval and its void experiments.
     fn done(self) -> Rating {
         let Rated { mut rating, interval, voids } = self;
-        // Where nothing failed there is no border to lie before.
+        // If nothing failed, the interval has no upper border.
         let is_open = rating.at_least && interval.basis == Basis::Border;
         if rating.threads > 0 && !is_open {
-            rating.interval = Some(interval.told());
+            rating.interval = Some(interval.to_document());
         }
         rating.rests_on_void = match rating.unmeasured {
             true => Some(voids::nothing_measured(&voids)),
@@ -63,16 +62,16 @@ impl Rated {
     }
 }
 
-/// An experiment of the search, as far as a rating names it.
+/// An experiment of the search, with what a rating says of it.
 struct Sample {
     experiment: u32,
     ruling: Ruling,
     reason: String,
-    /// How long it was to be.
+    /// Its planned time.
     seconds: f64,
 }
 
-/// How long an experiment is to be, where that is a time.
+/// The planned time of an experiment; 0 if it ends by another limit.
 fn seconds(limit: &Limit) -> f64 {
     if let Limit::DurationS(seconds) = limit { *seconds } else { 0.0 }
 }
@@ -91,7 +90,7 @@ pub(super) struct Ratings {
     pub(super) socialites: Option<Rating>,
 }
 
-/// The state of a rating under way: what each T showed, and how to try more.
+/// The state of a rating in progress: what each T showed, and how to run more experiments.
 pub(super) struct Rater<'a> {
     run: &'a mut Run<'a>,
     limits: Limits,
@@ -106,19 +105,19 @@ impl<'a> Rater<'a> {
         Rater { run, limits, results: Results::new(), behind: BTreeMap::new(), finals: BTreeMap::new() }
     }
 
-    /// Searches what is wanted. Socialites goes first: what its search shows is
-    /// where the SoAR search begins to close in.
+    /// Searches the wanted ratings. Socialites comes first: the SoAR search begins to close in on
+    /// the peak from what the Socialites search showed.
     pub(super) fn search(&mut self, method: Method, wanted: Wanted) -> Result<Searched, Failure> {
         let (for_soar, for_socialites): (Search, Search) = match method {
             Method::Heuristic => (soar::next, socialites::next),
             Method::Exhaustive => (exhaustive::soar, exhaustive::socialites),
         };
-        let socialites = if wanted.has_socialites() { Some(self.settle(for_socialites)?) } else { None };
-        let soar = if wanted.has_soar() { Some(self.settle(for_soar)?) } else { None };
+        let socialites = if wanted.has_socialites() { Some(self.drive(for_socialites)?) } else { None };
+        let soar = if wanted.has_soar() { Some(self.drive(for_soar)?) } else { None };
         Ok(Searched { soar, socialites })
     }
 
-    /// Confirms what was found.
+    /// Confirms what the searches found with final experiments.
     pub(super) fn confirm(&mut self, searched: &Searched) -> Result<Ratings, Failure> {
         let threads = |found: &Option<Found>| found.as_ref().map(|found| found.threads);
         let both = threads(&searched.soar) == threads(&searched.socialites);
@@ -142,7 +141,7 @@ impl<'a> Rater<'a> {
             self.adopt(rated);
             let threads = f64::from(rated.rating.threads);
             rated.rating.value = threads;
-            // A final experiment that did not pass has moved the border down.
+            // A final experiment that did not pass moves the border down.
             let unconfirmed = self.finals.values().filter(|trial| trial.verdict.ruling != Ruling::Pass);
             let failed = unconfirmed.map(|trial| f64::from(trial.verdict.threads)).filter(|failed| *failed > threads);
             rated.interval.low = threads;
@@ -153,22 +152,23 @@ impl<'a> Rater<'a> {
         }
         let final_of = |rated: &Option<Rated>| rated.as_ref().and_then(|rated| rated.rating.confirmed_by);
         let is_one = final_of(&soar) == final_of(&socialites);
-        // A final experiment that both share is spoken of once.
-        let told = [soar.as_mut(), socialites.as_mut().filter(|_| !is_one)];
-        for rated in told.into_iter().flatten() {
+        // A final experiment that both ratings share gets one note.
+        let noted = [soar.as_mut(), socialites.as_mut().filter(|_| !is_one)];
+        for rated in noted.into_iter().flatten() {
             rated.rating.notes.extend(self.departure(&rated.rating));
         }
         Ok(Ratings { soar: soar.map(Rated::done), socialites: socialites.map(Rated::done) })
     }
 
-    /// A throughput with what it rests on. A final experiment that is longer than those of the
-    /// search counts for as many of them as it is long, but for no more than were seen to agree.
+    /// The throughput of a rating, and how many samples it counts for. A final experiment counts
+    /// for as many experiments of the search as it is long, but for no more than were seen to
+    /// agree.
     fn value_of(&self, rating: &Rating) -> Mean {
         let agreeing = self.results.point(rating.threads).map_or(0, |point| point.agreeing);
         Mean { per_s: rating.value, samples: agreeing.min(self.final_length(rating.threads)).max(1) }
     }
 
-    /// What to say of the final experiment of a rating, when it lies far from the search.
+    /// The note on the final experiment of a rating, if it is far from the search.
     fn departure(&self, rating: &Rating) -> Option<String> {
         rating.confirmed_by?;
         let trial = self.finals.get(&rating.threads)?;
@@ -178,19 +178,19 @@ impl<'a> Rater<'a> {
         departure::note(trial, self.value_of(&value), point.mean(), &spread)
     }
 
-    /// How many experiments of the search are as long as the final one with these threads.
+    /// How many experiments of the search take as long as the final one with these threads.
     fn final_length(&self, threads: u32) -> usize {
         let searched = self.behind.get(&threads).into_iter().flatten().map(|sample| sample.seconds).fold(0.0, f64::max);
         match self.finals.get(&threads) {
             Some(trial) if searched > 0.0 => (seconds(&trial.limit) / searched).round() as usize,
             Some(_) => 1,
-            // What rests on the search alone is a mean of all that it showed.
+            // Without a final experiment the value is the mean of all that the search showed.
             None => usize::MAX,
         }
     }
 
     /// Runs a search to its end.
-    fn settle(&mut self, search: Search) -> Result<Found, Failure> {
+    fn drive(&mut self, search: Search) -> Result<Found, Failure> {
         loop {
             match search(&self.results, &self.limits) {
                 Next::Done(found) => return Ok(found),
@@ -202,8 +202,7 @@ impl<'a> Rater<'a> {
         }
     }
 
-    /// Takes in what an experiment of the search showed of its T, beside what
-    /// others with that T have shown.
+    /// Adds what an experiment of the search showed to the results of its T.
     fn keep(&mut self, trial: &Trial) {
         let verdict = &trial.verdict;
         let probe = Probe { throughput_per_s: verdict.figures.throughput_per_s, ruling: verdict.ruling };
@@ -217,8 +216,8 @@ impl<'a> Rater<'a> {
         self.behind.entry(verdict.threads).or_default().push(sample);
     }
 
-    /// Confirms what a search found by a final experiment. When that fails, the
-    /// next lower T that passed has its turn.
+    /// Confirms what a search found with a final experiment. If that fails, the next lower T that
+    /// passed is tried.
     fn confirmed(&mut self, found: &Found, name: &str) -> Result<Rated, Failure> {
         let mut rated = Rated {
             rating: Rating {
@@ -252,8 +251,9 @@ impl<'a> Rater<'a> {
         Ok(rated)
     }
 
-    /// Takes in the final experiment of a rating's T: it confirms the rating, or the next lower
-    /// T that passed takes its place. Whether that one has to be confirmed in turn.
+    /// Applies the final experiment of a rating's T. If it passed, it confirms the rating; else
+    /// the next lower T that passed replaces T. Returns whether that one needs a final experiment
+    /// of its own.
     fn weigh(&self, rated: &mut Rated, trial: &Trial) -> bool {
         let (verdict, threads) = (&trial.verdict, rated.rating.threads);
         rated.rest_on([verdict.experiment]);
@@ -262,36 +262,36 @@ impl<'a> Rater<'a> {
             rated.rating.confirmed_by = Some(verdict.experiment);
             return false;
         }
-        let reasons = verdict.reasons.join("; ");
+        let reasons = verdict.reasons.iter().map(|reason| brief(reason)).collect::<Vec<_>>().join("; ");
         let lower = self.lower_pass(threads);
         if verdict.ruling == Ruling::Void {
-            let (experiments, reasons) = (vec![verdict.experiment], vec![reasons.clone()]);
+            let (experiments, reasons) = (vec![verdict.experiment], verdict.reasons.clone());
             rated.voids.push(Void { threads, experiments, reasons });
             if lower == 0 {
-                // It says nothing about the store: what the search saw stands, unconfirmed.
+                // It says nothing about the store: what the search found stays, unconfirmed.
                 return false;
             }
         }
         rated.rating.notes.push(format!(
-            "T={threads} passed in the search, but its final experiment {} did not ({}: {reasons}){}",
+            "T={threads} passed in the search but not in final experiment {} ({}: {reasons}){}",
             verdict.experiment,
             verdict.ruling.name(),
-            if lower > 0 { format!("; the next lower T that passed is {lower}") } else { String::new() }
+            if lower > 0 { format!("; next lower T that passed: {lower}") } else { String::new() }
         ));
         (rated.rating.threads, rated.rating.at_least) = (lower, false);
-        // A short experiment at the lower T is now all that the rating has.
+        // The rating now has only the short experiments at the lower T.
         rated.rating.value = self.searched(lower);
         rated.rest_on(self.experiments(&[lower]));
         lower > 0
     }
 
-    /// The throughput that the search saw with this T; 0 without threads.
+    /// The throughput that the search measured with this T; 0 without threads.
     fn searched(&self, threads: u32) -> f64 {
         self.results.point(threads).map_or(0.0, |point| point.throughput_per_s)
     }
 
-    /// Takes in final experiments of the other rating, or of an earlier search, with the T of
-    /// a rating that is not confirmed.
+    /// Applies final experiments that exist already, those of the other rating or of an earlier
+    /// search, to a rating with their T that is not confirmed.
     fn adopt(&self, rated: &mut Rated) {
         while let Some(trial) = self.finals.get(&rated.rating.threads) {
             let is_known = rated.rating.rests_on.contains(&trial.verdict.experiment);
@@ -301,25 +301,25 @@ impl<'a> Rater<'a> {
         }
     }
 
-    /// Says what a reader of the rating has to know, once nothing will confirm it any more.
+    /// Notes that a rating is unconfirmed, once no final experiment can confirm it any more.
     fn own_up(&self, rated: &mut Rated) {
         let rating = &mut rated.rating;
         if rating.threads > 0 && rating.confirmed_by.is_none() {
             let threads = rating.threads;
-            rating.notes.push(format!("no final experiment confirmed T={threads}: it rests on the search alone"));
+            rating.notes.push(format!("T={threads} is not confirmed by a final experiment"));
         }
     }
 
-    /// The highest T below this one that passed, and whose final experiment, if
-    /// it had one, passed too; 0 when there is none.
+    /// The highest T below this one that passed, and whose final experiment, if any, passed too;
+    /// 0 if there is none.
     fn lower_pass(&self, threads: u32) -> u32 {
         let holds = |threads: u32| self.finals.get(&threads).is_none_or(|trial| trial.verdict.ruling == Ruling::Pass);
         let mut lower = self.results.points().rev().filter(|point| point.threads < threads && point.passed());
         lower.find(|point| holds(point.threads)).map_or(0, |point| point.threads)
     }
 
-    /// The experiments of the search with these T's: the void ones only where
-    /// there are no others.
+    /// The experiments of the search with these T's. Void ones are included only where there are
+    /// no others.
     fn experiments(&self, threads: &[u32]) -> Vec<u32> {
         let is_void = |threads: &u32| self.results.point(*threads).is_some_and(|p| p.ruling == Ruling::Void);
         let samples = threads.iter().flat_map(|threads| {
@@ -332,8 +332,8 @@ impl<'a> Rater<'a> {
         experiments
     }
 
-    /// The final experiment of a T, which both ratings share. It stands apart
-    /// from the samples of the search, which were shorter.
+    /// The final experiment of a T, which both ratings share. It is kept apart from the samples
+    /// of the search, which were shorter.
     fn final_trial(&mut self, threads: u32, name: &str) -> Result<Trial, Failure> {
         if let Some(trial) = self.finals.get(&threads) {
             return Ok(trial.clone());
@@ -341,17 +341,17 @@ impl<'a> Rater<'a> {
         let purpose = Purpose::Final(name.to_string());
         let mut trial = (self.run)(threads, &purpose)?;
         if trial.verdict.ruling == Ruling::Void {
-            // It says nothing of the store: it gets one more chance.
+            // It says nothing about the store, so it runs once more.
             trial = (self.run)(threads, &purpose)?;
         }
         self.finals.insert(threads, trial.clone());
         Ok(trial)
     }
 
-    /// Another final experiment, that of the other rating or of an earlier search, may have had
-    /// a higher throughput than the one that was to confirm the SoAR: then that is the SoAR. A
-    /// difference that their spread explains changes nothing: chance must not undo the peak
-    /// that the search found. Without a final experiment of its own the SoAR takes the best.
+    /// Replaces the SoAR if another final experiment, of the other rating or of an earlier
+    /// search, had a higher throughput than its own. A difference within their spread changes
+    /// nothing: chance must not undo the peak that the search found. A SoAR without a final
+    /// experiment of its own takes the best one.
     fn raise(&self, soar: &mut Rated) {
         let passed = self.finals.values().filter(|trial| trial.verdict.ruling == Ruling::Pass);
         let throughput = |trial: &Trial| trial.verdict.figures.throughput_per_s;
@@ -369,10 +369,11 @@ impl<'a> Rater<'a> {
         let note = match (found, is_confirmed) {
             (0, _) => None,
             (_, true) => Some(format!(
-                "the search found T={found}; another final experiment, with T={threads}, had more throughput"
+                "the search found T={found}, but the final experiment with T={threads} had a higher throughput"
             )),
             (_, false) => Some(format!(
-                "no final experiment confirmed T={found}; of those that passed the one with T={threads} had the most throughput"
+                "T={found} is not confirmed by a final experiment; of the confirmed ones T={threads} had the highest \
+                 throughput"
             )),
         };
         soar.rating.notes.extend(note);

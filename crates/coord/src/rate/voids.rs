@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Reasons beyond these are counted, not told.
+/// Further reasons are counted, not listed.
 const MOST_REASONS: usize = 3;
 
 /// The void experiments with one number of threads.
@@ -17,41 +17,48 @@ pub(super) struct Void {
 }
 
 impl Void {
-    /// Which experiments were void, and why.
+    /// Which experiments were void, and why in short: their rows have the figures.
     fn clause(&self) -> String {
         let numbers: Vec<String> = self.experiments.iter().map(u32::to_string).collect();
         let (plural, were) = if numbers.len() == 1 { ("", "was") } else { ("s", "were") };
-        let (numbers, reasons) = (numbers.join(" and "), told(&self.reasons));
+        let brief: Vec<String> = self.reasons.iter().map(|reason| brief(reason).to_string()).collect();
+        let (numbers, reasons) = (numbers.join(" and "), distinct(&brief));
         format!("experiment{plural} {numbers} (T={}) {were} void: {reasons}", self.threads)
     }
 }
 
-/// What void experiments leave open of a rating with so many threads; none without any.
+/// What void experiments leave unverified in a rating with this T; none without void experiments.
 pub(super) fn doubts(voids: &[Void], threads: u32) -> Option<String> {
     let sides = [
         (Ordering::Greater, "upper bound not verified"),
         (Ordering::Equal, "not verified by a final experiment"),
         (Ordering::Less, "lower bound not verified"),
     ];
-    let told = sides.into_iter().filter_map(|(side, what)| {
+    let sentences = sides.into_iter().filter_map(|(side, what)| {
         let clauses: Vec<String> =
             voids.iter().filter(|void| void.threads.cmp(&threads) == side).map(Void::clause).collect();
         (!clauses.is_empty()).then(|| format!("{what}: {}", clauses.join("; ")))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let sentences: Vec<String> = sentences.collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// What to say of a rating whose experiments were void without exception.
+/// The note on a rating whose experiments were all void.
 pub(super) fn nothing_measured(voids: &[Void]) -> String {
     let count: usize = voids.iter().map(|void| void.experiments.len()).sum();
     let all = if count == 1 { "the only experiment was".to_string() } else { format!("all {count} experiments were") };
-    let reasons: Vec<String> = voids.iter().flat_map(|void| void.reasons.iter().cloned()).collect();
-    format!("nothing could be measured, because {all} void: {}", told(&reasons))
+    let reasons: Vec<String> =
+        voids.iter().flat_map(|void| void.reasons.iter().map(|reason| brief(reason).to_string())).collect();
+    format!("nothing could be measured, because {all} void: {}", distinct(&reasons))
 }
 
-/// Each reason once.
-fn told(reasons: &[String]) -> String {
+/// What a reason says before its figures.
+pub(super) fn brief(reason: &str) -> &str {
+    reason.split_once(": ").map_or(reason, |(brief, _)| brief)
+}
+
+/// Each distinct reason once, up to [`MOST_REASONS`].
+fn distinct(reasons: &[String]) -> String {
     let mut distinct: Vec<&str> = Vec::new();
     for reason in reasons {
         if !distinct.contains(&reason.as_str()) {
@@ -75,7 +82,11 @@ mod tests {
 
     #[test]
     fn each_doubt_names_the_side_that_was_not_verified() {
-        let voids = [void(64, &[7], &["CPU full"]), void(8, &[2, 3], &["late", "late"]), void(32, &[9], &["torn"])];
+        let voids = [
+            void(64, &[7], &["CPU full: 99% of a core"]),
+            void(8, &[2, 3], &["late", "late"]),
+            void(32, &[9], &["torn"]),
+        ];
         assert_eq!(
             doubts(&voids, 32).as_deref(),
             Some(
@@ -89,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_few_reasons_stand_for_many() {
-        let voids = [void(2, &[1, 2], &["a", "b"]), void(1, &[3, 4], &["c", "d"])];
+        let voids = [void(2, &[1, 2], &["a", "b"]), void(1, &[3, 4], &["c: 7 of 9", "d"])];
         assert_eq!(
             nothing_measured(&voids),
             "nothing could be measured, because all 4 experiments were void: a; b; c; and 1 more"

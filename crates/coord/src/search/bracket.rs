@@ -1,20 +1,19 @@
-//! The interval around the best T known in which the peak lies, and the T in it
-//! that tells most about the peak.
+//! The interval around the best known T that holds the peak, and the T in it that says most about
+//! the peak.
 
 use schemas::verdict::Ruling;
 
 use super::concave::{Line, ceiling, crossing, vertex};
 use super::{Limits, Point, Results};
 
-/// An interval in which a concave curve could gain no more than this share of
-/// the resolution over the best known throughput is not divided further: 1% for
-/// a resolution of 5%.
+/// An interval is not divided further if a concave curve could gain no more in it, over the best
+/// known throughput, than this share of the resolution: 1% for a resolution of 5%.
 const WORTH: f64 = 0.2;
 
-/// What rounding can make of no gain at all.
+/// The gain that rounding alone can show.
 const ROUNDING: f64 = 1e-9;
 
-/// The best T known and the results nearest to it, nearest first.
+/// The best known T and the results nearest to it, nearest first.
 pub struct Bracket {
     best: Point,
     below: [Option<Point>; 3],
@@ -43,7 +42,7 @@ impl Bracket {
         [self.below[0], self.above[0]].into_iter().flatten()
     }
 
-    /// The result next above the best.
+    /// The nearest result above the best.
     pub fn above(&self) -> Option<Point> {
         self.above[0]
     }
@@ -62,18 +61,17 @@ impl Bracket {
         if let Some(threads) = self.leap(side, limits) {
             return Some(threads);
         }
-        // Where the parabola has its vertex, if that is not where the best is.
+        // The vertex of the parabola, if it is not at the best T.
         let gap = limits.gap(best);
         if let Some(vertex) = self.vertex() {
-            // Between two T's that are at least two apart: the vertex of a best
-            // T that is higher than both lies between them, and so does this.
+            // The neighbours are at least two T's apart. The throughput of the best T is higher
+            // than theirs, so the vertex lies between them, and so does this.
             let vertex = vertex.round().clamp(self.low() as f64 + 1.0, self.high(limits) as f64 - 1.0) as u32;
             if (room_above > 0.0 && vertex >= best + gap) || (room_below > 0.0 && vertex + gap <= best) {
                 return Some(vertex);
             }
         }
-        // The slope at the best: when the curve falls towards the open side,
-        // that side is done.
+        // The slope at the best: if the curve falls towards the open side, that side is closed.
         Some(match side {
             Side::Above => best + gap,
             Side::Below => best - limits.gap_below(best),
@@ -88,11 +86,11 @@ impl Bracket {
         self.above[0].map_or(limits.max_threads.saturating_add(1), |point| point.threads)
     }
 
-    /// The T to try when the next result above the best is a fail. After a bold
-    /// step that is the doubled T; then the nearest T that would be told apart,
-    /// because the SLA may end right at the best (the paper tries T + 1); then
-    /// the middle. The middle is the one that the paper's T + 1 would lead to,
-    /// so that this interval stays within the one of doubling and hill climbing.
+    /// The T to try if the next result above the best is a fail. After a bold step that is the
+    /// doubled T. Then it is the nearest T that the resolution tells apart, because the SLA may
+    /// end right at the best (the paper tries T + 1). Then it is the middle: the one that the
+    /// paper's T + 1 would lead to, so that this interval stays within that of doubling and hill
+    /// climbing.
     fn towards_the_fail(&self, limits: &Limits) -> u32 {
         let (best, low, high) = (self.best.threads, self.low(), self.high(limits));
         let gap = limits.gap(best);
@@ -107,9 +105,9 @@ impl Bracket {
         from + (high - from) / 2
     }
 
-    /// Where the peak of a curve with a kink would be, or the middle of the open
-    /// side. It takes effect when three results beyond the best lie near it,
-    /// seen from a wide open side: the parabola then crawls along a slope.
+    /// The T at which a curve with a kink would have its peak, or the middle of the open side. It
+    /// applies if the open side is wide and three results on the other side lie near the best:
+    /// there the parabola would crawl along a slope.
     fn leap(&self, side: Side, limits: &Limits) -> Option<u32> {
         let best = self.best.threads;
         let (low, high, closed) = match side {
@@ -134,9 +132,9 @@ impl Bracket {
         vertex(self.below[0].map_or((0.0, 0.0), known), known(self.best), known(above))
     }
 
-    /// What a concave curve could gain over the best on one side, as a share of
-    /// the best, beyond what is worth another experiment; 0 for a side that is
-    /// narrower than the resolution.
+    /// What a concave curve could gain over the best on one side, as a share of the best, beyond
+    /// a gain that is not worth another experiment. It is 0 for a side that is narrower than the
+    /// resolution.
     fn room(&self, side: Side, limits: &Limits) -> f64 {
         let best = self.best.threads;
         let (low, high) = match side {
@@ -152,11 +150,11 @@ impl Bracket {
         (gain - (limits.resolution * WORTH).max(ROUNDING)).max(0.0)
     }
 
-    /// The lines below which a concave curve stays on one side of the best: one
-    /// through the results left of it and one through those right of it. No
-    /// threads have no throughput. Void experiments say nothing; failed ones
-    /// count below the best alone, where a throughput that collapsed with the
-    /// SLA makes the search more careful, not less.
+    /// The lines below which a concave curve stays on one side of the best: one through the
+    /// results left of that side, and one through those right of it. Zero threads have no
+    /// throughput. Void experiments say nothing. Failed ones count only for the side below the
+    /// best: there a throughput that collapsed with the SLA makes the search more careful, not
+    /// less.
     fn lines(&self, side: Side) -> (Option<Line>, Option<Line>) {
         let origin = |point: Option<Point>| point.map_or((0.0, 0.0), known);
         match side {
@@ -181,7 +179,7 @@ impl Bracket {
     }
 }
 
-/// The point as the curve's geometry sees it.
+/// The point as T and throughput.
 fn known(point: Point) -> (f64, f64) {
     (point.threads as f64, point.throughput_per_s)
 }

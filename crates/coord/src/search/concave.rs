@@ -1,8 +1,8 @@
-//! What a concave curve can still do between the T's that are known.
+//! What a concave curve can still do between known T's.
 //!
-//! bg-2013 section G assumes that throughput over T is a square root or an
-//! inverse parabola. Both are concave, and between known points a concave curve
-//! stays below the lines through the known points on either side.
+//! bg-2013 section G assumes that throughput over T is a square root or an inverse parabola. Both
+//! are concave. Between known points a concave curve stays below the lines through the known
+//! points on either side.
 
 /// A known point of the curve: T and throughput.
 pub type Known = (f64, f64);
@@ -10,9 +10,9 @@ pub type Known = (f64, f64);
 /// The line through two points with different T's.
 pub type Line = (Known, Known);
 
-/// The highest value that a concave curve can have at a T from `from` to `to`,
-/// below the `rising` line, whose points lie left of them, and the `falling`
-/// one, whose points lie right of them. Infinite without both.
+/// The highest value that a concave curve can have at a T from `from` to `to`. The points of the
+/// `rising` line lie left of these T's, those of the `falling` line right of them, and the curve
+/// stays below both lines. Infinite if there is no line.
 pub fn ceiling(from: f64, to: f64, rising: Option<Line>, falling: Option<Line>) -> f64 {
     let at = |line: Option<Line>, t: f64| line.map_or(f64::INFINITY, |line| on(line, t));
     let lower = |t: f64| at(rising, t).min(at(falling, t));
@@ -33,7 +33,7 @@ pub fn crossing(one: Line, other: Line) -> Option<f64> {
 /// None when it opens upwards or is a line.
 pub fn vertex(left: Known, middle: Known, right: Known) -> Option<f64> {
     let (before, after) = (slope((left, middle)), slope((middle, right)));
-    // A parabola's slope between two points is the one that it has half way.
+    // A parabola's slope between two points is its slope halfway between them.
     let (from, to) = ((left.0 + middle.0) / 2.0, (middle.0 + right.0) / 2.0);
     (before > after).then(|| from + (to - from) * before / (before - after))
 }
@@ -73,7 +73,8 @@ mod tests {
     }
 
     proptest! {
-        /// No concave curve ever exceeds its ceiling: min of a power and of a falling line.
+        /// No concave curve exceeds its ceiling. The curve here is the minimum of a power and a
+        /// falling line.
         #[test]
         fn a_concave_curve_stays_below_its_ceiling(
             power in 0.05f64..1.0, fall in 0.0f64..2.0, height in 1.0f64..100.0, ts in prop::collection::btree_set(1u32..500, 4),

@@ -1,23 +1,28 @@
-//! Doubling and hill climbing, as bg-2013 section G describes the SoAR search:
-//! what the search of this project is compared with.
+//! Doubling and hill climbing, the SoAR search of bg-2013 section G. The search of this project
+//! is compared with it.
 //!
-//! From the paper: T is doubled, beginning with the first one; the highest
-//! throughput is kept; doubling stops at the first T with a throughput below it
-//! or without the SLA; the T's one below and one above the best show the slope on
-//! either side; when both fall the best is the peak, else a hill is climbed in
-//! the interval that holds the peak; no T runs twice.
+//! From the paper:
 //!
-//! Decided here, because the paper leaves it open: each step of the climb tries
-//! the middle of the wider gap beside the best T, which needs one experiment (a
-//! slope needs two); it ends when both gaps are within the resolution, like the
-//! other search; a T without any throughput stops the doubling like a fail; when
-//! the first T already fails, T is halved until one passes (the paper begins
-//! with T = 1). All of these make it thriftier, never more wasteful.
+//! - T is doubled, beginning with the first one, and the highest throughput is kept.
+//! - Doubling stops at the first T that has a lower throughput or misses the SLA.
+//! - The T's one below and one above the best show the slope on either side. If both fall, the
+//!   best is the peak. Else a hill is climbed in the interval that holds the peak.
+//! - No T runs twice.
+//!
+//! Decided here, because the paper leaves it open:
+//!
+//! - Each step of the climb tries the middle of the wider gap beside the best T. That needs one
+//!   experiment, while a slope needs two.
+//! - The climb ends when both gaps are within the resolution, as in the other search.
+//! - A T without any throughput stops the doubling like a fail.
+//! - If the first T fails, T is halved until one passes. The paper begins with T = 1.
+//!
+//! Each of these decisions saves experiments, and none costs any.
 
 use super::{Basis, Found, Interval, Limits, Missing, Next, Point, Results, View, advance};
 
-/// The next T, or the one with the highest throughput. It takes results as they
-/// are: noise was no part of it.
+/// The next T, or the one with the highest throughput. It takes results as they are: the paper
+/// does not consider noise.
 pub fn next(results: &Results, limits: &Limits) -> Next {
     advance(results, limits, search)
 }
@@ -33,7 +38,7 @@ fn search(mut view: View) -> Result<Found, Missing> {
     climb(view, &star)
 }
 
-/// Whether a T can be the best at all.
+/// Whether a T can be the best one.
 fn counts(point: &Point) -> bool {
     point.passed() && point.throughput_per_s > 0.0
 }
@@ -98,7 +103,7 @@ mod tests {
     use super::super::testing::{Curve, drive};
     use super::*;
 
-    /// The T's in the order in which they are tried.
+    /// Checks the T's in the order in which they are tried.
     fn check(curve: Curve, limits: &Limits, expect: &[u32]) {
         let mut results = Results::new();
         let mut tried = Vec::new();
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn needs_about_what_figure_13_shows() {
-        // 40 unique experiments at 100 million, about 15 at 500.
+        // Figure 13 has 40 unique experiments at 100 million, and about 15 at 500.
         for (peak, at_least, at_most) in [(500.0, 14, 20), (100e6, 34, 44)] {
             let curve = Curve::new(move |t| (t - t * t / (4.0 * peak)).max(0.0));
             let limits = Limits { max_threads: 1_000_000_000, resolution: 0.05, ..LIMITS };

@@ -1,5 +1,5 @@
-//! The exhaustive search, for checking the others: every T from 1 until the
-//! first that fails (bg-2013 section G).
+//! The exhaustive search, to check the other searches: every T from 1 until the first that fails
+//! (bg-2013 section G).
 
 use super::{Basis, Found, Interval, Limits, Missing, Next, Results, View, advance};
 

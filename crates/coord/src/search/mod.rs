@@ -1,19 +1,19 @@
-//! The rating search: which number of threads T to try next, as a pure function
-//! of the results so far.
+//! The rating search: which number of threads T to try next, as a pure function of the results so
+//! far.
 //!
-//! A search holds no state of its own. It is asked again after each experiment
-//! with all results by T, and answers with a T that it needs or with what it
-//! found. So both ratings share their experiments, and a search can be taken up
-//! from stored results (bg-2013 section G).
+//! A search holds no state. After each experiment the coordinator calls it again with all results
+//! by T. The search answers with a T that it needs, or with what it found. So both ratings share
+//! their experiments, and a search can be resumed from stored results (bg-2013 section G).
 //!
-//! A T is asked for again only where its samples could mislead: when results
-//! differ by less than their spread, when their rulings disagree, and where the
-//! answer rests on a single sample. At most [`MOST_SAMPLES`] samples a T.
+//! A search asks for a T again only if its samples could mislead: when results differ by less
+//! than their spread, when their rulings disagree, or when the answer rests on a single sample.
+//! It asks for at most [`MOST_SAMPLES`] samples of a T.
 
 mod bracket;
 mod concave;
 pub mod doubling;
 pub mod exhaustive;
+pub mod noise;
 mod results;
 pub mod soar;
 pub mod socialites;
@@ -22,6 +22,16 @@ use schemas::verdict::{self, Ruling};
 
 pub use results::{MOST_REPEATS, MOST_SAMPLES, Mean, Point, Probe, Results, Spread};
 
+/// The resolution of a search, as a share of T. Below 40 threads it is a single thread.
+pub const RESOLUTION: f64 = 0.05;
+
+/// The standard deviation that is assumed between short experiments with the same T, as a share
+/// of their mean, until repeats have shown the real one.
+pub const NOISE: f64 = 0.05;
+
+/// The SoARs of bg-2013 Figure 13, in operations a second.
+pub const FIGURE_13: [f64; 7] = [500.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
+
 /// The limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
@@ -29,12 +39,12 @@ pub struct Limits {
     pub first_threads: u32,
     /// The highest T.
     pub max_threads: u32,
-    /// An interval narrower than this share of T is not divided further; 0 goes
-    /// down to single threads.
+    /// An interval narrower than this share of T is not divided further; 0 divides down to single
+    /// threads.
     pub resolution: f64,
-    /// The standard deviation of experiments with one T, as a share of their
-    /// mean, that is taken for granted until repeats have shown the real one.
-    /// With 0 the first result is believed and nothing is repeated.
+    /// The standard deviation that is assumed between experiments with the same T, as a share of
+    /// their mean, until repeats have shown the real one. With 0 the first result is believed and
+    /// nothing is repeated.
     pub noise: f64,
 }
 
@@ -60,7 +70,7 @@ impl Limits {
 pub enum Next {
     /// Run an experiment with this many threads.
     Probe {
-        /// T; a repeat when it is among the results.
+        /// T; a repeat if it has results already.
         threads: u32,
     },
     /// The search is over.
@@ -74,18 +84,18 @@ pub struct Found {
     pub threads: u32,
     /// Its throughput, the mean of its samples; 0 when no T passed.
     pub throughput_per_s: f64,
-    /// The search ended at the highest T allowed: a higher one may do better. For SoAR
-    /// throughput has to rise up to there by more than its spread.
+    /// Whether the search ended at the highest T allowed: a higher one may do better. For SoAR,
+    /// throughput also has to rise up to that T by more than its spread.
     pub at_least: bool,
     /// Where the true rating lies.
     pub interval: Interval,
     /// The T's whose results the answer rests on: its own and those that bound it.
     pub rests_on: Vec<u32>,
-    /// The T's whose void experiments the search took for fails.
+    /// The T's whose void experiments the search treated as fails.
     pub void_threads: Vec<u32>,
 }
 
-/// Where the true rating lies, in the rating's own unit: actions a second for
+/// Where the true rating lies, in the rating's own unit: operations a second for
 /// SoAR, threads for Socialites.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Interval {
@@ -99,16 +109,14 @@ pub struct Interval {
 
 impl Interval {
     /// The interval as `rating.json` has it.
-    pub fn told(&self) -> verdict::Interval {
+    pub fn to_document(&self) -> verdict::Interval {
         let basis = match self.basis {
-            Basis::Nothing => "nothing: no number of threads kept the SLA",
-            Basis::Repeats => {
-                "95% of the throughput at this T, by Student's t over the repeated experiments of the search"
-            }
+            Basis::Nothing => "no interval: no number of threads kept the SLA",
+            Basis::Repeats => "95% interval of the throughput at this T (Student's t, repeated search experiments)",
             Basis::Prior => {
-                "95% of the throughput at this T, from the spread taken for granted between experiments: none was repeated"
+                "95% interval of the throughput at this T, from the assumed spread (no experiment was repeated)"
             }
-            Basis::Border => "from the last T that passed to the one before the first that did not",
+            Basis::Border => "from the last T that passed to the T before the first that failed",
         };
         verdict::Interval { low: self.low, high: self.high, basis: basis.to_string() }
     }
@@ -117,23 +125,23 @@ impl Interval {
 /// What an interval was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Basis {
-    /// There is nothing to say: no T passed.
+    /// Nothing, because no T passed.
     #[default]
     Nothing,
-    /// 95% by Student's t, with the spread of the search's repeats and
-    /// [`Limits::noise`] together, of the throughput at the T found.
+    /// The throughput at the T found: 95% by Student's t, with the spread of the search's repeats
+    /// and [`Limits::noise`] together.
     Repeats,
-    /// 95% of the normal distribution, with the spread of [`Limits::noise`]:
-    /// there were too few repeats to learn another.
+    /// The throughput at the T found: 95% of the normal distribution, with the spread of
+    /// [`Limits::noise`], because there were too few repeats to learn another.
     Prior,
     /// The last T that passed, and the one before the first that failed.
     Border,
 }
 
-/// The T that a search cannot go on without.
+/// A T that the search needs before it can continue.
 struct Missing(u32);
 
-/// The results as a search sees them; notes which void ones it met.
+/// The results as a search sees them. It records which void ones the search met.
 struct View<'a> {
     results: &'a Results,
     limits: &'a Limits,
@@ -142,7 +150,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// What a T showed. When as many samples passed as did not, one more decides.
+    /// What a T showed. Asks for a sample if T has none, or if one more has to decide.
     fn at(&mut self, threads: u32) -> Result<Point, Missing> {
         let point = self.results.point(threads).filter(|point| !point.is_tied).ok_or(Missing(threads))?;
         if point.ruling == Ruling::Void && !self.void_threads.contains(&threads) {
@@ -151,10 +159,10 @@ impl View<'_> {
         Ok(point)
     }
 
-    /// Whether the search ended at the highest T allowed while throughput still rose: that T
-    /// passed and is as good as the best, as far as resolution and spread tell, and the best
-    /// lies above every T of at most half as many threads by more than their spread. Where
-    /// none of these passed, nothing says that throughput has stopped to rise.
+    /// Whether the search ended at the highest T allowed while throughput still rose. That T has
+    /// to pass and to be as good as the best, as far as resolution and spread tell. The best has
+    /// to lie above every T of at most half as many threads by more than their spread. If none of
+    /// these passed, nothing says that throughput has stopped rising.
     fn rises_to_the_limit(&self, best: &Point) -> bool {
         let Some(last) = self.results.point(self.limits.max_threads).filter(Point::passed) else { return false };
         let is_near = last.threads.saturating_sub(best.threads) <= self.limits.gap(best.threads);
@@ -162,8 +170,8 @@ impl View<'_> {
         is_near && !self.spread.is_clear(&last, best) && lower.all(|lower| self.spread.is_clear(&lower, best))
     }
 
-    /// Asks for a second opinion on a fail that the answer rests on: nothing
-    /// else would ever show that it was an accident.
+    /// Asks for a second sample of a fail that the answer rests on: nothing else would show that
+    /// it was an accident.
     fn confirm_fail(&mut self, fail: u32) -> Result<(), Missing> {
         let point = self.at(fail)?;
         if self.limits.noise > 0.0 && point.ruling == Ruling::Fail && point.ruled < 2 && point.samples < MOST_SAMPLES {
@@ -173,8 +181,8 @@ impl View<'_> {
         }
     }
 
-    /// Asks for one more sample of one of these, the one with the fewest, unless
-    /// all have enough or the search has repeated enough.
+    /// Asks for one more sample of the point that has the fewest, unless all have enough or the
+    /// search has repeated enough.
     fn repeat<const N: usize>(&self, points: [&Point; N]) -> Result<(), Missing> {
         let repeats: usize = self.results.points().filter(Point::passed).map(|point| point.samples - 1).sum();
         let fewest = points.into_iter().min_by_key(|point| point.samples);

@@ -1,5 +1,5 @@
-//! What experiments have shown so far, sample by sample, and how far results of
-//! one number of threads lie apart.
+//! The results of the experiments so far, sample by sample, and how far results with the same T
+//! lie apart.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use schemas::verdict::Ruling;
 
 use super::{Basis, Interval, Limits};
 
-/// More samples of one T than this teach a search little.
+/// The most samples of one T: more teach a search little.
 pub const MOST_SAMPLES: usize = 3;
 
-/// The repeats that one search may ask for because results lie too close
-/// together; besides, it may repeat what its answer rests on.
+/// The most repeats that one search may ask for because results lie too close together. It may
+/// also repeat what its answer rests on.
 pub const MOST_REPEATS: usize = 8;
 
-/// Deviations below this share are those of the arithmetic.
+/// Deviations below this share are rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// As many repeats as the prior spread counts for: a few that lie close together
-/// by chance must not make the search too sure of itself.
+/// The prior spread counts as this many repeats: a few repeats that lie close together by chance
+/// must not make the search too sure of itself.
 const PRIOR_REPEATS: usize = 2;
 
-/// Repeats that agree to the last digit, after which nothing but equal results
-/// is expected: those of a formula.
+/// After this many repeats that agree to the last digit, only equal results are expected: those
+/// of a formula.
 const EQUAL_REPEATS: usize = 2;
 
 /// The results so far. A T that ran several times has several samples.
@@ -46,7 +46,7 @@ impl Results {
         Results::default()
     }
 
-    /// Takes in what one more experiment showed.
+    /// Adds the result of one more experiment.
     pub fn add(&mut self, threads: u32, probe: Probe) {
         self.by_threads.entry(threads).or_default().push(probe);
     }
@@ -56,12 +56,12 @@ impl Results {
         self.by_threads.get(&threads).map_or(&[], Vec::as_slice)
     }
 
-    /// The different T's that ran: bg-2013 Figure 13's unique experiments.
+    /// How many different T's ran: the unique experiments of bg-2013 Figure 13.
     pub fn unique(&self) -> usize {
         self.by_threads.len()
     }
 
-    /// All experiments that ran: unique ones and repeats.
+    /// How many experiments ran: unique ones and repeats.
     pub fn visited(&self) -> usize {
         self.by_threads.values().map(Vec::len).sum()
     }
@@ -82,22 +82,22 @@ impl Results {
 pub struct Point {
     /// T.
     pub threads: u32,
-    /// The mean of the samples that were ruled like the majority, in
-    /// successful operations a second.
+    /// The mean of the samples that have the ruling of the majority, in successful operations a
+    /// second.
     pub throughput_per_s: f64,
-    /// What the majority was ruled. As many passes as fails are no pass. A void
-    /// sample has no vote; a T with nothing else is void, which bounds a search as
-    /// a fail does and is reported.
+    /// The ruling of the majority. As many passes as fails are a fail. A void sample has no vote.
+    /// A T with only void samples is void, which bounds a search as a fail does and is reported.
     pub ruling: Ruling,
     /// How many samples there are.
     pub samples: usize,
     /// How many of them are not void.
     pub ruled: usize,
-    /// One more sample has to decide: as many passes as fails, or a single void one.
+    /// Whether one more sample has to decide: there are as many passes as fails, or a single void
+    /// sample.
     pub is_tied: bool,
-    /// The samples in the mean.
+    /// How many samples are in the mean.
     pub agreeing: usize,
-    /// The sum of their squared deviations from the mean, relative to it.
+    /// The sum of the squared deviations of these samples from the mean, relative to the mean.
     squares: f64,
 }
 
@@ -127,7 +127,7 @@ impl Point {
         self.ruling == Ruling::Pass
     }
 
-    /// Its throughput, with what that rests on.
+    /// Its throughput, with the number of samples in it.
     pub fn mean(&self) -> Mean {
         Mean { per_s: self.throughput_per_s, samples: self.agreeing }
     }
@@ -136,19 +136,19 @@ impl Point {
 /// A throughput that is the mean of several experiments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
-    /// Actions a second.
+    /// Operations a second.
     pub per_s: f64,
-    /// The experiments in it, at least one.
+    /// How many experiments are in it, at least one.
     pub samples: usize,
 }
 
-/// How far two samples of one T lie apart without a reason, as a share of their
-/// mean: one figure for all T's, because every T has few samples.
+/// How far two samples of one T lie apart by chance, as a share of their mean. It is one figure
+/// for all T's, because every T has few samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The standard deviation.
     pub share: f64,
-    /// The repeats that it was learnt from; 0 when it is the prior one.
+    /// How many repeats it comes from; 0 if it is the prior one.
     pub repeats: usize,
 }
 
@@ -161,7 +161,7 @@ impl Spread {
             repeats += point.agreeing - 1;
             squares += point.squares;
         }
-        // Means of equal samples may differ from them in their last digit.
+        // The mean of equal samples may differ from them in the last digit.
         let are_equal = squares.sqrt() < ROUNDING;
         if are_equal && repeats < EQUAL_REPEATS {
             return Spread { share: limits.noise, repeats: 0 };
@@ -178,7 +178,7 @@ impl Spread {
         self.is_below(lower.mean(), higher.mean())
     }
 
-    /// The same of two throughputs that need not be of the search.
+    /// The same for two throughputs, which need not come from the search.
     pub fn is_below(&self, lower: Mean, higher: Mean) -> bool {
         let error = (1.0 / lower.samples as f64 + 1.0 / higher.samples as f64).sqrt();
         higher.per_s - lower.per_s > self.factor() * self.share * error * higher.per_s
@@ -188,8 +188,8 @@ impl Spread {
         if self.repeats == 0 { NORMAL } else { student(PRIOR_REPEATS + self.repeats) }
     }
 
-    /// The 95% interval of the throughput at one T, around a value that rests on
-    /// so many samples.
+    /// The 95% interval of the throughput at one T, around a value that rests on this many
+    /// samples.
     pub fn interval(&self, value: f64, samples: usize) -> Interval {
         let margin = self.factor() * self.share * value / (samples.max(1) as f64).sqrt();
         let basis = if self.repeats == 0 { Basis::Prior } else { Basis::Repeats };
@@ -203,7 +203,7 @@ const NORMAL: f64 = 1.96;
 /// The 97.5% quantile of Student's t with this many degrees of freedom.
 fn student(degrees: usize) -> f64 {
     const TABLE: [f64; 12] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18];
-    // Beyond the table Cornish and Fisher's first term is exact to 0.01.
+    // Beyond the table, the first term of Cornish and Fisher's expansion is exact to 0.01.
     let beyond = || NORMAL + (NORMAL.powi(3) + NORMAL) / (4.0 * degrees as f64);
     TABLE.get(degrees.saturating_sub(1)).copied().unwrap_or_else(beyond)
 }

@@ -1,28 +1,32 @@
 //! The SoAR search: the T with the highest throughput among those that keep the SLA.
 //!
-//! While the throughput grows T grows with it: fourfold while it grew in line
-//! with T over the last step and the limit leaves room for it, else twofold. Then the search closes in on the
-//! peak between its neighbours, with what a concave curve can still do there
-//! (`bracket.rs`). So no T is ever asked for that lies above four times
-//! the largest T that passed and whose throughput was in line, nor above twice
-//! the largest T that passed when it was not, nor above the first T when none
-//! has passed.
+//! While the throughput grows, T grows with it. A step is fourfold if throughput grew in line
+//! with T over the last step and the limit leaves room for it, else twofold. Then the search
+//! closes in on the peak between the neighbours of the best T, with what a concave curve can
+//! still do there (`bracket.rs`).
 //!
-//! Noise does not lead it: where two neighbours differ by less than their
-//! spread it repeats them, goes on growing when they still do, and does not
-//! take the single best sample for the best T.
+//! So the search never asks for a T far beyond what passed. With P the largest T that passed:
+//!
+//! - If the throughput of P was in line, it asks for no T above four times P.
+//! - Else it asks for no T above twice P.
+//! - If no T has passed, it asks for none above the first T.
+//!
+//! Noise does not mislead the search. If two neighbours differ by less than their spread, it
+//! repeats them, and it keeps growing if they still do. It does not take the best single sample
+//! for the best T.
 
 use super::bracket::Bracket;
 use super::{Found, Missing, Next, Point, Results, View, advance};
 
-/// Throughput grew in line with T when each thread kept this share of what it
-/// did one step before. On an inverse parabola a fourfold step from there ends
-/// at 1.6 times the T of the peak at most.
+/// Throughput grew in line with T if each thread kept this share of what it did one step before.
+/// On an inverse parabola, a fourfold step from there ends at 1.6 times the T of the peak at
+/// most.
 const IN_LINE: f64 = 0.9;
 
-/// A bold step saves an experiment when it goes well and costs one when it does
-/// not. From here on doubling and hill climbing spends one below its best T
-/// that this search can spare, so that it never needs more than that.
+/// Only a T above this may be followed by a bold step, a fourfold one. A bold step saves an
+/// experiment if it succeeds and costs one if it fails. From here on, doubling and hill climbing
+/// spends one experiment below its best T that this search can spare. So this search never needs
+/// more.
 const BOLD_ABOVE: u32 = 2;
 
 /// The next T to try, or the one with the highest throughput.
@@ -38,8 +42,8 @@ fn search(mut view: View) -> Result<Found, Missing> {
     close_in(view, &best)
 }
 
-/// The lowest T of the highest throughput that keeps the SLA. One without any
-/// throughput is no better than none.
+/// The lowest T of the highest throughput that keeps the SLA. A T without any throughput does not
+/// count.
 fn best(view: &View) -> Result<Option<Point>, Missing> {
     let mut best: Option<Point> = None;
     for point in view.results.points() {
@@ -79,24 +83,24 @@ fn grow(view: &View, best: &Point) -> Result<(), Missing> {
     if top.threads >= view.limits.max_threads {
         return Ok(());
     }
-    // A bold step that the limit cuts short has little to save: where the SLA ends just
-    // below the limit, doubling comes closer to that end with the same experiments.
+    // A bold step that the limit cuts short saves little. If the SLA ends just below the limit,
+    // doubling comes closer to that end with the same experiments.
     let has_room = top.threads.saturating_mul(4) <= view.limits.max_threads;
     let factor = if has_room && is_in_line(view, &top) { 4 } else { 2 };
     Err(Missing(view.limits.times(top.threads, factor)))
 }
 
-/// Whether throughput grew in line with T up to here. The step is measured from
-/// half of T or less: nearer results of another search say little about a slope.
+/// Whether throughput grew in line with T up to here. The step is measured from half of T or
+/// less: nearer results, which another search asked for, say little about a slope.
 fn is_in_line(view: &View, top: &Point) -> bool {
     let each = |point: &Point| point.throughput_per_s / point.threads as f64;
     let before = view.results.points().rev().find(|point| point.passed() && point.threads <= top.threads / 2);
     top.threads > BOLD_ABOVE && before.is_some_and(|before| each(top) >= IN_LINE * each(&before))
 }
 
-/// Asks for a T between the last that passed and the first that failed above
-/// the best, as long as that last one may be as good as the best: then it is
-/// chance which of the two is best, and the curve may rise up to the fail.
+/// Asks for a T between the last that passed and the first that failed above the best. It does so
+/// while the last one may be as good as the best: then it is chance which of the two is best, and
+/// the curve may rise up to the fail.
 fn reach_for_the_border(view: &View, best: &Point) -> Result<(), Missing> {
     let above = || view.results.points().filter(|point| point.threads > best.threads);
     let Some(fail) = above().find(|point| !point.passed()) else { return Ok(()) };
@@ -112,8 +116,8 @@ fn reach_for_the_border(view: &View, best: &Point) -> Result<(), Missing> {
     Err(Missing((last.threads + gap / 2).min(view.limits.times(last.threads, 2))))
 }
 
-/// Closes in on the peak. It lies between the neighbours of the best T known,
-/// whoever asked for those: results that another search asked for count too.
+/// Closes in on the peak, which lies between the neighbours of the best known T. Results that
+/// another search asked for count as neighbours too.
 fn close_in(mut view: View, best: &Point) -> Result<Found, Missing> {
     let bracket = Bracket::around(view.results, best);
     for neighbour in bracket.neighbours().filter(Point::passed) {
@@ -128,7 +132,7 @@ fn close_in(mut view: View, best: &Point) -> Result<Found, Missing> {
     if let Some(fail) = bracket.above().filter(|point| !point.passed()) {
         view.confirm_fail(fail.threads)?;
     }
-    // The highest of many samples is high by chance: a second one brings it down.
+    // The highest of many samples is high by chance; a second sample corrects it.
     if view.spread.share > 0.0 && best.samples < 2 {
         return Err(Missing(best.threads));
     }

@@ -1,13 +1,11 @@
 //! The Socialites search: the highest T that keeps the SLA.
 //!
-//! T is doubled until an experiment fails; the highest T that passes is then
-//! found by bisection between the last pass and the first fail. Results that
-//! another search asked for take the place of its own. Exact when every T below
-//! one that passes passes too.
+//! T is doubled until an experiment fails. The highest T that passes is then found by bisection
+//! between the last pass and the first fail. Results that another search asked for take the place
+//! of its own. The answer is exact if every T below one that passes passes too.
 //!
-//! An accident is not taken for the border: a fail below a T that passes, and
-//! the fail that the search ends at, are repeated once, and when the second
-//! sample disagrees a third decides.
+//! An accident is not taken for the border. The search repeats a fail below a T that passes, and
+//! the fail that it ends at, once. If the second sample disagrees, a third decides.
 
 use super::{Basis, Found, Interval, Limits, Missing, Next, Results, View, advance};
 
@@ -33,11 +31,11 @@ fn search(mut view: View) -> Result<Found, Missing> {
     if view.results.points().any(|point| point.threads > fail && point.passed()) {
         view.confirm_fail(fail)?;
     }
-    // No thread at all always passes.
+    // Zero threads always pass.
     let pass = view.results.points().rev().find(|point| point.threads < fail).map_or(0, |point| point.threads);
     if fail - pass > view.limits.gap(pass) {
         let middle = pass + (fail - pass) / 2;
-        // The fail may be that of another search's bold step.
+        // The fail may come from a bold step of another search.
         return Err(Missing(if pass > 0 { middle.min(view.limits.times(pass, 2)) } else { middle }));
     }
     view.confirm_fail(fail)?;
@@ -94,7 +92,7 @@ mod tests {
         assert_eq!((basis, found.rests_on), (Basis::Border, vec![low as u32, high as u32 + 1]));
     }
 
-    /// The answer when the first experiment at one T goes wrong by accident.
+    /// What the search finds if the first experiment at one T fails by accident.
     fn with_accident(at: u32, last: u32, limits: &Limits) -> (Found, Results) {
         let mut results = Results::new();
         loop {
@@ -116,7 +114,7 @@ mod tests {
             assert!((96..=100).contains(&found.threads), "an accident at T = {at} gave {found:?}");
             assert!(results.visited() - results.unique() <= 3);
         }
-        // Whoever says that there is no noise has the first result believed.
+        // Without noise to expect, the search believes the first result.
         assert_eq!(with_accident(4, 100, &Limits { noise: 0.0, ..LIMITS }).0.threads, 3);
     }
 
@@ -139,8 +137,8 @@ mod tests {
             prop_assert!(last - found.threads <= (0.05 * last as f64) as u32);
         }
 
-        /// The bold steps of the SoAR search leave results that this one can use,
-        /// and what this one leaves does not mislead the other.
+        /// The bold steps of the SoAR search leave results that this search can use, and the
+        /// results of this search do not mislead the SoAR search.
         #[test]
         fn either_search_may_begin(last in 0u32..2500, half in 1u32..1500) {
             let limits = Limits { max_threads: 2000, ..LIMITS };

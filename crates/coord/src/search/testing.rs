@@ -1,10 +1,10 @@
-//! A formula in place of a store, and the loop that a rating is: ask the search,
-//! measure.
+//! A formula in place of a store, and the loop of a rating: ask the search for a T, then measure
+//! it.
 
 use schemas::verdict::Ruling;
 
+use super::noise::standard_normal;
 use super::{Found, Limits, MOST_SAMPLES, Next, Probe, Results};
-use crate::simulate::noise::standard_normal;
 
 /// The limits that most tests use.
 pub const LIMITS: Limits = Limits { first_threads: 1, max_threads: 256, resolution: 0.05, noise: 0.05 };
@@ -25,7 +25,7 @@ impl Curve {
         Curve { throughput, first_fail: u32::MAX, first_void: u32::MAX, noise: 0.0, seed: 0 }
     }
 
-    /// One that keeps it up to this T.
+    /// A store that keeps the SLA up to this T.
     pub fn passing_until(last: u32) -> Curve {
         Curve::new(|t| t).failing_from(last + 1)
     }
@@ -50,7 +50,7 @@ impl Curve {
         (self.throughput)(threads as f64)
     }
 
-    /// An experiment with T threads, after so many others with the same T.
+    /// An experiment with T threads that follows `sample` others with the same T.
     pub fn probe(&self, threads: u32, sample: usize) -> Probe {
         let ruling = match threads {
             t if t >= self.first_void => Ruling::Void,
@@ -76,7 +76,7 @@ impl Curve {
     }
 }
 
-/// Runs a search to its end. No T is asked for outside the limits, or more
+/// Runs a search to its end. Checks that it asks for no T outside the limits, and for none more
 /// often than is allowed.
 pub fn drive(next: impl Fn(&Results, &Limits) -> Next, curve: &Curve, limits: &Limits) -> (Found, Results) {
     let mut results = Results::new();

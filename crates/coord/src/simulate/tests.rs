@@ -1,18 +1,24 @@
 use clap::Parser;
 
 use super::*;
-use crate::args::{Command, CommandLine};
+use crate::cli::args::{Command, CommandLine, SimulateArgs};
+use crate::cli::resolve::simulation;
+use crate::failure::Failure;
 
 fn args(words: &str) -> SimulateArgs {
-    let words = ["coord", "simulate"].into_iter().chain(words.split_whitespace());
+    let words = ["encore", "simulate"].into_iter().chain(words.split_whitespace());
     match CommandLine::try_parse_from(words).unwrap().command {
         Command::Simulate(args) => args,
         other => panic!("{other:?}"),
     }
 }
 
+fn simulated(words: &str) -> Simulation {
+    simulate(&simulation(&args(words)).unwrap())
+}
+
 fn print(words: &str) -> String {
-    table(&simulate(&args(words)).unwrap())
+    table(&simulated(words))
 }
 
 #[test]
@@ -32,13 +38,13 @@ fn the_sla_ends_first() {
     insta::assert_snapshot!(one);
 }
 
-/// What a search found with these arguments, and what it should have.
+/// Checks that the search finds the peak within this share of it.
 fn check(words: &str, within: f64) {
-    let simulation = simulate(&args(words)).unwrap();
+    let simulation = simulated(words);
     for case in &simulation.cases {
         let threads = case.store.best_threads(&simulation.limits);
         let truth = case.store.throughput_per_s(threads);
-        // The true best T, by looking around it.
+        // The T's around the true best T are no better.
         let last = case.store.last_threads(&simulation.limits);
         for other in [threads.saturating_sub(1), threads.saturating_add(1).min(last), last / 2, last] {
             assert!(case.store.throughput_per_s(other) <= truth, "{words}: {other} is better than {threads}");
@@ -60,7 +66,7 @@ fn finds_what_the_formula_says() {
 
 #[test]
 fn the_document_says_the_same() {
-    let simulation = simulate(&args("--peak 500 --sla-until 1200 --compare")).unwrap();
+    let simulation = simulated("--peak 500 --sla-until 1200 --compare");
     let json = document(&simulation);
     let case = &json["cases"][0];
     assert_eq!((&case["true_soar_threads"], &case["true_socialites_threads"]), (&1000.into(), &1200.into()));
@@ -71,9 +77,9 @@ fn the_document_says_the_same() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_arguments_are_refused() {
     let check = |words: &str, expect: &str| {
-        let error = simulate(&args(words)).unwrap_err();
+        let error = simulation(&args(words)).unwrap_err();
         assert!(matches!(error, Failure::Usage(_)) && error.to_string().contains(expect), "{error} lacks {expect}");
     };
     check("--noise 51", "--noise 51 is not a percentage from 0 to 50");
@@ -82,5 +88,5 @@ fn what_cannot_be_is_refused() {
     check("--peaks 500,0", "--peaks 0 is not a throughput");
     check("--peaks inf", "--peaks inf");
     check("--first-threads 9 --max-threads 8", "--first-threads 9 is above --max-threads 8");
-    assert!(CommandLine::try_parse_from(["coord", "simulate", "--max-threads", "2000000000"]).is_err());
+    assert!(CommandLine::try_parse_from(["encore", "simulate", "--max-threads", "2000000000"]).is_err());
 }

@@ -1,7 +1,9 @@
-//! Sessions that wait: for a busy socialite, or for a session that waits itself.
+//! Sessions that wait: for a busy actor, or for a session that waits itself.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasherDefault;
+
+use schemas::vocabulary::Vocabulary;
 
 use super::{IdHasher, Session};
 
@@ -10,67 +12,67 @@ type Hashed = BuildHasherDefault<IdHasher>;
 /// A session by its fragment and its number.
 type Key = (usize, u64);
 
-fn key(session: &Session) -> Key {
+fn key<V: Vocabulary>(session: &Session<V>) -> Key {
     (session.fragment, session.number())
 }
 
-/// Which members are busy: a thread acts for them, or is about to.
+/// Which actors are busy: a thread acts for them, or is about to.
 pub struct Busy(Vec<u64>);
 
 impl Busy {
-    /// Of so many members none is.
-    pub fn new(members: u64) -> Busy {
-        Busy(vec![0; members as usize / 64 + 1])
+    /// Of `actors` actors, none is busy.
+    pub fn new(actors: u64) -> Busy {
+        Busy(vec![0; actors as usize / 64 + 1])
     }
 
-    /// Marks a member; false when she was busy.
+    /// Marks an actor as busy; false if the actor was busy already.
     #[inline]
-    pub fn take(&mut self, member: u64) -> bool {
-        let (word, bit) = (&mut self.0[member as usize / 64], 1 << (member % 64));
+    pub fn take(&mut self, actor: u64) -> bool {
+        let (word, bit) = (&mut self.0[actor as usize / 64], 1 << (actor % 64));
         let is_free = *word & bit == 0;
         *word |= bit;
         is_free
     }
 
     #[inline]
-    pub fn free(&mut self, member: u64) {
-        self.0[member as usize / 64] &= !(1 << (member % 64));
+    pub fn free(&mut self, actor: u64) {
+        self.0[actor as usize / 64] &= !(1 << (actor % 64));
     }
 }
 
 /// The sessions that were taken from the trace and cannot be handed out yet.
 ///
-/// A session also waits while one that it depends on waits here. So what has been handed
-/// out depends on nothing in here, and can run to its end when all this is given back.
+/// A session also waits here while it depends on another session that waits here. So the sessions
+/// that were handed out depend on none of these, and can run to their end when these are given back.
 #[derive(Default)]
-pub struct Aside {
-    /// In trace order, by the socialite who is busy.
-    by_socialite: HashMap<u64, VecDeque<Session>, Hashed>,
-    /// By the session that they depend on. Their socialites are busy: later sessions of
-    /// theirs wait behind them.
-    by_session: HashMap<Key, Vec<Session>, Hashed>,
+pub struct Aside<V: Vocabulary> {
+    /// By the busy actor, in trace order.
+    by_actor: HashMap<u64, VecDeque<Session<V>>, Hashed>,
+    /// By the session that they depend on. Their actors count as busy, so later sessions of the
+    /// same actors wait behind them.
+    by_session: HashMap<Key, Vec<Session<V>>, Hashed>,
     waiting: HashSet<Key, Hashed>,
 }
 
-impl Aside {
-    /// How many there are.
+impl<V: Vocabulary> Aside<V> {
+    /// How many sessions wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Their numbers in a fragment, in no order.
+    /// The numbers of a fragment's waiting sessions, unordered.
     pub fn numbers(&self, fragment: usize) -> impl Iterator<Item = u64> + '_ {
         self.waiting.iter().filter(move |(of, _)| *of == fragment).map(|(_, number)| *number)
     }
 
-    /// Puts aside a session whose socialite is busy.
-    pub fn wait_for_socialite(&mut self, session: Session) {
+    /// Puts aside a session whose actor is busy.
+    pub fn wait_for_actor(&mut self, session: Session<V>) {
         self.waiting.insert(key(&session));
-        self.by_socialite.entry(session.socialite()).or_default().push_back(session);
+        self.by_actor.entry(session.actor()).or_default().push_back(session);
     }
 
-    /// Whether a session whose socialite is free has to wait for one in here.
-    pub fn puts_off(&mut self, session: &Session) -> bool {
+    /// Whether a session whose actor is free must wait for a session in here. If so, it is put aside.
+    pub fn puts_off(&mut self, session: &Session<V>) -> bool {
         let own = key(session);
         let mut on = session.depends_on().map(|after| (session.fragment, after));
         let waits_for = on.find(|on| *on != own && self.waiting.contains(on));
@@ -86,18 +88,18 @@ impl Aside {
         waits_for.is_some()
     }
 
-    /// The next session of a socialite who is free now.
-    pub fn next_of(&mut self, socialite: u64) -> Option<Session> {
-        let queue = self.by_socialite.get_mut(&socialite)?;
+    /// The next session of an actor that is free now.
+    pub fn next_of(&mut self, actor: u64) -> Option<Session<V>> {
+        let queue = self.by_actor.get_mut(&actor)?;
         let next = queue.pop_front();
         if queue.is_empty() {
-            self.by_socialite.remove(&socialite);
+            self.by_actor.remove(&actor);
         }
         next
     }
 
-    /// The sessions that waited for this one, which has left.
-    pub fn after(&mut self, session: &Session) -> Vec<Session> {
+    /// Takes out the sessions that waited for this one.
+    pub fn after(&mut self, session: &Session<V>) -> Vec<Session<V>> {
         if self.by_session.is_empty() {
             return Vec::new();
         }

@@ -40,7 +40,7 @@ impl DoneSessions {
 
     /// Whether a session is done.
     pub fn get(&self, session: u64) -> Dependency {
-        // What lies before the experiment is in the store: its state was checked.
+        // The store has the sessions before the experiment: its state was checked.
         if session < self.first {
             return Dependency::Done;
         }
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(done.get(100), Dependency::Done);
         assert_eq!(done.get(150), Dependency::NotOk);
         assert_eq!(done.get(400), Dependency::Pending);
-        // Memory follows what is in flight, not what is done.
+        // Memory grows with the sessions in flight, not with those done.
         assert!(done.bits.len() <= 1);
     }
 }

@@ -1,11 +1,10 @@
-//! Who is next: hands sessions out in trace order, keeps socialites unique and
+//! Decides which session is next: hands sessions out in trace order, keeps actors unique and
 //! knows which sessions are done. Pure: no clock, no store, no task.
 //!
-//! A session whose socialite is busy waits aside, and goes first when she is
-//! free. A session never waits for one that comes after it in the trace, and a
-//! thread that frees a socialite takes the session that waited for her, so no
-//! two threads can wait for each other. When the time is over, what waits aside is
-//! given back: it is not run, and the positions say so.
+//! A session whose actor is busy waits aside, and goes first when the actor is free. A session never
+//! waits for a later one of the trace. A thread that frees an actor takes the session that waited for
+//! this actor. So no two threads can wait for each other. When the
+//! time is over, sessions that wait aside are given back: they are not run, and the positions say so.
 
 mod aside;
 mod done;
@@ -16,31 +15,31 @@ use std::rc::Rc;
 
 use schemas::run::FragmentPosition;
 use schemas::share::next_among;
-use schemas::social::Operation;
 use schemas::trace::Chunk;
+use schemas::vocabulary::Vocabulary;
 
 use aside::{Aside, Busy};
 use done::DoneSessions;
 
 /// A session: a stretch of a chunk, which holds whole sessions.
 #[derive(Debug, Clone, Default)]
-pub struct Session {
+pub struct Session<V: Vocabulary> {
     /// The fragment, as an index into the dispatcher's fragments.
     pub fragment: usize,
-    chunk: Rc<Chunk>,
+    chunk: Rc<Chunk<V>>,
     first: usize,
     end: usize,
 }
 
-impl Session {
+impl<V: Vocabulary> Session<V> {
     /// How many operations it has; never 0.
     pub fn steps(&self) -> usize {
         self.end - self.first
     }
 
-    /// What is done in this place of it.
+    /// The operation in this place of the session.
     #[inline(always)]
-    pub fn operation(&self, place: usize) -> Operation {
+    pub fn operation(&self, place: usize) -> V::Operation {
         self.chunk.operation(self.first + place)
     }
 
@@ -50,7 +49,8 @@ impl Session {
         self.chunk.session(self.first)
     }
 
-    /// What its thread waits before the operation in this place; see [`schemas::trace::TraceRow::think_us`].
+    /// How long its thread waits before the operation in this place; see
+    /// [`schemas::trace::TraceRow::think_us`].
     #[inline]
     pub fn think_us(&self, place: usize) -> u32 {
         self.chunk.think_us(self.first + place)
@@ -69,8 +69,8 @@ impl Session {
     }
 
     #[inline]
-    fn socialite(&self) -> u64 {
-        self.chunk.socialite(self.first)
+    fn actor(&self) -> u64 {
+        self.chunk.actor(self.first)
     }
 
     /// The sessions that its operations depend on.
@@ -79,7 +79,7 @@ impl Session {
     }
 }
 
-/// What a thread that asks for work gets.
+/// What the dispatcher answers to a thread that asks for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// A session.
@@ -88,8 +88,8 @@ pub enum Next {
     NeedsChunk(usize),
     /// Too many sessions wait aside: ask again when a session has finished.
     Blocked,
-    /// All that was to be handed out has been, or the time is over. In the first case
-    /// sessions that still wait aside go to the threads that now act for their socialites.
+    /// Everything has been handed out, or the time is over. In the first case, sessions that
+    /// still wait aside go to the threads that now act for their actors.
     Finished,
 }
 
@@ -124,7 +124,7 @@ impl Hasher for IdHasher {
     }
 }
 
-struct Fragment {
+struct Fragment<V: Vocabulary> {
     weight: f64,
     /// The next session to take from the trace.
     next_session: u64,
@@ -136,15 +136,15 @@ struct Fragment {
     part_end: u64,
     /// The first session that is not to be handed out at all.
     end_session: u64,
-    chunk: Rc<Chunk>,
+    chunk: Rc<Chunk<V>>,
     /// The next row of the chunk.
     at: usize,
     exhausted: bool,
     done: DoneSessions,
 }
 
-impl Fragment {
-    fn new(stretch: &Stretch) -> Fragment {
+impl<V: Vocabulary> Fragment<V> {
+    fn new(stretch: &Stretch) -> Fragment<V> {
         let begins_at = stretch.given_back.first().copied().unwrap_or(stretch.first_session);
         let mut done = DoneSessions::from(begins_at);
         for session in begins_at..stretch.first_session {
@@ -168,7 +168,7 @@ impl Fragment {
 
     /// Takes the next session of the chunk, which has one.
     #[inline(always)]
-    fn take(&mut self, index: usize, session: &mut Session) {
+    fn take(&mut self, index: usize, session: &mut Session<V>) {
         let first = self.at;
         let number = self.chunk.session(first);
         let mut end = first + 1;
@@ -178,7 +178,7 @@ impl Fragment {
         self.at = end;
         self.next_session = number + 1;
         if number < self.first_session {
-            // They come in their order, and nothing else comes before them.
+            // Sessions that were given back come first, in their order.
             self.catch_up.pop_front();
             self.next_session = self.catch_up.front().copied().unwrap_or(self.first_session);
         }
@@ -192,21 +192,21 @@ impl Fragment {
 }
 
 /// Hands out the sessions of some fragments.
-pub struct Dispatcher {
-    fragments: Vec<Fragment>,
-    /// None where two threads may act for one socialite.
+pub struct Dispatcher<V: Vocabulary> {
+    fragments: Vec<Fragment<V>>,
+    /// None where two threads may act for one actor.
     busy: Option<Busy>,
-    aside: Aside,
+    aside: Aside<V>,
     aside_max: usize,
-    /// What waited aside and need not wait any more.
-    ready: VecDeque<Session>,
+    /// Sessions that waited aside and can be handed out now.
+    ready: VecDeque<Session<V>>,
     closed: bool,
 }
 
-/// How many sessions may wait aside before threads wait too: as many as a store that keeps some
-/// operations waiting for long needs, and few enough for the store's marker, which names those
-/// that are given back. (A workload that keeps fewer threads busy than there are may hide behind them
-/// for a while; the ruling sees it by the sessions under way.)
+/// How many sessions may wait aside before threads wait too. They must be enough for a store that
+/// keeps some operations waiting for long. They must be few enough for the store's marker, which
+/// lists the sessions that are given back. (A workload that cannot keep all threads busy may hide
+/// behind this limit for a while; the ruling detects it by the sessions under way.)
 pub fn aside_max(threads: usize) -> usize {
     (1024 + 4 * threads).min(4096)
 }
@@ -217,7 +217,7 @@ pub fn aside_max(threads: usize) -> usize {
 pub struct Stretch {
     /// The fragment's share of all draws.
     pub weight: f64,
-    /// Sessions before the first that come first all the same.
+    /// Sessions before `first_session` that an earlier experiment gave back; they run first.
     pub given_back: Vec<u64>,
     /// The first session.
     pub first_session: u64,
@@ -227,14 +227,14 @@ pub struct Stretch {
     pub end_session: u64,
 }
 
-impl Dispatcher {
-    /// A dispatcher for `threads` threads, which hands out warm-up and measured part
-    /// without a break. With `unique_among` so many members, no two threads ever act for
-    /// one of them at the same time.
-    pub fn new(stretches: &[Stretch], threads: usize, unique_among: Option<u64>) -> Dispatcher {
+impl<V: Vocabulary> Dispatcher<V> {
+    /// A dispatcher for `threads` threads, which hands out warm-up and measured part without a
+    /// break. With `unique_among` (the number of actors), no two threads act for one of them at
+    /// the same time.
+    pub fn new(stretches: &[Stretch], threads: usize, unique_among: Option<u64>) -> Dispatcher<V> {
         Dispatcher {
             fragments: stretches.iter().map(Fragment::new).collect(),
-            // A thread alone acts for one socialite at a time anyway.
+            // With one thread, an actor never has two sessions at a time anyway.
             busy: unique_among.filter(|_| threads > 1).map(Busy::new),
             aside: Aside::default(),
             aside_max: aside_max(threads),
@@ -243,21 +243,21 @@ impl Dispatcher {
         }
     }
 
-    /// Hands out the warm-up alone, until [`Dispatcher::begin_measured`].
-    pub fn warming_up(mut self, stretches: &[Stretch]) -> Dispatcher {
+    /// Hands out only the warm-up, until [`Dispatcher::begin_measured`].
+    pub fn warming_up(mut self, stretches: &[Stretch]) -> Dispatcher<V> {
         for (fragment, stretch) in self.fragments.iter_mut().zip(stretches) {
             fragment.part_end = stretch.measured_from;
         }
         self
     }
 
-    /// Goes on with what follows the warm-up. What has been done is remembered.
+    /// Continues with what follows the warm-up, and remembers which sessions are done.
     pub fn begin_measured(&mut self) {
         self.fragments.iter_mut().for_each(|fragment| fragment.part_end = fragment.end_session);
     }
 
-    /// Gives a fragment its next chunk; `None` says that the trace has no more.
-    pub fn supply(&mut self, fragment: usize, chunk: Option<Chunk>) {
+    /// Gives a fragment its next chunk; `None` means that the trace has ended.
+    pub fn supply(&mut self, fragment: usize, chunk: Option<Chunk<V>>) {
         let fragment = &mut self.fragments[fragment];
         match chunk {
             Some(chunk) => {
@@ -268,14 +268,13 @@ impl Dispatcher {
         }
     }
 
-    /// Hands out nothing more. What waits aside is given back.
+    /// Hands out no more sessions. Sessions that wait aside are given back.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Whether there is no use in waiting for a session: nothing is taken from the
-    /// trace any more, and either that was decided early ([`Dispatcher::close`]) or
-    /// nothing waits aside.
+    /// Whether a thread need not wait for a session. This is so when nothing more is taken from
+    /// the trace, and either the dispatcher was closed ([`Dispatcher::close`]) or no session waits aside.
     pub fn is_over(&self) -> bool {
         self.closed
             || (self.ready.is_empty()
@@ -311,13 +310,12 @@ impl Dispatcher {
         fragments.iter().enumerate().map(|(index, number)| position((index, number))).collect()
     }
 
-    /// The next session for a thread, which takes the place of its last one.
+    /// Writes the next session for a thread over the thread's last one.
     ///
-    /// It is written where it stays: to copy what was just written in parts makes a
-    /// processor wait until all its writes are done, which took 40% of a replay against
-    /// nothing.
+    /// The session is written in place. Copying data that has just been written in parts makes a
+    /// processor wait until all these writes are done, which took 40% of a replay against `null:`.
     #[inline(always)]
-    pub fn hand_out(&mut self, session: &mut Session) -> Next {
+    pub fn hand_out(&mut self, session: &mut Session<V>) -> Next {
         if self.closed {
             return Next::Finished;
         }
@@ -333,16 +331,16 @@ impl Dispatcher {
             let fragment = &mut self.fragments[index];
             if fragment.at == fragment.chunk.len() {
                 if fragment.exhausted {
-                    // One fragment without sessions ends the experiment: going on with
-                    // the others would change who is drawn how often.
+                    // One fragment without sessions ends the experiment. Continuing with the
+                    // others would change how often each member is drawn.
                     return Next::Finished;
                 }
                 return Next::NeedsChunk(index);
             }
             fragment.take(index, session);
             let Some(busy) = &mut self.busy else { return Next::Session };
-            if !busy.take(session.socialite()) {
-                self.aside.wait_for_socialite(session.clone());
+            if !busy.take(session.actor()) {
+                self.aside.wait_for_actor(session.clone());
             } else if self.aside.len() == 0 || !self.aside.puts_off(session) {
                 return Next::Session;
             }
@@ -360,25 +358,25 @@ impl Dispatcher {
     }
 
     /// A thread has finished a session; `ok` is false when one of its writes did
-    /// not succeed. The session that waited for the socialite becomes ready.
+    /// not succeed. The session that waited for the actor becomes ready.
     #[inline]
-    pub fn finish(&mut self, session: &Session, ok: bool) {
+    pub fn finish(&mut self, session: &Session<V>, ok: bool) {
         self.fragments[session.fragment].done.finish(session.number(), ok);
         let Some(busy) = &mut self.busy else { return };
         if self.aside.len() == 0 {
-            busy.free(session.socialite());
+            busy.free(session.actor());
             return;
         }
-        match self.aside.next_of(session.socialite()) {
+        match self.aside.next_of(session.actor()) {
             Some(next) => self.release(next),
-            None => busy.free(session.socialite()),
+            None => busy.free(session.actor()),
         }
     }
 
-    /// A session's socialite is free for it: it becomes ready, and so do those that wait
-    /// for it, unless they depend on others that still wait.
+    /// The session's actor is free for it. The session becomes ready, and so do the sessions
+    /// that wait for it, unless they depend on others that still wait.
     #[cold]
-    fn release(&mut self, session: Session) {
+    fn release(&mut self, session: Session<V>) {
         let mut free = VecDeque::from([session]);
         while let Some(session) = free.pop_front() {
             if !self.aside.puts_off(&session) {

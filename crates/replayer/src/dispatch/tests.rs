@@ -1,28 +1,26 @@
-//! Orders of handing out and finishing, by hand and at random.
+//! Tests the order of handing out and finishing, with cases by hand and at random.
 
-use super::*;
 use proptest::prelude::*;
-use schemas::social::{Action, Operation};
-use schemas::trace::TraceRow;
+use schemas::social::{Action, Operation, Social, TraceRow};
 
-/// More than any test has.
+use super::{Dependency, FragmentPosition, Next, Stretch};
+
+type Chunk = super::Chunk<Social>;
+type Dispatcher = super::Dispatcher<Social>;
+type Session = super::Session<Social>;
+
+/// More members than any test uses.
 const MEMBERS: u64 = 100;
 
-fn chunk(socialites: &[u64]) -> Chunk {
-    dependent(&socialites.iter().map(|socialite| (*socialite, None)).collect::<Vec<_>>())
+fn chunk(actors: &[u64]) -> Chunk {
+    dependent(&actors.iter().map(|actor| (*actor, None)).collect::<Vec<_>>())
 }
 
-/// Sessions by their socialites and the sessions that they depend on.
+/// One session for each pair of an actor and the session that it depends on.
 fn dependent(sessions: &[(u64, Option<u64>)]) -> Chunk {
-    let row = |(session, (socialite, after)): (usize, &(u64, Option<u64>))| TraceRow {
-        session: session as u64,
-        step: 0,
-        kind: 0,
-        noops: 0,
-        think_us: 0,
-        due_us: None,
-        after: *after,
-        operation: Operation { action: Action::ListFriends, socialite: *socialite, target: 0, comment: None },
+    let row = |(session, (actor, after)): (usize, &(u64, Option<u64>))| {
+        let operation = Operation { action: Action::ListFriends, socialite: *actor, target: 0, comment: None };
+        TraceRow { after: *after, ..TraceRow::plain(session as u64, 0, operation, *actor) }
     };
     sessions.iter().enumerate().map(row).collect()
 }
@@ -41,7 +39,7 @@ fn take(dispatcher: &mut Dispatcher) -> Option<Session> {
 }
 
 #[test]
-fn a_busy_socialites_session_waits_and_then_goes_first() {
+fn a_busy_actors_session_waits_and_then_goes_first() {
     let mut dispatcher = Dispatcher::new(&[whole(1.0, 4)], 2, Some(MEMBERS));
     dispatcher.supply(0, Some(chunk(&[7, 7, 8, 9])));
     let first = take(&mut dispatcher).unwrap();
@@ -53,7 +51,7 @@ fn a_busy_socialites_session_waits_and_then_goes_first() {
     assert_eq!(next(&mut dispatcher), Next::Finished);
 }
 
-/// Nothing starts after the end, and what did not run is known.
+/// No session starts after the end, and the positions name the sessions that did not run.
 #[test]
 fn closing_gives_back_what_waits_aside() {
     let mut dispatcher = Dispatcher::new(&[whole(1.0, 6)], 3, Some(MEMBERS));
@@ -74,15 +72,15 @@ fn closing_gives_back_what_waits_aside() {
     assert_eq!([0, 1, 4, 5].map(|session| expect.has_run(session)), [true, false, true, false]);
 }
 
-/// A session that depends on one that waits aside would hold a thread, and could not run to
-/// its end when the other is given back.
+/// A session that depends on one that waits aside would hold a thread. It could not run to its
+/// end when the other is given back.
 #[test]
 fn a_session_waits_aside_for_one_that_waits_aside() {
     let mut dispatcher = Dispatcher::new(&[whole(1.0, 5)], 4, Some(MEMBERS));
-    // 1 waits for member 7; 2 depends on 1; 3 is of the same member as 2.
+    // 1 waits for member 7; 2 depends on 1; 3 acts for the same member as 2.
     dispatcher.supply(0, Some(dependent(&[(7, None), (7, None), (8, Some(1)), (8, None), (9, Some(0))])));
     let first = take(&mut dispatcher).unwrap();
-    // In flight is good enough: 0 runs to its end.
+    // Session 4 depends on session 0, which is in flight. That is enough: 0 runs to its end.
     let last = take(&mut dispatcher).unwrap();
     assert_eq!((first.number(), last.number()), (0, 4));
     assert_eq!(next(&mut dispatcher), Next::Finished);
@@ -95,7 +93,7 @@ fn a_session_waits_aside_for_one_that_waits_aside() {
     assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
 }
 
-/// What one experiment gives back the next one runs first, before its measured part.
+/// Sessions that one experiment gives back run first in the next one, before its measured part.
 #[test]
 fn what_was_given_back_comes_first() {
     let stretch = Stretch { weight: 1.0, given_back: vec![1, 3], first_session: 5, measured_from: 5, end_session: 7 };
@@ -137,7 +135,7 @@ fn it_is_over_when_nothing_is_left_or_it_was_closed() {
     assert!(!dispatcher.is_over());
     let last = take(&mut dispatcher).unwrap();
     assert_eq!(last.number(), 2);
-    // Session 1 waits for its socialite, then for a thread.
+    // Session 1 waits for its actor, then for a thread.
     assert!(!dispatcher.is_over());
     dispatcher.finish(&first, true);
     assert!(!dispatcher.is_over());
@@ -183,7 +181,7 @@ fn the_warm_up_is_handed_out_alone_and_what_it_did_is_remembered() {
 }
 
 #[test]
-fn a_stuck_socialite_blocks_before_memory_grows() {
+fn a_stuck_actor_blocks_before_memory_grows() {
     let mut dispatcher = Dispatcher::new(&[whole(1.0, 10_000)], 2, Some(MEMBERS));
     dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
     let stuck = take(&mut dispatcher).unwrap();
@@ -192,7 +190,7 @@ fn a_stuck_socialite_blocks_before_memory_grows() {
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
 }
 
-/// A trace of BG's most skewed members, 768,000 sessions long, and the members.
+/// A trace of 780,000 sessions with BG's most skewed members, and how many members there are.
 fn popular_members(unique_window: u64) -> (Chunk, u64) {
     let text = format!(
         "name = 'popular'\nsessions = 780_000\n[data]\nmembers = 10_000\n[access]\n\
@@ -202,14 +200,14 @@ fn popular_members(unique_window: u64) -> (Chunk, u64) {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("popular.trace");
     let manifest = tracegen::generate(&spec, &trace, &Default::default()).unwrap();
-    let mut reader = schemas::trace::OperationsReader::new(manifest.operation_files(&trace, 0), 65_536);
+    let mut reader = schemas::trace::OperationsReader::new(0, manifest.operation_files(&trace, 0), 65_536);
     let mut rows = Chunk::default();
     while reader.append_chunk(&mut rows).unwrap() {}
-    (rows, spec.data.members)
+    (rows, 10_000)
 }
 
-/// How many sessions a second 256 threads finish within so many seconds, of a store that takes
-/// 20 ms for each, or on average: in a time of its own, so that it is exact.
+/// How many sessions a second 256 threads finish within `seconds`. The store takes 20 ms for each
+/// session, exactly or (`is_exponential`) on average. Time is simulated, so the result is exact.
 fn simulated_per_s((rows, members): &(Chunk, u64), seconds: u64, is_exponential: bool) -> f64 {
     const THREADS: usize = 256;
     const LATENCY_NS: u64 = 20_000_000;
@@ -238,8 +236,9 @@ fn simulated_per_s((rows, members): &(Chunk, u64), seconds: u64, is_exponential:
     finished as f64 / seconds as f64
 }
 
-/// Popular members throttled the replay, the more the longer it took: 12,800 sessions a second
-/// are the truth, and a rating said 7,337. The generator keeps their sessions apart now.
+/// Guards against popular members that throttle a replay, the more the longer it takes. The true
+/// rate is 12,800 sessions a second, and a rating reported 7,337. Now the generator keeps the
+/// sessions of popular members apart.
 #[test]
 fn popular_members_do_not_throttle_the_replay_however_long_it_is() {
     let trace = popular_members(512);
@@ -254,22 +253,22 @@ fn popular_members_do_not_throttle_the_replay_however_long_it_is() {
 }
 
 proptest! {
-    /// Any threads, any order of finishing: every session runs exactly once,
-    /// one socialite's sessions in order and never two at a time.
+    /// For any number of threads and any order of finishing: every session runs exactly once. The
+    /// sessions of one actor run in order, and never two at a time.
     #[test]
-    fn every_session_runs_once_and_socialites_are_unique(
-        socialites in prop::collection::vec(0u64..6, 1..200),
+    fn every_session_runs_once_and_actors_are_unique(
+        actors in prop::collection::vec(0u64..6, 1..200),
         threads in 1usize..9,
         picks in prop::collection::vec(0usize..64, 400),
     ) {
-        let mut dispatcher = Dispatcher::new(&[whole(1.0, socialites.len())], threads, Some(MEMBERS));
-        dispatcher.supply(0, Some(chunk(&socialites)));
+        let mut dispatcher = Dispatcher::new(&[whole(1.0, actors.len())], threads, Some(MEMBERS));
+        dispatcher.supply(0, Some(chunk(&actors)));
         let (mut running, mut finished): (Vec<Session>, Vec<u64>) = (vec![], vec![]);
         let mut picks = picks.into_iter().cycle();
         loop {
             while running.len() < threads {
                 let Some(session) = take(&mut dispatcher) else { break };
-                prop_assert!(running.iter().all(|r| r.socialite() != session.socialite()));
+                prop_assert!(running.iter().all(|r| r.actor() != session.actor()));
                 running.push(session);
             }
             if running.is_empty() {
@@ -279,12 +278,12 @@ proptest! {
             dispatcher.finish(&session, true);
             finished.push(session.number());
         }
-        for socialite in 0..6 {
+        for actor in 0..6 {
             let of_one: Vec<u64> =
-                finished.iter().copied().filter(|s| socialites[*s as usize] == socialite).collect();
+                finished.iter().copied().filter(|s| actors[*s as usize] == actor).collect();
             prop_assert!(of_one.is_sorted());
         }
         finished.sort();
-        prop_assert_eq!(finished, (0..socialites.len() as u64).collect::<Vec<_>>());
+        prop_assert_eq!(finished, (0..actors.len() as u64).collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! The report of an experiment from those of its workers.
+//! Combines the reports of the workers into the report of an experiment.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use schemas::share::sessions_enough;
 use crate::experiment::{Control, Experiment, Snapshot};
 use crate::worker::{Lag, WorkerReport};
 
-/// The report, which knows nothing of the store yet.
+/// The report, without anything about the store yet.
 pub fn summarize(
     experiment: &Experiment,
     shares: &[Vec<usize>],
@@ -79,8 +79,8 @@ pub fn summarize(
     }
 }
 
-/// How many sessions the trace should have had: where the time decides, as many
-/// as each worker would have run at its pace, with a fifth to spare.
+/// How many sessions the trace should have had. With a planned duration: as many as each worker
+/// would have run at its pace, plus a fifth.
 fn sessions_needed(experiment: &Experiment, shares: &[Vec<usize>], workers: &[WorkerReport]) -> u64 {
     let stretches = &experiment.stretches;
     let weights: Vec<f64> = stretches.iter().map(|s| s.weight).collect();
@@ -88,7 +88,7 @@ fn sessions_needed(experiment: &Experiment, shares: &[Vec<usize>], workers: &[Wo
     if let Limit::DurationS(duration_s) = experiment.plan.limit {
         for (share, worker) in shares.iter().zip(workers) {
             let weight: f64 = share.iter().map(|index| weights[*index]).sum();
-            // A worker that has measured nothing has the pace of its warm-up.
+            // For a worker that has measured nothing, the pace of its warm-up counts.
             let (sessions, elapsed_ns) = match worker.sessions {
                 0 => {
                     let firsts: u64 = share.iter().map(|index| stretches[*index].first_session).sum();
@@ -100,11 +100,11 @@ fn sessions_needed(experiment: &Experiment, shares: &[Vec<usize>], workers: &[Wo
             let in_time = sessions as f64 / (elapsed_ns.max(1) as f64 / 1e9) * duration_s * 1.2;
             for (index, position) in share.iter().zip(&worker.positions) {
                 let further = match sessions {
-                    // Nothing is known of its pace: as much again as has been run so far.
+                    // The worker's pace is unknown: as many sessions again as have been run so far.
                     0 => position.next_session,
                     _ => {
                         let needed = (in_time * weights[*index] / weight).ceil() as u64;
-                        // What ran out cannot have been enough.
+                        // The trace ran out, so the sessions that it had were not enough.
                         let had = position.next_session.saturating_sub(stretches[*index].measured_from);
                         needed.max(had + had / 5 + 1)
                     }

@@ -1,10 +1,11 @@
 //! The state that a store holds before and after an experiment.
 
 use schemas::run::FragmentPosition;
+use schemas::vocabulary::Vocabulary;
 
 use crate::experiment::Experiment;
 use crate::source::Source;
-use crate::stores::{HeldState, RUNNING, Store, StoreError, check_workload};
+use crate::stores::{HeldState, RUNNING, Serves, Store, StoreError, check_workload, load_command, this_process};
 
 /// The positions of all fragments after some of them have moved on.
 pub fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
@@ -14,21 +15,33 @@ pub fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<
     all
 }
 
-/// What to do about a store that is not where it should be.
-const AGAIN: &str = "load it again with `replayer load`";
+/// Whether no fragment has moved on from where the store holds it.
+pub fn has_not_moved(held: &HeldState, positions: &[FragmentPosition]) -> bool {
+    positions.iter().all(|position| {
+        let before = held.positions.iter().find(|before| before.fragment == position.fragment);
+        before.unwrap_or(&FragmentPosition::at(position.fragment, 0)) == position
+    })
+}
 
-/// How far each fragment of a trace set has been replayed on a store; a store
-/// without the trace set's data, or in a state that nobody knows, is refused.
-pub async fn positions<S: Store>(store: &S, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+/// How far each fragment of a trace set has been replayed on a store. Refuses a store without the
+/// trace set's data, or in an unknown state.
+pub async fn positions<V: Vocabulary, S: Serves<V>>(
+    store: &S,
+    source: &Source,
+) -> Result<Vec<FragmentPosition>, StoreError> {
     let held = check_workload(store.url(), store.held().await?, source)?;
+    store.check_design(&held)?;
     match held.diverged {
         None => Ok(held.positions),
-        Some(why) => Err(StoreError::state(store.url(), format!("is not in a state to start from: {why}; {AGAIN}"))),
+        Some(why) => {
+            let load = load_command(store.url(), source);
+            Err(StoreError::state(store.url(), format!("is in an unknown state: {why}; load it again with {load}")))
+        }
     }
 }
 
 /// The store must hold the state that the plan starts from.
-pub async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
+pub async fn check_state<V: Vocabulary, S: Serves<V>>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
     let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
     if !store.keeps_state() {
         return Ok(());
@@ -46,34 +59,37 @@ pub async fn check_state<S: Store>(store: &S, experiment: &Experiment) -> Result
                 _ => String::new(),
             };
             let message = format!(
-                "has fragment {} at session {}, the experiment starts at {wanted}{given_back}; {AGAIN}",
-                fragment.fragment, at.next_session
+                "has fragment {} at session {}, the experiment starts at {wanted}{given_back}; load it again with {} \
+                 or --load, or continue with --continue",
+                fragment.fragment,
+                at.next_session,
+                load_command(url, source)
             );
             return Err(StoreError::state(url, message));
         }
     }
     if source.fragments().all(|f| position(f).next_session == 0) {
-        // Whatever is wrong with its rows, they are not what the experiment needs.
+        // Whatever the error, these rows are not what the experiment needs: the state is to blame.
         store.check_loaded(source).await.map_err(StoreError::into_state)?;
     }
     Ok(())
 }
 
-/// Makes what the store keeps beside its rows fit the state that it is in, which has been
-/// checked.
-pub async fn attune<S: Store>(store: &S) -> Result<(), StoreError> {
+/// Makes what the store keeps beside its rows match its state. The caller has checked the state.
+pub async fn prepare_cache<S: Store>(store: &S) -> Result<(), StoreError> {
     match store.held().await? {
-        Some(held) => store.attune(&held).await,
+        Some(held) => store.prepare_cache(&held).await,
         None => Ok(()),
     }
 }
 
-/// Writes down that an experiment runs, so that the store is in no state to start from;
-/// gives what was written there before.
+/// Marks in the store that an experiment runs, so that no other starts from it. Returns what the
+/// marker said before.
 pub async fn set_running<S: Store>(store: &S) -> Result<Option<HeldState>, StoreError> {
     let before = store.held().await?;
     if let Some(held) = before.clone() {
-        store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await?;
+        let user = Some(this_process().to_string());
+        store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), user, ..held }).await?;
     }
     Ok(before)
 }

@@ -1,9 +1,8 @@
-//! Accepts connections, and gives up those that say nothing.
+//! Accepts connections, and closes those that stay silent.
 //!
-//! A peer that connects and stays silent would hold a descriptor for ever, and a few hundred
-//! of them would shut out the coordinator. So a connection has a time limit until its TLS
-//! handshake is done and the first bytes of HTTP/2 are there; from then on pings tell
-//! whether it lives.
+//! A peer that connects and stays silent would hold a descriptor for ever, and a few hundred of them
+//! would shut out the coordinator. So a connection has a time limit until its TLS handshake is done
+//! and the first bytes of HTTP/2 have arrived. From then on, pings tell whether the peer is alive.
 
 use std::io;
 use std::pin::Pin;
@@ -19,14 +18,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
-/// How long a peer may take to say what it wants.
+/// How long a peer may take until its TLS handshake is done and its first bytes have arrived.
 pub const GREETING: Duration = Duration::from_secs(5);
 
 /// Connections at the same time. A coordinator has one or two.
 const CONNECTIONS_MAX: usize = 128;
 
-/// How long to wait after an error such as too many open files, which the next attempt would
-/// meet again.
+/// The pause after an error such as too many open files, which an immediate retry would meet again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Bytes that every client of HTTP/2 begins with.
@@ -50,7 +48,7 @@ pub fn incoming(listener: TcpListener) -> impl Stream<Item = io::Result<Connecti
     })
 }
 
-/// A connection that must begin to speak in time.
+/// A connection that times out unless the peer sends something soon.
 pub struct Connection {
     stream: TcpStream,
     heard: usize,
@@ -90,7 +88,7 @@ impl AsyncRead for Connection {
         }
         let is_late = self.greeting.as_mut().is_some_and(|greeting| greeting.as_mut().poll(context).is_ready());
         if read.is_pending() && is_late {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer said nothing")));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "timed out: the peer sent no data")));
         }
         read
     }

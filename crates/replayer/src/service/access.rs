@@ -1,5 +1,5 @@
-//! Who may speak to a replayer: anybody on this machine's loopback, elsewhere those
-//! who hold a certificate or the token.
+//! Which clients may call a replayer: on loopback all of this machine, elsewhere those with a
+//! certificate or the token.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,38 +8,38 @@ use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
-/// What a user has to say in another way.
+/// An error in what a user asked for.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Misuse(pub String);
 
-/// What a user said of it.
+/// Which certificates and token the user has set.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// A folder with `ca.pem`, `replayer.pem` and `replayer.key`.
     pub certificates: Option<PathBuf>,
-    /// A secret that every call has to name.
+    /// A secret that every call must carry.
     pub token: Option<Token>,
 }
 
 impl Access {
-    /// Refuses an address where strangers could speak to the replayer.
+    /// Refuses an address that other machines could reach, unless there are certificates.
     pub fn check(&self, address: SocketAddr) -> Result<(), Misuse> {
         if address.ip().is_loopback() || self.certificates.is_some() {
             return Ok(());
         }
         let token = match &self.token {
-            Some(_) => "a token alone would travel where others can read it",
-            None => "whoever reaches it could make it run anything against any store",
+            Some(_) => "without TLS the token would be sent in plain text",
+            None => "any client could run experiments against any store",
         };
         Err(Misuse(format!(
-            "--listen {address}: not a loopback address, and {token}; make certificates with `coord certs DIR` and \
-             start it with --certs DIR, or listen on 127.0.0.1"
+            "--listen {address} is not a loopback address: {token}; run `encore certs DIR` and use --certs DIR, or \
+             listen on 127.0.0.1"
         )))
     }
 
-    /// TLS as the folder of certificates has it: every client needs a certificate
-    /// of the same authority, unless a token tells friend from stranger.
+    /// TLS with the certificates of the folder. Every client needs a certificate of the same
+    /// authority, unless a token identifies it.
     pub fn tls(&self) -> Result<Option<ServerTlsConfig>, Misuse> {
         let Some(folder) = &self.certificates else { return Ok(None) };
         let identity = Identity::from_pem(read(&folder.join("replayer.pem"))?, read(&folder.join("replayer.key"))?);
@@ -54,18 +54,18 @@ impl Access {
         let given = metadata.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         match given {
             Some(given) if token.is(given) => Ok(()),
-            Some(_) => Err(Status::unauthenticated("the token is not this replayer's")),
-            None => Err(Status::unauthenticated("this replayer asks for a token; name its file with --token-file")),
+            Some(_) => Err(Status::unauthenticated("wrong token; pass this replayer's token with --token-file")),
+            None => Err(Status::unauthenticated("this replayer requires a token; pass it with --token-file")),
         }
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Misuse> {
-    std::fs::read(path).map_err(|e| Misuse(format!("--certs: {}: {e}; `coord certs` makes it", path.display())))
+    std::fs::read(path).map_err(|e| Misuse(format!("--certs: {}: {e}; `encore certs` makes it", path.display())))
 }
 
-/// A secret text. It is kept as its sum, so that it can be printed nowhere, and
-/// comparing takes the same time whatever is right about a guess.
+/// A secret text, kept as its hash. So it cannot be printed, and a comparison takes the same time
+/// however close a guess is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(blake3::Hash);
 
@@ -85,7 +85,8 @@ impl Token {
         let is_printable = text.chars().all(|c| c.is_ascii_graphic());
         if text.len() < TOKEN_CHARS_MIN || !is_printable {
             return Err(Misuse(format!(
-                "a token has at least {TOKEN_CHARS_MIN} printable characters without spaces, such as `openssl rand -hex 32` gives"
+                "the token must have at least {TOKEN_CHARS_MIN} printable characters and no spaces; create one with \
+                 `openssl rand -hex 32`"
             )));
         }
         Ok(Token(blake3::hash(text.as_bytes())))
@@ -117,7 +118,7 @@ mod tests {
             access.admit(&metadata).map_err(|status| status.message().to_string())
         };
         assert_eq!(with(Some("Bearer 0123456789abcdef")), Ok(()));
-        assert!(with(Some("Bearer 0123456789abcdeF")).unwrap_err().contains("not this replayer's"));
+        assert!(with(Some("Bearer 0123456789abcdeF")).unwrap_err().contains("wrong token"));
         assert!(with(Some("0123456789abcdef")).is_err() && with(None).unwrap_err().contains("--token-file"));
         assert!(Access::default().admit(&MetadataMap::new()).is_ok());
         assert!(!format!("{access:?}").contains("0123"));
@@ -132,7 +133,7 @@ mod tests {
         assert!(check("127.0.0.3:7070", &Access::default()).is_ok() && check("[::1]:0", &token).is_ok());
         assert!(check("10.0.0.5:7070", &certificates).is_ok());
         let error = check("10.0.0.5:7070", &Access::default()).unwrap_err();
-        assert!(error.contains("10.0.0.5:7070") && error.contains("coord certs"), "{error}");
-        assert!(check("0.0.0.0:7070", &token).unwrap_err().contains("others can read"));
+        assert!(error.contains("10.0.0.5:7070") && error.contains("encore certs"), "{error}");
+        assert!(check("0.0.0.0:7070", &token).unwrap_err().contains("plain text"));
     }
 }

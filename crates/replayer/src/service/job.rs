@@ -1,5 +1,5 @@
-//! An experiment under way, or the one that ended last: whoever watches it may go
-//! and come back.
+//! An experiment that runs, or the one that ended last. A coordinator that watches it may
+//! disconnect and come back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,9 +13,9 @@ use tonic::Status;
 use crate::clock::process_cpu_ns;
 use crate::experiment::{Part, Snapshot, StartSignal};
 
-/// How often progress is told.
+/// How often the replayer reports progress.
 const PROGRESS: Duration = Duration::from_millis(500);
-/// How soon a stop is noticed before the start.
+/// How often a replayer that waits for its start checks for a stop.
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// What is known of an experiment: its progress, and how it ended once it has.
@@ -27,7 +27,7 @@ pub struct Seen {
     pub end: Option<Result<(), Status>>,
 }
 
-/// The end of an experiment that is watched.
+/// An experiment, as the service watches it.
 pub struct Job {
     /// Its number.
     pub experiment: u32,
@@ -37,26 +37,26 @@ pub struct Job {
     seen: Arc<watch::Sender<Seen>>,
 }
 
-/// The end of it that runs.
+/// An experiment, as its own thread runs it.
 pub struct Runner {
     started: Mutex<Receiver<i64>>,
     seen: Arc<watch::Sender<Seen>>,
     stop: Arc<AtomicBool>,
-    told: Mutex<(Instant, i64)>,
+    measured: Mutex<(Instant, i64)>,
 }
 
-/// An experiment of this number, with both of its ends.
+/// Makes both for the experiment with this number.
 pub fn job(experiment: u32, warms_up: bool, stop: Arc<AtomicBool>) -> (Job, Arc<Runner>) {
     let (start, started) = channel();
     let seen = Arc::new(watch::Sender::new(Seen::default()));
-    let told = Mutex::new((Instant::now(), process_cpu_ns()));
-    let runner = Runner { started: Mutex::new(started), seen: seen.clone(), stop, told };
+    let measured = Mutex::new((Instant::now(), process_cpu_ns()));
+    let runner = Runner { started: Mutex::new(started), seen: seen.clone(), stop, measured };
     (Job { experiment, warms_up, start: Mutex::new(start), seen }, Arc::new(runner))
 }
 
 impl Job {
-    /// Lets what it waits for start at this time, in nanoseconds since 1970; false when
-    /// it waits for nothing.
+    /// Starts what the experiment waits for at this time, in nanoseconds since 1970. False if the
+    /// experiment waits for no start.
     pub fn start(&self, unix_ns: i64) -> bool {
         let has_waited = self.seen.send_if_modified(|seen| {
             let next = match seen.progress.phase() {
@@ -67,7 +67,7 @@ impl Job {
             };
             next.map(|next| seen.progress = Progress { phase: next.into(), ..Progress::default() }).is_some()
         });
-        // One that was stopped meanwhile does not listen any more.
+        // An experiment that was stopped in the meantime no longer receives the start.
         has_waited && self.start.lock().unwrap_or_else(PoisonError::into_inner).send(unix_ns).is_ok()
     }
 
@@ -76,14 +76,14 @@ impl Job {
         self.seen.borrow().end.is_some()
     }
 
-    /// What is known of it from now on.
+    /// Its progress and its end, from now on.
     pub fn watch(&self) -> watch::Receiver<Seen> {
         self.seen.subscribe()
     }
 }
 
 impl Runner {
-    /// Tells that all is ready, or warmed up, and waits for the start.
+    /// A signal that reports the experiment as ready or warmed up, and waits for the start.
     pub fn signal(self: &Arc<Runner>) -> StartSignal {
         let runner = self.clone();
         Arc::new(move || {
@@ -102,11 +102,11 @@ impl Runner {
         })
     }
 
-    /// Takes in how far it is.
+    /// Publishes the progress, but no more often than `PROGRESS`.
     pub fn progress(&self, snapshot: &Snapshot) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let elapsed = told.0.elapsed();
-        // While it waits for its start there is nothing to tell.
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let elapsed = measured.0.elapsed();
+        // Before the start there is no progress.
         if elapsed < PROGRESS || snapshot.elapsed_ns == 0 {
             return;
         }
@@ -125,13 +125,13 @@ impl Runner {
             skipped,
             response_times: snapshot.response_times.to_bytes(),
             dispatch_lag_ns_max: snapshot.lag_ns_max.max(0) as u64,
-            cpus_used: (cpu_ns - told.1) as f64 / elapsed.as_nanos() as f64,
+            cpus_used: (cpu_ns - measured.1) as f64 / elapsed.as_nanos() as f64,
         };
-        *told = (Instant::now(), cpu_ns);
+        *measured = (Instant::now(), cpu_ns);
         self.seen.send_modify(|seen| seen.progress = progress);
     }
 
-    /// It is over.
+    /// Publishes the end of the experiment.
     pub fn end(&self, end: Result<(), Status>) {
         self.seen.send_modify(|seen| seen.end = Some(end));
     }

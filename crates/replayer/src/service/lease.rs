@@ -1,4 +1,4 @@
-//! Whose the replayer is: one coordinator's at a time, and not for ever.
+//! Leases: a replayer belongs to one coordinator at a time, and for a limited time.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 const SHORTEST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// The lease that is in force, if one is.
+/// The lease that is in force, if any.
 #[derive(Debug, Default)]
 pub struct Leases {
     held: Option<Held>,
-    /// Whose experiment is still ending after its lease has run out.
+    /// The coordinator of the last lease, whose experiment may still be ending after the lease.
     last: String,
 }
 
@@ -23,13 +23,13 @@ struct Held {
 }
 
 impl Leases {
-    /// Grants a lease named `id`, unless another one is in force; the error says whose.
+    /// Grants a lease named `id`, unless another one is in force; the error names its coordinator.
     pub fn grant(&mut self, now: Instant, id: String, coordinator: String, length: Duration) -> Result<(), String> {
         self.has_run_out(now);
         if let Some(held) = &self.held {
             let left = held.until.saturating_duration_since(now).as_secs() + 1;
             return Err(format!(
-                "this replayer belongs to {} at the moment; it is free when that ends, or {left} s after that is heard of last",
+                "this replayer is in use by {}; retry when that coordinator has ended, or in {left} s if it is gone",
                 held.coordinator
             ));
         }
@@ -39,7 +39,7 @@ impl Leases {
         Ok(())
     }
 
-    /// Takes note of a call; the error says why it may not be made.
+    /// Renews the lease `id` for a call. The error says why the call is refused.
     pub fn renew(&mut self, now: Instant, id: &str) -> Result<(), String> {
         self.has_run_out(now);
         match &mut self.held {
@@ -47,8 +47,10 @@ impl Leases {
                 held.until = now + held.length;
                 Ok(())
             }
-            Some(held) => Err(format!("this replayer belongs to {} by now", held.coordinator)),
-            None => Err("the lease has run out, or this replayer was started anew; say hello again".to_string()),
+            Some(held) => {
+                Err(format!("the lease has expired, and this replayer is now in use by {}", held.coordinator))
+            }
+            None => Err("the lease has expired, or this replayer was restarted; connect again".to_string()),
         }
     }
 
@@ -57,7 +59,7 @@ impl Leases {
         self.held = None;
     }
 
-    /// Whether nobody has it; a lease that has run out is over from then on.
+    /// Whether no lease is in force. Ends a lease that has run out.
     pub fn has_run_out(&mut self, now: Instant) -> bool {
         if self.held.as_ref().is_some_and(|held| held.until <= now) {
             self.held = None;
@@ -65,13 +67,13 @@ impl Leases {
         self.held.is_none()
     }
 
-    /// Who has it, or had it last.
+    /// The coordinator that holds the lease, or held it last.
     pub fn coordinator(&self) -> &str {
         &self.last
     }
 }
 
-/// A name that nobody guesses.
+/// A random name that cannot be guessed.
 pub fn unguessable() -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(e.to_string()))?;
@@ -91,19 +93,19 @@ mod tests {
         assert!(leases.renew(at(0), "a").is_err());
         leases.grant(at(0), "a".into(), "first".into(), second).unwrap();
         let refused = leases.grant(at(900), "b".into(), "second".into(), second).unwrap_err();
-        assert!(refused.contains("belongs to first"), "{refused}");
+        assert!(refused.contains("in use by first"), "{refused}");
         // A call in time keeps it.
         leases.renew(at(900), "a").unwrap();
         assert!(!leases.has_run_out(at(1899)));
-        assert!(leases.renew(at(1899), "b").unwrap_err().contains("belongs to first"));
-        // Whoever comes too late has lost it.
-        assert!(leases.renew(at(1900), "a").unwrap_err().contains("say hello again"));
+        assert!(leases.renew(at(1899), "b").unwrap_err().contains("in use by first"));
+        // A call that comes too late has lost the lease.
+        assert!(leases.renew(at(1900), "a").unwrap_err().contains("connect again"));
         leases.grant(at(1900), "b".into(), "second".into(), second).unwrap();
-        assert!(leases.renew(at(1900), "a").unwrap_err().contains("belongs to second"));
+        assert!(leases.renew(at(1900), "a").unwrap_err().contains("in use by second"));
         leases.end();
         leases.grant(at(1901), "c".into(), "third".into(), Duration::ZERO).unwrap();
         assert_eq!(leases.coordinator(), "third");
-        // Nobody gets one that is over at once.
+        // A lease of no length lasts for the shortest time, not for none.
         leases.renew(at(1902), "c").unwrap();
     }
 

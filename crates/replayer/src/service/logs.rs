@@ -1,4 +1,4 @@
-//! Logs on their way to a coordinator: which files there are, and their bytes.
+//! Sends logs to a coordinator: which files there are, and their bytes.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,9 +9,10 @@ use schemas::rpc::{CHUNK_BYTES, FileChunk, LogFile};
 use tokio::sync::mpsc::Sender;
 use tonic::Status;
 
-use super::{file_status, paths};
+use super::paths;
+use super::status::file_status;
 
-/// Every file of an experiment, with its sum.
+/// Every file of an experiment, with its checksum.
 pub fn list(folder: &Path) -> Result<Vec<LogFile>, FileError> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -33,8 +34,8 @@ pub fn list(folder: &Path) -> Result<Vec<LogFile>, FileError> {
     Ok(found)
 }
 
-/// Sends a file from `offset` on, until it ends or nobody listens any more. Its first chunk
-/// names it and has no bytes.
+/// Sends a file from `offset` on, until it ends or the coordinator is gone. The first chunk names
+/// the file and has no bytes.
 pub fn send(opened: &mut File, file: &Path, path: String, offset: u64, sender: &Sender<Result<FileChunk, Status>>) {
     let send =
         |path: String, offset: u64, data: Vec<u8>| sender.blocking_send(Ok(FileChunk { path, offset, data })).is_ok();

@@ -1,10 +1,10 @@
-//! Which places on this machine a coordinator may name.
+//! Which paths on this machine a coordinator may name.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::access::Misuse;
 
-/// Folders that coordinator and replayer share under the same names.
+/// Folders that coordinator and replayer share under the same paths.
 #[derive(Debug, Clone, Default)]
 pub struct Shares(Vec<PathBuf>);
 
@@ -17,17 +17,17 @@ impl Shares {
         Ok(Shares(real.collect::<Result<_, _>>()?))
     }
 
-    /// Whether a place is in one of them, whatever links lie on the way to it. It need
-    /// not exist yet.
+    /// Whether a path is in one of these folders, after all links are followed. The path need not
+    /// exist yet.
     pub fn hold(&self, place: &Path) -> bool {
         let is_plain = place.is_absolute() && place.components().all(|c| !matches!(c, Component::ParentDir));
-        // What exists of it says where it really is; the rest will be below that.
+        // The part that exists says where the path really is; the rest will be below that.
         let real = place.ancestors().find_map(|ancestor| std::fs::canonicalize(ancestor).ok());
         is_plain && real.is_some_and(|real| self.0.iter().any(|shared| real.starts_with(shared)))
     }
 }
 
-/// Whether a text names a file below a folder by plain names alone.
+/// Whether a text names a file below a folder with plain names only.
 pub fn is_below(path: &str) -> bool {
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.') && part.len() <= 200;
     let is_known = |c: char| c.is_ascii_alphanumeric() || "-_=./".contains(c);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes over the wire: a path that is taken stays below its folder.
+        /// Whatever the network sends: a path that is accepted stays below its folder.
         #[test]
         fn no_path_leaves_its_folder(path in ".{0,40}|[a./=-]{0,20}") {
             if is_below(&path) {

@@ -1,10 +1,10 @@
-//! Trace sets that coordinators have sent: each file once, under its sum.
+//! Trace sets that coordinators have sent: each file once, under its checksum.
 //!
 //! ```text
 //! files/SUM            a file that is complete, and has this BLAKE3 sum
-//! files/SUM.part       one that is on its way; sending goes on at its end
+//! files/SUM.part       a file that is incomplete; sending resumes at its end
 //! traces/TRACE_ID/     a trace set, whose files are links to those
-//! lock                 locked by the replayer whose folder it is
+//! lock                 locked by the replayer that uses the folder
 //! ```
 //!
 //! A trace set that was made longer shares most of its files with the shorter one,
@@ -26,23 +26,23 @@ const FILE_BYTES_MAX: u64 = 1 << 40;
 /// Why something cannot be put on the shelf.
 #[derive(Debug, thiserror::Error)]
 pub enum ShelfError {
-    /// The trace set is none.
+    /// Not a valid trace set.
     #[error("{0}")]
     Manifest(String),
     /// Another replayer has the folder.
-    #[error("the work folder {} belongs to another replayer that runs; start each with a --work of its own", .0.display())]
+    #[error("the work folder {} is in use by another replayer; start each replayer with its own --work", .0.display())]
     Taken(PathBuf),
     /// There is no room for it.
     #[error("{0}")]
     NoRoom(String),
-    /// A file is not what it should be; what arrived of it is gone.
-    #[error("{path} arrived damaged: its BLAKE3 sum is {found}, should be {expected}")]
+    /// A file arrived damaged; its bytes were deleted.
+    #[error("{path} arrived damaged: BLAKE3 checksum {found}, expected {expected}")]
     Damaged {
         /// As the manifest names it.
         path: String,
-        /// The sum of what arrived.
+        /// The checksum of what arrived.
         found: String,
-        /// The sum that the manifest has.
+        /// The checksum that the manifest has.
         expected: String,
     },
     /// A file of this machine.
@@ -59,13 +59,13 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Those in `work`, of at most so many bytes a trace set.
+    /// The trace sets in `work`, of at most `bytes_max` bytes each.
     pub fn new(work: PathBuf, bytes_max: u64) -> Shelf {
         Shelf { work, bytes_max, lock: Arc::default() }
     }
 
-    /// Takes the work folder, as soon as something is to be kept there: two replayers would
-    /// write the same files at the same time. It is free again when this process has ended.
+    /// Locks the work folder, before anything is written there: two replayers would write the
+    /// same files at the same time. The lock ends with this process.
     pub fn claim(&self) -> Result<(), ShelfError> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_some() {
@@ -82,7 +82,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Reads a manifest that came over the wire, and believes nothing of it.
+    /// Reads a manifest from the network, and trusts nothing in it.
     pub fn manifest(&self, json: &str) -> Result<Manifest, ShelfError> {
         let wrong = |message: String| ShelfError::Manifest(format!("the manifest of the trace set {message}"));
         let value: serde_json::Value = serde_json::from_str(json).map_err(|e| wrong(format!("is not JSON: {e}")))?;
@@ -90,19 +90,19 @@ impl Shelf {
         if *found != expected {
             return Err(wrong(format!("has format version {found}, this replayer reads version {expected}")));
         }
-        let manifest: Manifest = serde_json::from_value(value).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        let manifest: Manifest = serde_json::from_str(json).map_err(|e| wrong(format!("cannot be read: {e}")))?;
         for entry in &manifest.files {
             let is_sum = entry.blake3.len() == 64 && entry.blake3.bytes().all(|b| b.is_ascii_hexdigit());
             if !is_below(&entry.path) || !is_sum || entry.bytes > FILE_BYTES_MAX {
-                return Err(wrong(format!("names the file {:?}, which no trace set has", entry.path)));
+                return Err(wrong(format!("lists an invalid file {:?} (path, checksum or size)", entry.path)));
             }
         }
-        manifest.check_ids().map_err(|message| wrong(format!("was changed: {message}")))?;
+        manifest.check_ids().map_err(|message| wrong(format!("does not match its own ids: {message}")))?;
         let bytes = manifest.files.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.bytes));
         if bytes > self.bytes_max {
             let max = self.bytes_max;
             return Err(ShelfError::NoRoom(format!(
-                "the trace set has {bytes} bytes, this replayer takes {max}; start it with a larger --trace-bytes-max"
+                "the trace set has {bytes} bytes, this replayer's limit is {max}; raise its --trace-bytes-max"
             )));
         }
         Ok(manifest)
@@ -116,15 +116,15 @@ impl Shelf {
         self.work.join("files").join(format!("{}.part", entry.blake3.to_ascii_lowercase()))
     }
 
-    /// The files of a trace set that are not here, and how much of each is.
+    /// The files of a trace set that are missing here, and how many bytes of each have arrived.
     pub fn lacked(&self, manifest: &Manifest) -> Vec<(FileEntry, u64)> {
         let length = |path: PathBuf| std::fs::metadata(path).map(|metadata| metadata.len()).ok();
         let lacked = manifest.files.iter().filter(|entry| length(self.file(entry)) != Some(entry.bytes));
         lacked.map(|entry| (entry.clone(), length(self.part(entry)).unwrap_or(0).min(entry.bytes))).collect()
     }
 
-    /// Begins to receive a file from `offset` on; what is there already is read, since
-    /// the sum is over all of it.
+    /// Begins to receive a file from `offset` on. The bytes before `offset` are read, since the
+    /// checksum is over the whole file.
     pub fn receive(&self, entry: &FileEntry, offset: u64) -> Result<Receiving, ShelfError> {
         let path = self.part(entry);
         let folder = self.work.join("files");
@@ -133,7 +133,7 @@ impl Shelf {
             File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
         let there = file.metadata().map_err(at(&path))?.len();
         if offset > there {
-            let message = format!("{} is sent from byte {offset} on, {there} are there", entry.path);
+            let message = format!("{}: cannot resume at byte {offset}, only {there} bytes have arrived", entry.path);
             return Err(ShelfError::Manifest(message));
         }
         let mut hasher = blake3::Hasher::new();
@@ -143,7 +143,7 @@ impl Shelf {
         Ok(Receiving { entry: entry.clone(), done: self.file(entry), path, file, hasher, bytes: offset })
     }
 
-    /// The folder of a trace set all of whose files are here.
+    /// The folder of a trace set whose files have all arrived.
     pub fn assemble(&self, manifest: &Manifest) -> Result<PathBuf, ShelfError> {
         let folder = self.work.join("traces").join(&manifest.trace_id);
         if folder.join(FILE_NAME).exists() {
@@ -158,13 +158,13 @@ impl Shelf {
                 _ => {}
             }
         }
-        // Whoever finds the manifest finds all the rest.
+        // The manifest comes last: if it exists, all other files do.
         files::write_json(&folder.join(FILE_NAME), manifest)?;
         Ok(folder)
     }
 }
 
-/// A file on its way.
+/// A file that is being received.
 pub struct Receiving {
     entry: FileEntry,
     path: PathBuf,
@@ -175,7 +175,7 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    /// Takes in more of it.
+    /// Appends data to the file.
     pub fn write(&mut self, data: &[u8]) -> Result<(), ShelfError> {
         self.bytes += data.len() as u64;
         if self.bytes > self.entry.bytes {
@@ -186,8 +186,7 @@ impl Receiving {
         Ok(self.file.write_all(data).map_err(at(&self.path))?)
     }
 
-    /// Gives it its name, if it is what it should be. One that is not complete keeps
-    /// what has arrived.
+    /// Checks the file, and gives it its final name. A file that is incomplete keeps what has arrived.
     pub fn finish(self) -> Result<(), ShelfError> {
         let Receiving { entry, path, done, file, hasher, bytes } = self;
         if bytes < entry.bytes {
@@ -210,6 +209,7 @@ mod tests {
     use schemas::spec::Spec;
 
     use super::*;
+    use schemas::workload::social::SocialWorkload;
 
     /// A shelf in a folder of its own, and a trace set beside it.
     fn shelf() -> (tempfile::TempDir, Shelf, PathBuf, Manifest) {
@@ -235,7 +235,7 @@ mod tests {
         shelf.claim().unwrap();
         shelf.clone().claim().unwrap();
         let refused = other.claim().unwrap_err().to_string();
-        assert!(refused.contains("--work") && refused.contains("belongs to another replayer"), "{refused}");
+        assert!(refused.contains("--work") && refused.contains("in use by another replayer"), "{refused}");
         drop(shelf);
         other.claim().unwrap();
     }
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(shelf.lacked(&manifest).len(), manifest.files.len());
         let (first, rest) = manifest.files.split_first().unwrap();
         let content = std::fs::read(trace.join(&first.path)).unwrap();
-        // It ends half-way, and goes on from there.
+        // Sending ends half-way, and resumes from there.
         let error = send(&shelf, first, 0, &content[..100]).unwrap_err().to_string();
         assert!(error.contains("ended after 100 of"), "{error}");
         assert_eq!(shelf.lacked(&manifest)[0].1, 100);
@@ -263,20 +263,22 @@ mod tests {
         Manifest::read(&folder).unwrap().verify(&folder).unwrap();
     }
 
-    /// The payloads' sizes are in no file: what was here first must not stand for the other.
+    /// No file contains the sizes of the payloads. The trace set that arrived first must not
+    /// stand for the other.
     #[test]
     fn trace_sets_of_the_same_files_and_other_payloads_lie_apart() {
         let (_folder, shelf, trace, manifest) = shelf();
         for entry in &manifest.files {
             send(&shelf, entry, 0, &std::fs::read(trace.join(&entry.path)).unwrap()).unwrap();
         }
-        let mut spec = manifest.spec.clone();
-        spec.data.image_bytes = 12_288;
-        let images = tracegen::generate(&spec, &trace.with_extension("images"), &Default::default()).unwrap();
+        let mut spec = manifest.spec.of::<SocialWorkload>().unwrap();
+        spec.own.data.image_bytes = 12_288;
+        let images = tracegen::generate(&spec.whole(), &trace.with_extension("images"), &Default::default()).unwrap();
         assert_eq!(images.files, manifest.files);
         let (one, other) = (shelf.assemble(&manifest).unwrap(), shelf.assemble(&images).unwrap());
         assert_ne!(one, other);
-        assert_eq!(Manifest::read(&other).unwrap().spec.data.image_bytes, 12_288);
+        let read: SocialWorkload = Manifest::read(&other).unwrap().spec.workload().unwrap();
+        assert_eq!(read.data.image_bytes, 12_288);
     }
 
     #[test]
@@ -301,22 +303,22 @@ mod tests {
             let mut evil = manifest.clone();
             evil.files[0].path = path.into();
             let evil = evil.identified();
-            assert!(refused(&evil).to_string().contains("which no trace set has"), "{path}");
+            assert!(refused(&evil).to_string().contains("lists an invalid file"), "{path}");
         }
         let mut evil = manifest.clone();
         evil.files[0].blake3 = "../../../x".into();
         let evil = evil.identified();
-        assert!(refused(&evil).to_string().contains("which no trace set has"));
+        assert!(refused(&evil).to_string().contains("lists an invalid file"));
         let mut evil = manifest.clone();
         evil.trace_id = "../x".into();
-        assert!(refused(&evil).to_string().contains("was changed"));
+        assert!(refused(&evil).to_string().contains("does not match its own ids"));
         let small = Shelf::new("unused".into(), 10);
         let error = small.manifest(&serde_json::to_string(&manifest).unwrap()).unwrap_err();
         assert!(matches!(error, ShelfError::NoRoom(_)), "{error}");
     }
 
     proptest! {
-        /// Whatever comes over the wire is refused or understood, and nothing else.
+        /// Any text from the network is refused or understood, and causes no panic.
         #[test]
         fn no_manifest_brings_the_replayer_down(text in "\\PC{0,60}|\\{\"format_version\":[0-9]{1,3},.{0,40}\\}") {
             let _ = Shelf::new("unused".into(), 10).manifest(&text);

@@ -1,4 +1,4 @@
-//! Logs that stay here are summarized by the analyzer, in a process of its own: what it
+//! Summarizes logs that stay on this host. The analyzer does so, in a process of its own: what it
 //! needs (DuckDB, memory for a validation) is no part of a replayer.
 
 use std::path::Path;
@@ -9,9 +9,9 @@ use schemas::run::{ExperimentFolder, ReplayReport};
 use schemas::sla::Sla;
 use tonic::Status;
 
-use super::file_status;
+use super::status::file_status;
 
-/// Has `summary.json` made of the logs in an experiment's folder.
+/// Has the analyzer write `summary.json` from the logs in an experiment's folder.
 pub fn summarize(folder: &ExperimentFolder, report: &ReplayReport, sla: &Sla) -> Result<(), Status> {
     files::write_json(&folder.fleet_report(), report).map_err(|e| file_status(&e))?;
     let root = std::path::absolute(folder.root()).map_err(files::at(folder.root())).map_err(|e| file_status(&e))?;
@@ -24,7 +24,7 @@ pub fn summarize(folder: &ExperimentFolder, report: &ReplayReport, sla: &Sla) ->
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|e| {
         let program = command.get_program().to_string_lossy().into_owned();
-        Status::internal(format!("cannot start {program}, which summarizes the logs: {e}; put it beside this program"))
+        Status::internal(format!("cannot start {program} to summarize the logs: {e}; install it beside this program"))
     })?;
     if output.status.success() {
         return Ok(());
@@ -33,8 +33,7 @@ pub fn summarize(folder: &ExperimentFolder, report: &ReplayReport, sla: &Sla) ->
     Err(Status::internal(format!("the logs could not be summarized: {}", said.trim().trim_start_matches("error: "))))
 }
 
-/// The analyzer: this program where it is all tools in one, else the one beside it, else
-/// the one on PATH.
+/// The analyzer: this program if it is all tools in one, else the program beside it, else the one on PATH.
 fn analyzer() -> Command {
     let own = std::env::current_exe().unwrap_or_default();
     if own.file_stem().is_none_or(|name| name != "replayer") {

@@ -1,5 +1,5 @@
-//! What an operation saw, and its rows as bytes for whoever keeps them: a cache
-//! in front of a store, or a test that compares every byte.
+//! What an operation saw. Its rows can be kept as bytes, for a cache in front of a store or a
+//! test that compares every byte.
 
 /// What an operation saw; reused from operation to operation.
 #[derive(Debug, Default)]
@@ -13,8 +13,8 @@ pub struct Answer {
     pub attempts: u16,
     /// How long it waited for a connection.
     pub pool_wait_ns: i64,
-    /// The rows themselves, where somebody has asked for them with [`Answer::keep_rows`].
-    kept: Option<Rows>,
+    /// The rows themselves, if a caller asked for them with [`Answer::keep_rows`].
+    kept: Option<KeptRows>,
 }
 
 impl Answer {
@@ -40,13 +40,12 @@ impl Answer {
         self.kept.get_or_insert_default();
     }
 
-    /// The kept rows; none where nobody asked for them.
-    pub fn rows(&self) -> Option<&Rows> {
+    /// The kept rows; none if no caller asked for them.
+    pub fn rows(&self) -> Option<&KeptRows> {
         self.kept.as_ref()
     }
 
-    /// Takes in a row: the values observed in it, its text, its image (empty
-    /// where none was sent).
+    /// Adds a row: the values observed in it, its text, its image (empty if none was sent).
     pub fn take_in(&mut self, values: &[i64], text: &str, image: &[u8]) {
         self.values.extend_from_slice(values);
         self.payload_bytes += (text.len() + image.len()) as u64;
@@ -56,16 +55,16 @@ impl Answer {
     }
 }
 
-/// Rows as bytes. A row is the number of its values (1 byte), the values (8
+/// The rows of an answer as bytes. A row is the number of its values (1 byte), the values (8
 /// bytes each), the length of the text (4 bytes), the text, the length of the
 /// image (4 bytes), the image; all little-endian.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rows(Vec<u8>);
+pub struct KeptRows(Vec<u8>);
 
-/// An action observes at most so many values a row: View Profile has three counts.
+/// The most values that an action observes in a row: View Profile has three counts.
 const VALUES_MAX: usize = 3;
 
-/// A row of [`Rows`].
+/// A row of [`KeptRows`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row<'a> {
     values: [i64; VALUES_MAX],
@@ -81,7 +80,7 @@ pub struct Row<'a> {
 #[error("these bytes are not the rows of an answer")]
 pub struct NotRows;
 
-impl Rows {
+impl KeptRows {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -114,8 +113,7 @@ impl Rows {
     }
 }
 
-/// Adds all rows that some bytes stand for to an answer, as if they had come from
-/// the store.
+/// Adds all rows that the bytes contain to an answer, as if they had come from the store.
 pub fn replay(bytes: &[u8], answer: &mut Answer) -> Result<(), NotRows> {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -173,7 +171,7 @@ mod tests {
         assert_eq!(rows[1], Row { values: [0; 3], count: 0, text: "", image: &[] });
     }
 
-    /// A cache may hand out anything.
+    /// A cache may return any bytes.
     #[test]
     fn bytes_that_are_no_rows_are_refused() {
         let mut answer = Answer::default();

@@ -1,137 +1,50 @@
-//! The stores: what each has to offer, and the list of them.
+//! The stores, and what each has to implement.
 //!
-//! A new store is one file in this folder that implements [`Store`] and
-//! [`Connection`], and one line in [`open`]; `README.md` beside this file is the
-//! guide.
+//! A new store is one file in this folder that implements [`Store`], [`Serves`] for each
+//! vocabulary and [`Connection`], and one line in the list of [`crate::any_store`];
+//! `docs/src/how-to/own-store.md` is the guide.
 
 pub mod answer;
 pub mod casql;
+mod counted;
+mod error;
+mod fields;
+pub mod kv;
+mod marker;
+pub mod memcached;
 pub mod memory;
 pub mod mongodb;
 pub mod mysql;
-mod null;
+pub mod null;
 pub mod pool;
 pub mod postgres;
+pub mod redis;
 pub mod relational;
+mod social;
 pub mod sqlite;
 pub mod url;
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
 use schemas::digest::StateDigest;
-use schemas::run::{FragmentPosition, ReplayReport};
-use schemas::social::Operation;
+use schemas::vocabulary::Vocabulary;
 
-use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
 use crate::source::Source;
 pub use answer::Answer;
+pub use error::{Blame, Fate, OperationError, StoreError};
+pub use marker::{HeldState, RUNNING, this_process};
+pub(crate) use marker::{check_workload, load_command};
 use url::StoreUrl;
 
-/// Opens the store of a URL. Nothing is created or changed yet.
-pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
-    let url = StoreUrl::parse(url)?;
-    match url.scheme() {
-        "sqlite" => boxed(sqlite::Sqlite::open(url)),
-        "postgres" | "postgresql" => boxed(postgres::Postgres::open(url)),
-        "mysql" | "mariadb" => boxed(mysql::MySql::open(url)),
-        "mongodb" | "mongodb+srv" => boxed(mongodb::MongoDb::open(url)),
-        "casql+sqlite" => boxed(casql::Casql::<sqlite::SqliteFile>::open(url)),
-        "casql+postgres" | "casql+postgresql" => boxed(casql::Casql::<postgres::PostgresServer>::open(url)),
-        "casql+mysql" | "casql+mariadb" => boxed(casql::Casql::<mysql::MySqlServer>::open(url)),
-        "memory" => boxed(memory::Memory::open(url)),
-        "null" => boxed(null::Null::open(url)),
-        other => Err(StoreError::usage(&url, format!("no store {other:?}; there are {STORES}"))),
-    }
-}
-
-/// The stores as people write them.
-const STORES: &str =
-    "sqlite:PATH, postgres://…, mysql://…, mongodb://…, casql+ before one of the first three, memory: and null:";
-
-fn boxed<S: Store>(opened: Result<S, StoreError>) -> Result<Box<dyn AnyStore>, StoreError> {
-    opened.map(|store| Box::new(store) as Box<dyn AnyStore>)
-}
-
-/// A store that cannot do what is asked of it. The URL in it carries no secrets.
-#[derive(Debug, thiserror::Error)]
-#[error("{url}: {message}")]
-pub struct StoreError {
-    /// The store, without secrets.
-    pub url: String,
-    /// What is wrong and what to do.
-    pub message: String,
-    /// What is to blame.
-    pub blame: Blame,
-}
-
-/// Who has to act on an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blame {
-    /// The user: a wrong URL, wrong parameters.
-    Usage,
-    /// The store's state: it is not loaded, holds something else or is not where
-    /// the experiment starts. Loading it mends that.
-    State,
-    /// The store: it does not answer as it should.
-    Store,
-}
-
-impl StoreError {
-    /// The user has to act.
-    pub fn usage(url: &StoreUrl, message: impl ToString) -> StoreError {
-        StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::Usage }
-    }
-
-    /// The store is not in the expected state.
-    pub fn state(url: &StoreUrl, message: impl ToString) -> StoreError {
-        StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::State }
-    }
-
-    /// The same error, found while the state was checked: unless the store
-    /// failed, its state is to blame.
-    pub(crate) fn into_state(self) -> StoreError {
-        let blame = match self.blame {
-            Blame::Store => Blame::Store,
-            Blame::Usage | Blame::State => Blame::State,
-        };
-        StoreError { blame, ..self }
-    }
-
-    /// The store failed.
-    pub fn store(url: &StoreUrl, message: impl ToString) -> StoreError {
-        StoreError { url: url.redacted(), message: message.to_string(), blame: Blame::Store }
-    }
-}
-
-/// What an error says of the statement, command or transaction that it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// The store rolled it back because of others (a deadlock, say): it may
-    /// be tried again at once.
-    RolledBack,
-    /// It did not happen.
-    Refused,
-    /// Nobody knows: a write may have happened. The connection may be broken.
-    Lost,
-}
-
-/// Why an operation did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OperationError {
-    /// It did not happen.
-    Failed(String),
-    /// A write that may have happened, now or later.
-    Unknown(String),
-}
-
-/// How long something may take that is not an operation of an experiment (to
-/// connect, to look at the state, to note it), where an operation may take `most`.
+/// How long anything but an operation of an experiment may take (to connect, to read or write the
+/// marker) if an operation may take `most`.
 ///
-/// Whoever studies operations that are given up after a few milliseconds does not
-/// mean that a server has to be reached, and a commit be on its disk, so soon.
+/// A user may study operations that time out after a few milliseconds. To connect to a server, or
+/// to have a commit on its disk, takes longer.
 pub(crate) fn patience(most: Duration) -> Duration {
     most.max(Duration::from_secs(5))
 }
@@ -139,71 +52,21 @@ pub(crate) fn patience(most: Duration) -> Duration {
 /// Reports (rows done, rows in all) of a load.
 pub type LoadProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// Why a state is unknown while an experiment runs, and after its replayer was killed.
-pub const RUNNING: &str = "an experiment is running, or was killed";
-
-/// What a store says of the state that it holds.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct HeldState {
-    /// The version of the store's tables; 0 where a store has none.
-    #[serde(default)]
-    pub layout: u32,
-    /// The physical design that it was loaded with, by the URL's parameters; empty
-    /// where a store has one only.
-    #[serde(default)]
-    pub design: BTreeMap<String, String>,
-    /// The workload that it was loaded from.
-    pub workload_id: String,
-    /// How far each fragment has been replayed.
-    pub positions: Vec<FragmentPosition>,
-    /// Why the state is not what the positions say (an experiment is running or
-    /// died, writes failed); none when it is.
-    pub diverged: Option<String>,
-}
-
-impl HeldState {
-    /// What a freshly loaded store says of itself.
-    pub fn loaded(layout: u32, design: BTreeMap<String, String>, source: &Source) -> HeldState {
-        let workload_id = source.manifest.workload_id.clone();
-        HeldState { layout, design, workload_id, positions: vec![], diverged: None }
-    }
-
-    /// Refuses a store that was loaded with another layout or design. `wanted` is
-    /// the URL's design, in the order in which it is spoken of.
-    pub fn check(&self, url: &StoreUrl, layout: u32, wanted: &[(&str, &str)]) -> Result<(), StoreError> {
-        let again = "load it again with `replayer load`";
-        if self.layout != layout {
-            let message =
-                format!("has tables of version {}, this replayer works with version {layout}; {again}", self.layout);
-            return Err(StoreError::usage(url, message));
-        }
-        let held = |name: &str| self.design.get(name).map_or("", String::as_str);
-        if self.design.len() == wanted.len() && wanted.iter().all(|(name, value)| held(name) == *value) {
-            return Ok(());
-        }
-        let said = |design: &mut dyn Iterator<Item = (&str, &str)>| {
-            design.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
-        };
-        let found = said(&mut wanted.iter().map(|(name, _)| (*name, held(name))));
-        let wanted = said(&mut wanted.iter().copied());
-        Err(StoreError::usage(url, format!("is loaded with {found}, the URL asks for {wanted}; {again}")))
-    }
-}
-
-/// A data store, seen from one process.
+/// A data store, seen from one process, whatever is asked of it.
 ///
 /// Methods that talk to it are async and run on the caller's runtime.
 pub trait Store: Send + Sync + 'static {
-    /// One client's way to the store.
-    type Connection: Connection;
-
     /// The URL that it was opened with.
     fn url(&self) -> &StoreUrl;
 
-    /// Whether the store lives and dies with this process, so that its first
-    /// experiment has to load it.
+    /// Whether the store exists in this process only, so that its first experiment has to load it.
     fn in_process(&self) -> bool {
         false
+    }
+
+    /// The file on this machine that holds the store, if there is one.
+    fn file(&self) -> Option<&Path> {
+        None
     }
 
     /// Whether the store keeps anything, so that its state can be checked.
@@ -211,49 +74,64 @@ pub trait Store: Send + Sync + 'static {
         true
     }
 
-    /// Puts the data set of a trace set in place of whatever data set of
-    /// Encore's is there, by the fastest way.
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
-
-    /// What the store says that it holds; none when nothing of Encore's is there.
+    /// What the store's marker says; none if nothing of Encore's is there.
     fn held(&self) -> impl Future<Output = Result<Option<HeldState>, StoreError>> + Send;
 
-    /// Writes down what the store holds from now on.
+    /// Writes into the marker what the store holds from now on.
     fn set_held(&self, state: &HeldState) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Makes what the store keeps beside its rows, like a cache, fit the state that they are
-    /// in; comes before anybody connects. Most stores keep nothing.
-    fn attune(&self, _held: &HeldState) -> impl Future<Output = Result<(), StoreError>> + Send {
+    /// Makes what the store keeps beside its rows, like a cache, match the state of the rows.
+    /// Called before any thread connects. Most stores keep nothing.
+    fn prepare_cache(&self, _held: &HeldState) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// Whether what is kept beside the rows may hold what a write of this process has made
-    /// stale.
+    /// Whether what is kept beside the rows may contain data that a write of this process has made stale.
     fn is_suspect(&self) -> bool {
         false
+    }
+
+    /// The settings in effect, as the store itself reports them: its version, and all that
+    /// decides durability and isolation. Every store also reports `durability` and `isolation` in
+    /// the words of [`promise`], so that stores can be compared.
+    fn settings(&self) -> impl Future<Output = Result<BTreeMap<String, String>, StoreError>> + Send;
+
+    /// What the store has counted since it was opened, by name: for example cache misses.
+    fn counters(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
+
+    /// How many connections all threads may have together, if the URL says so (`connections=`).
+    /// Else each thread has its own.
+    fn connections_max(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// A store that can be asked for the operations of a vocabulary.
+pub trait Serves<V: Vocabulary>: Store {
+    /// One client's connection to the store.
+    type Connection: Connection<V>;
+
+    /// Loads the data set of a trace set by the fastest way. This overwrites any data set that
+    /// Encore has loaded there.
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Refuses a store that was loaded with another physical design than the URL asks for.
+    fn check_design(&self, _held: &HeldState) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The physical design that the URL asks for, by parameter. It is part of the settings in effect.
+    fn design_settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
     }
 
     /// Checks by counting rows that a store at position 0 holds the data set.
     fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The settings in effect, as the store itself says: its version and whatever
-    /// decides durability and isolation. Every store says `durability` and
-    /// `isolation` in the words of [`promise`] too, so that they can be compared.
-    fn settings(&self) -> impl Future<Output = Result<BTreeMap<String, String>, StoreError>> + Send;
-
     /// The digest of all that the store holds.
     fn digest(&self, source: &Source) -> impl Future<Output = Result<StateDigest, StoreError>> + Send;
-
-    /// What the store has counted since it was opened, by name: cache misses, say.
-    fn counters(&self) -> BTreeMap<String, u64> {
-        BTreeMap::new()
-    }
-
-    /// How many connections all threads may have together, where the URL says
-    /// so (`connections=`); else each thread has its own.
-    fn connections_max(&self) -> Option<u32> {
-        None
-    }
 
     /// A connection for each of these threads, ready for its first operation.
     /// They are made and used on one operating-system thread's runtime.
@@ -264,8 +142,8 @@ pub trait Store: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Self::Connection>, StoreError>>;
 }
 
-/// The words in which stores say what they promise (`durability`, `isolation`),
-/// whatever their own settings are called. A remark may follow after `": "`.
+/// The words in which all stores say what they promise (`durability`, `isolation`), whatever
+/// their own settings are called. A remark may follow after `": "`.
 pub mod promise {
     /// An acknowledged write survives a crash of the machine.
     pub const EVERY_COMMIT: &str = "every commit";
@@ -287,86 +165,15 @@ pub mod promise {
     pub const READ_UNCOMMITTED: &str = "read uncommitted";
 }
 
-/// One client's way to a store. One operation at a time.
-pub trait Connection: 'static {
+/// One client's connection to a store, for one operation at a time.
+pub trait Connection<V: Vocabulary>: 'static {
     /// Performs an operation. A read leaves in `answer` what it saw; `answer` is
     /// clear at the call.
     fn execute(
         &mut self,
-        operation: &Operation,
+        operation: &V::Operation,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), OperationError>>;
-}
-
-/// A [`Store`] of whatever kind. Methods block until they are done.
-pub trait AnyStore: Send + Sync {
-    /// [`Store::in_process`].
-    fn in_process(&self) -> bool;
-    /// [`Store::load`].
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
-    /// How far each fragment of the trace set has been replayed on the store, for an
-    /// experiment that continues there; refuses a store that is not loaded with it,
-    /// or in a state that nobody knows.
-    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
-    /// [`Store::digest`], of a store that holds the trace set's workload.
-    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
-    /// Refuses a store that does not hold the state that the experiment starts from.
-    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
-    /// Runs an experiment, after [`AnyStore::check`]; `progress` is called several
-    /// times a second.
-    fn run(
-        &self,
-        experiment: &Experiment,
-        control: &Control,
-        progress: &mut dyn FnMut(Snapshot),
-    ) -> Result<ReplayReport, ExperimentError>;
-    /// Tells the store where it stands after an experiment that this replayer led, and
-    /// how many writes of it did not succeed.
-    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError>;
-}
-
-impl<S: Store> AnyStore for S {
-    fn in_process(&self) -> bool {
-        Store::in_process(self)
-    }
-
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        block_on(self.url(), Store::load(self, source, progress))
-    }
-
-    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
-        block_on(self.url(), crate::run::positions(self, source))
-    }
-
-    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
-        block_on(self.url(), async {
-            // Only a store that keeps something has a digest; the others say so.
-            if self.keeps_state() {
-                check_workload(self.url(), self.held().await?, source)?;
-            }
-            Store::digest(self, source).await
-        })
-    }
-
-    fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
-        block_on(self.url(), async {
-            crate::run::check_state(self, experiment).await?;
-            crate::run::attune(self).await
-        })
-    }
-
-    fn run(
-        &self,
-        experiment: &Experiment,
-        control: &Control,
-        progress: &mut dyn FnMut(Snapshot),
-    ) -> Result<ReplayReport, ExperimentError> {
-        crate::run::run(self, experiment, control, progress)
-    }
-
-    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError> {
-        crate::run::settle(self, experiment, positions, writes_not_ok)
-    }
 }
 
 /// Runs a future on a small runtime of its own.
@@ -377,28 +184,6 @@ pub(crate) fn block_on<X>(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| StoreError::store(url, format!("no runtime: {e}")))?;
+        .map_err(|e| StoreError::store(url, format!("cannot start a runtime for the store: {e}")))?;
     runtime.block_on(future)
-}
-
-/// Refuses a store that is not loaded, or with another workload.
-pub(crate) fn check_workload(
-    url: &StoreUrl,
-    held: Option<HeldState>,
-    source: &Source,
-) -> Result<HeldState, StoreError> {
-    let wanted = &source.manifest.workload_id;
-    let load = "load it with `replayer load`";
-    match held {
-        None => Err(StoreError::state(url, format!("is not loaded; {load}"))),
-        Some(held) if &held.workload_id != wanted => Err(StoreError::state(
-            url,
-            format!(
-                "holds workload {}, the trace set {} has {wanted}; {load}",
-                held.workload_id,
-                source.folder.display()
-            ),
-        )),
-        Some(held) => Ok(held),
-    }
 }

@@ -1,13 +1,19 @@
-//! `null:` answers at once with nothing: it measures the replayer.
+//! `null:` answers at once and holds nothing. It measures the replayer.
+//!
+//! Writes succeed. Reads of the `social` vocabulary and scans see nothing. A read of a record sees
+//! initial values, since it has to say at least whether the record exists. What it answers is not
+//! right, so a run against it has no meaningful verdict on its reads.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use schemas::digest::StateDigest;
-use schemas::social::Operation;
+use schemas::social::{self, Social};
+use schemas::vocabulary::Vocabulary;
+use schemas::vocabulary::kv::{self, Found, Kv, Verb};
 
 use super::url::StoreUrl;
-use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Store, StoreError, promise};
+use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Serves, Store, StoreError, promise};
 use crate::source::Source;
 
 /// The store that holds nothing.
@@ -23,13 +29,11 @@ impl Null {
     }
 
     fn holds_nothing(&self) -> StoreError {
-        StoreError::usage(&self.url, "holds nothing, so there is no state to ask for")
+        StoreError::usage(&self.url, "stores nothing, so it has no state")
     }
 }
 
 impl Store for Null {
-    type Connection = NullConnection;
-
     fn url(&self) -> &StoreUrl {
         &self.url
     }
@@ -42,10 +46,6 @@ impl Store for Null {
         false
     }
 
-    async fn load(&self, _source: &Source, _progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
         Ok(None)
     }
@@ -54,13 +54,24 @@ impl Store for Null {
         Ok(())
     }
 
-    async fn check_loaded(&self, _source: &Source) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let durability = format!("{}: nothing is kept", promise::NONE);
         Ok(BTreeMap::from([("durability".into(), durability), ("isolation".into(), promise::NONE.into())]))
+    }
+}
+
+impl<V: Vocabulary> Serves<V> for Null
+where
+    NullConnection: Connection<V>,
+{
+    type Connection = NullConnection;
+
+    async fn load(&self, _source: &Source, _progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn check_loaded(&self, _source: &Source) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
@@ -72,12 +83,22 @@ impl Store for Null {
     }
 }
 
-/// A connection to nowhere.
+/// A connection that does nothing.
 pub struct NullConnection;
 
-impl Connection for NullConnection {
+impl Connection<Social> for NullConnection {
     #[inline]
-    async fn execute(&mut self, _operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+    async fn execute(&mut self, _operation: &social::Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+        Ok(())
+    }
+}
+
+impl Connection<Kv> for NullConnection {
+    #[inline]
+    async fn execute(&mut self, operation: &kv::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        if operation.verb == Verb::Read {
+            Found::push(&mut answer.values, std::iter::empty());
+        }
         Ok(())
     }
 }

@@ -1,20 +1,20 @@
-//! Fewer connections than threads (`connections=N`): a thread takes one for an
-//! operation and gives it back, and what it waits for one is logged apart.
+//! Fewer connections than threads (`connections=N`). A thread takes a connection for an operation
+//! and returns it. The wait for a connection is logged separately.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use schemas::social::Operation;
+use schemas::vocabulary::Vocabulary;
 use tokio::sync::Semaphore;
 
 use super::{Answer, Connection, OperationError};
 use crate::clock::Clock;
 
-/// A thread's way to a connection: its own, or one of a pool.
+/// A thread's route to a connection: its own, or one of a pool.
 pub enum Route<C> {
     /// The thread's own connection.
     Own(C),
-    /// Whichever connection of the worker's pool is free.
+    /// Any connection of the worker's pool that is free.
     Pooled(Rc<Pool<C>>),
 }
 
@@ -35,9 +35,9 @@ impl<C> Pool<C> {
     }
 }
 
-impl<C: Connection> Connection for Route<C> {
+impl<V: Vocabulary, C: Connection<V>> Connection<V> for Route<C> {
     #[inline]
-    async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+    async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
         match self {
             Route::Own(connection) => connection.execute(operation, answer).await,
             Route::Pooled(pool) => pool.execute(operation, answer).await,
@@ -45,15 +45,18 @@ impl<C: Connection> Connection for Route<C> {
     }
 }
 
-impl<C: Connection> Pool<C> {
-    async fn execute(&self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+impl<C> Pool<C> {
+    async fn execute<V: Vocabulary>(&self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError>
+    where
+        C: Connection<V>,
+    {
         let nothing_free = || OperationError::Failed("the pool of connections is closed".to_string());
         let asked_ns = self.clock.now_ns();
         let _permit = self.permits.acquire().await.map_err(|_| nothing_free())?;
         let mut connection = self.free.borrow_mut().pop().ok_or_else(nothing_free)?;
         answer.pool_wait_ns = self.clock.now_ns() - asked_ns;
         let done = connection.execute(operation, answer).await;
-        // Before the permit is given back, so that whoever gets it finds this one.
+        // The connection goes back before the permit, so that the next thread with the permit finds it.
         self.free.borrow_mut().push(connection);
         done
     }
@@ -64,20 +67,20 @@ mod tests {
     use std::cell::Cell;
     use std::time::Duration;
 
-    use schemas::social::Action;
+    use schemas::social::{Action, Operation, Social};
 
     use super::*;
 
     const THREADS: u32 = 6;
 
-    /// Takes 10 ms an operation, from when all threads have asked for theirs, and counts
-    /// how many run at the same time.
+    /// Takes 10 ms an operation, from when all threads have asked for a connection. Counts how
+    /// many operations run at the same time.
     struct Slow {
         running: Rc<Cell<(u32, u32)>>,
         asked: Rc<Cell<u32>>,
     }
 
-    impl Connection for Slow {
+    impl Connection<Social> for Slow {
         async fn execute(&mut self, _: &Operation, _: &mut Answer) -> Result<(), OperationError> {
             let (now, most) = self.running.get();
             self.running.set((now + 1, most.max(now + 1)));
@@ -119,7 +122,7 @@ mod tests {
         let mut waits = waits.await;
         waits.sort_unstable();
         assert_eq!(running.get(), (0, 2), "never more than two at a time");
-        // Two had one at once; the last two waited for two operations of 10 ms each.
+        // Two threads got one at once; the last two waited for two operations of 10 ms each.
         assert!(waits[4] >= 20_000_000, "{waits:?}");
     }
 }

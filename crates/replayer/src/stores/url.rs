@@ -1,4 +1,4 @@
-//! A store's URL: scheme, place and parameters, each of which must be used.
+//! A store's URL: scheme, place and parameters. Unknown parameters are refused.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -64,13 +64,24 @@ impl StoreUrl {
         match self.parameters.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) if known.is_empty() => {
-                Err(StoreError::usage(self, format!("parameter {name} is unknown; {}: takes none", self.scheme)))
+                Err(StoreError::usage(self, format!("unknown parameter {name}; {}: has no parameters", self.scheme)))
             }
             Some(name) => {
                 let known = known.join(", ");
-                Err(StoreError::usage(self, format!("parameter {name} is unknown; {}: takes {known}", self.scheme)))
+                Err(StoreError::usage(self, format!("unknown parameter {name}; {}: supports {known}", self.scheme)))
             }
         }
+    }
+
+    /// Refuses a database that is the server's own: a load would overwrite it.
+    pub fn not_of_the_server(&self, database: &str, own: &[&str]) -> Result<(), StoreError> {
+        if own.contains(&database) {
+            let message = format!(
+                "{database:?} is a system database, and Encore overwrites the database of the URL; choose another"
+            );
+            return Err(StoreError::usage(self, message));
+        }
+        Ok(())
     }
 
     /// A parameter as a number, or the default.
@@ -79,7 +90,7 @@ impl StoreUrl {
             None => Ok(default),
             Some(text) => text
                 .parse()
-                .map_err(|_| StoreError::usage(self, format!("parameter {name}: {text:?} is not a number that fits"))),
+                .map_err(|_| StoreError::usage(self, format!("parameter {name}: {text:?} is not a number in range"))),
         }
     }
 
@@ -97,7 +108,7 @@ impl StoreUrl {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// The URL without the parameters that are Encore's own: what a driver may see.
+    /// The URL without Encore's own parameters, which a driver must not see.
     pub fn without(&self, own: &[&str]) -> String {
         let others = self.parameters.iter().filter(|(name, _)| !own.contains(&name.as_str()));
         let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
@@ -115,7 +126,7 @@ impl StoreUrl {
         }
     }
 
-    /// What the word of a parameter stands for; without it the first choice.
+    /// What the word of a parameter stands for; without the parameter, the first choice.
     pub fn choice<C: Clone>(&self, name: &str, choices: &[(&str, C)]) -> Result<C, StoreError> {
         let chosen = match self.parameters.get(name) {
             None => choices.first(),
@@ -124,14 +135,14 @@ impl StoreUrl {
         chosen.map(|(_, choice)| choice.clone()).ok_or_else(|| {
             let text = self.parameters.get(name).map_or("", String::as_str);
             let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            StoreError::usage(self, format!("parameter {name}: {text:?} is none of {}", words.join(", ")))
+            StoreError::usage(self, format!("parameter {name}: {text:?} is not one of {}", words.join(", ")))
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::open;
+    use crate::any_store::open;
 
     #[test]
     fn wrong_urls_are_refused_by_name() {
@@ -140,23 +151,23 @@ mod tests {
             assert!(error.starts_with(url.split('?').next().unwrap()) && error.contains(expect), "{error}");
         };
         check("somewhere", "is not a store URL");
-        check("oracle:x", "no store \"oracle\"");
-        check("null:?x=1", "parameter x is unknown; null: takes none");
-        check("memory:?stael=1", "parameter stael is unknown; memory: takes stale, ");
+        check("oracle:x", "unknown store \"oracle\"");
+        check("null:?x=1", "unknown parameter x; null: has no parameters");
+        check("memory:?stael=1", "unknown parameter stael; memory: supports stale, ");
         check("memory:?stale=2", "2 is not between 0 and 1");
         check("memory:?stale=x", "\"x\" is not a number");
         check("memory:?stale", "has no value");
         check("memory:?stale=0&stale=0", "given twice");
-        check("sqlite:a.db?journal=off", "\"off\" is none of wal, delete");
-        check("sqlite:a.db?friendship=three-row", "\"three-row\" is none of two-row, one-row");
-        check("sqlite:a.db?images=cdn", "\"cdn\" is none of inline, table, none");
+        check("sqlite:a.db?journal=off", "\"off\" is not one of wal, delete");
+        check("sqlite:a.db?friendship=three-row", "\"three-row\" is not one of two-row, one-row");
+        check("sqlite:a.db?images=cdn", "\"cdn\" is not one of inline, table, none");
         check("sqlite:", "no path");
         check("sqlite:a.db?busy_ms=3000000000", "busy_ms: 3000000000 is more than 2147483647");
         check("postgres://me@db/d?timeout_ms=0", "timeout_ms: 0 is too few");
         check("mysql://me@db/d?timeout_ms=0", "timeout_ms: 0 is too few");
         check("casql+sqlite:a.db?memcached=h:1&cache_timeout_ms=0", "cache_timeout_ms: 0 is too few");
         // An '@' in a value hides no parameter.
-        check("postgres://me@db/d?application_name=a@b&friendshp=x", "parameter friendshp is unknown");
+        check("postgres://me@db/d?application_name=a@b&friendshp=x", "unknown parameter friendshp");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! A worker's one alarm clock: a kernel timer that its runtime waits for as it waits for
-//! sockets, and the tasks that it wakes.
+//! A worker's alarm clock: one kernel timer, for which its runtime waits as it waits for sockets,
+//! and the tasks that the timer wakes.
 //!
 //! The runtime's own timer ticks in milliseconds, which is too coarse for think times, and
 //! a thread that wakes the tasks of others costs each of them a lock and a system call.
-//! Here tasks whose times lie near each other are woken by one expiry.
+//! Here one expiry wakes all tasks whose times lie near each other.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BinaryHeap;
@@ -53,8 +53,8 @@ impl Alarms {
         self.arm(at_ns);
     }
 
-    /// Waits until `until_ns` and wakes, meanwhile, every task whose time has come. One
-    /// task of the worker calls this again and again.
+    /// Waits until `until_ns`, and meanwhile wakes every task whose time has come. One task of
+    /// the worker calls this in a loop.
     pub async fn drive(&self, until_ns: i64) -> io::Result<()> {
         loop {
             let now_ns = monotonic_ns();
@@ -90,13 +90,13 @@ impl Alarms {
         }
     }
 
-    /// Lets the timer expire at `at_ns`, if it would not before.
+    /// Sets the timer to `at_ns`, unless it expires earlier.
     fn arm(&self, at_ns: i64) {
         if at_ns >= self.armed_at_ns.get() {
             return;
         }
         self.armed_at_ns.set(at_ns);
-        // A time of 0 would disarm the timer; whatever has passed expires at once.
+        // A time of 0 would disarm the timer. A time that has passed expires at once.
         let at_ns = at_ns.max(1);
         let at = libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 };
         let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -106,7 +106,7 @@ impl Alarms {
     }
 }
 
-// The heap has its greatest on top; that is to be the earliest alarm.
+// The heap has its greatest item on top. The order is reversed, so that this is the earliest alarm.
 impl Ord for Alarm {
     fn cmp(&self, other: &Alarm) -> std::cmp::Ordering {
         other.at_ns.cmp(&self.at_ns)
@@ -134,8 +134,7 @@ mod tests {
     use super::*;
     use crate::clock::{Clock, set_alarms};
 
-    /// Whatever the order in which they were asked for, every sleeper wakes, and none
-    /// before its time.
+    /// Every sleeper wakes, and none before its time, in whatever order they asked.
     #[test]
     fn sleepers_wake_at_their_time_and_never_before() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -6,27 +6,27 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use schemas::oplog::{LogRow, Outcome};
+use schemas::vocabulary::{Operation, Vocabulary};
 
 use super::shared::{Shared, Until};
 use crate::dispatch::{Dependency, Next, Session};
 use crate::stores::{Answer, Connection, OperationError};
 
-/// A task that never has to wait for the store gives way to the others after
-/// this time slice. Giving way after each session would cost more than a
-/// session does against a store that answers at once.
+/// A task that never has to wait for the store yields to the others after this time slice.
+/// Yielding after each session would cost more than a session against a store that answers at once.
 const SLICE_NS: i64 = 20_000;
 
-/// The time slice of a task that has no others beside it but the ticker.
+/// The time slice of a task that runs beside the ticker alone.
 const SLICE_ALONE_NS: i64 = 1_000_000;
 
-/// A thread: what it keeps from one part of the experiment to the next.
+/// The state of a thread, kept from one part of the experiment to the next.
 pub struct Thread<C> {
     connection: C,
     /// Its number in the experiment.
     number: u32,
     /// Its place among the worker's threads.
     place: usize,
-    /// When it takes its next session at the earliest.
+    /// The earliest time at which it takes its next session.
     free_at_ns: i64,
     answer: Answer,
 }
@@ -46,7 +46,11 @@ impl<C> Thread<C> {
 }
 
 /// One emulated stream of sessions, until nothing is left for it to do.
-pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, others: bool) -> Thread<C> {
+pub async fn emulate<V: Vocabulary, C: Connection<V>>(
+    shared: Rc<Shared<V>>,
+    mut thread: Thread<C>,
+    others: bool,
+) -> Thread<C> {
     let slice_ns = if others { SLICE_NS } else { SLICE_ALONE_NS };
     let mut now_ns = shared.clock.now_ns();
     if thread.free_at_ns > now_ns {
@@ -83,8 +87,8 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
             now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
             yielded_ns = now_ns;
         } else if now_ns - yielded_ns > slice_ns {
-            // After a wait for the store too: answers that have come to others are to
-            // be stamped before this thread sends what makes them wait.
+            // The thread yields even after a wait for the store. So answers that have come for
+            // other threads are stamped before this thread sends a request that delays them.
             tokio::task::yield_now().await;
             now_ns = shared.clock.now_ns();
             yielded_ns = now_ns;
@@ -92,29 +96,27 @@ pub async fn emulate<C: Connection>(shared: Rc<Shared>, mut thread: Thread<C>, o
     }
 }
 
-/// Why an operation that was in flight when the experiment was interrupted for a second
-/// time has no answer.
-const GIVEN_UP: &str = "given up: the experiment was interrupted before the store answered";
+/// The error of operations that were in flight when a user interrupted the experiment for a second time.
+const GIVEN_UP: &str = "abandoned: the experiment was interrupted before the store answered";
 
-/// One operation, that in this place of its session: wait as the trace says, call the
-/// store, log. Gives whether it is no failed write, and when the thread is free again.
-/// `writes_ok` tells of the earlier steps of its session.
+/// Performs the operation in this place of its session: waits as the trace says, calls the store,
+/// logs. Returns false for a write that did not succeed, and when the thread is free again.
+/// `writes_ok` is false if an earlier write of the session did not succeed.
 ///
-/// It starts at `now_ns`, when its thread took it up, or after its waits. What
-/// lies between that and the call of the store is some 50 ns of the replayer's own,
-/// and reading the clock once more would take as long; it was a seventh of the
-/// cost of an operation against `null:`.
-async fn perform<C: Connection>(
-    shared: &Shared,
+/// The operation starts at `now_ns`, when its thread took it up, or after its waits. Some 50 ns
+/// of the replayer's own lie between that and the call of the store. Reading the clock once more
+/// would take as long, and was a seventh of the cost of an operation against `null:`.
+async fn perform<V: Vocabulary, C: Connection<V>>(
+    shared: &Shared<V>,
     thread: &mut Thread<C>,
-    session: &Session,
+    session: &Session<V>,
     place: usize,
     writes_ok: bool,
     now_ns: i64,
 ) -> (bool, i64) {
     let clock = &shared.clock;
     let mut start_ns = now_ns;
-    // That of the first operation is the inter-arrival time, after the session.
+    // The first operation's time is the inter-arrival time, which passes after the session.
     if place > 0 && session.think_us(place) > 0 {
         let until_ns = now_ns + session.think_us(place) as i64 * 1_000;
         start_ns = shared.rest(thread.place, until_ns, Until::Stopped).await;
@@ -145,7 +147,7 @@ async fn perform<C: Connection>(
         answer.attempts = 0;
         (Outcome::Skipped, Some(GIVEN_UP.to_string()), start_ns)
     } else {
-        // Pinned here: what is moved into another function is copied for every operation.
+        // Pinned here: moving it into another function would copy it for every operation.
         let mut execution = pin!(thread.connection.execute(&operation, answer));
         let result = poll_fn(|context| match execution.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
@@ -158,7 +160,7 @@ async fn perform<C: Connection>(
             Some(Ok(())) => (Outcome::Ok, None, end_ns),
             Some(Err(OperationError::Failed(error))) => (Outcome::Failed, Some(error), end_ns),
             Some(Err(OperationError::Unknown(error))) => (Outcome::Unknown, Some(error), end_ns),
-            None if operation.action.is_write() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
+            None if operation.writes() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
             None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
         }
     };
@@ -178,10 +180,10 @@ async fn perform<C: Connection>(
         outcome,
     };
     let has_sent = shared.log(session.fragment, logged, &answer.values, error.as_deref());
-    // What comes next has not overlapped with this, and must not look as if it had.
-    // The disk may have held up the log, which is no part of the next operation either.
+    // The next operation does not overlap with this one, so it must start after it. If the log
+    // had to wait for the disk, that time is not part of the next operation either.
     let free_ns = if has_sent { clock.now_ns().max(end_ns + 1) } else { end_ns + 1 };
-    let succeeded = outcome == Outcome::Ok || operation.action.is_read();
+    let succeeded = outcome == Outcome::Ok || !operation.writes();
     if !succeeded {
         shared.writes_not_ok.set(shared.writes_not_ok.get() + 1);
     }

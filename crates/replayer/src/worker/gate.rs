@@ -1,5 +1,5 @@
-//! The gate between warm-up and measured part: it opens for all workers at the
-//! same instant, some time after the last of them has come to it.
+//! The gate between warm-up and measured part. It opens for all workers at the same instant, some
+//! time after the last of them has reached it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// What waits behind the gate.
+/// What follows the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// The measured part, which begins at this time.
@@ -17,9 +17,9 @@ pub enum Opening {
 }
 
 struct Gate {
-    /// Workers that have not come yet, and whether all others can go on.
+    /// How many workers have not arrived yet, and whether all others can go on.
     expected: Mutex<(usize, bool)>,
-    /// Told when the last one has come.
+    /// Sends to the keeper when the last worker has arrived.
     all_came: Mutex<Sender<bool>>,
     opening: watch::Sender<Option<Opening>>,
 }
@@ -30,14 +30,14 @@ pub struct Keeper {
     all_came: Receiver<bool>,
 }
 
-/// A worker's right to pass the gate once. Losing it (the worker failed) keeps
-/// the others from waiting for ever.
+/// A worker's right to pass the gate once. If the worker fails and drops it, the others do not
+/// wait for ever.
 pub struct Pass {
     gate: Arc<Gate>,
     has_arrived: bool,
 }
 
-/// A gate with the passes of so many workers.
+/// A gate, with a pass for each worker.
 pub fn gate(workers: usize) -> (Keeper, Vec<Pass>) {
     let (sender, all_came) = channel();
     let expected = Mutex::new((workers, true));
@@ -47,7 +47,8 @@ pub fn gate(workers: usize) -> (Keeper, Vec<Pass>) {
 }
 
 impl Keeper {
-    /// Waits so long for the workers: whether all can go on, once all have come.
+    /// Waits at most `patience` for the workers. Returns whether all can go on, or none if some
+    /// have not arrived.
     pub fn all_came(&self, patience: Duration) -> Option<bool> {
         match self.all_came.recv_timeout(patience) {
             Ok(go_on) => Some(go_on),
@@ -57,7 +58,7 @@ impl Keeper {
         }
     }
 
-    /// Opens the gate. A keeper that is lost opens it for nobody.
+    /// Opens the gate. If the keeper is dropped instead, the gate opens with [`Opening::Never`].
     pub fn open(self, opening: Opening) {
         self.gate.opening.send_replace(Some(opening));
     }
@@ -74,8 +75,8 @@ impl Drop for Keeper {
 }
 
 impl Pass {
-    /// Waits for the other workers, and until it is known when the gate opens. It stays shut
-    /// when one of them does not `go_on`.
+    /// Waits for the other workers, and until the keeper says when the gate opens. It stays shut
+    /// if a worker does not `go_on`.
     pub async fn through(mut self, go_on: bool) -> Opening {
         self.arrive(go_on);
         let mut opening = self.gate.opening.subscribe();
@@ -90,7 +91,7 @@ impl Pass {
         expected.0 -= 1;
         expected.1 &= go_on;
         if let (0, all_go_on) = *expected {
-            // A keeper that is gone has opened for nobody.
+            // If the keeper is gone, it has opened the gate with `Never`.
             let _ = self.gate.all_came.lock().unwrap_or_else(PoisonError::into_inner).send(all_go_on);
         }
     }
@@ -125,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn all_begin_at_one_instant_or_nobody_does() {
+    fn all_begin_at_one_instant_or_none_does() {
         let all = openings([true; 3]);
         assert!(matches!(all[0], Opening::At(_)) && all.iter().all(|opening| *opening == all[0]), "{all:?}");
         assert_eq!(openings([true, false, true]), [Opening::Never; 3]);
     }
 
     #[tokio::test]
-    async fn a_worker_that_failed_holds_up_nobody() {
+    async fn a_failed_worker_does_not_block_the_others() {
         let (keeper, mut passes) = gate(2);
         drop(passes.pop());
         assert_eq!(keeper.all_came(Duration::ZERO), None);

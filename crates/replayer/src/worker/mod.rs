@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use schemas::run::FragmentPosition;
-use schemas::trace::TableError;
+use schemas::table::TableError;
+use schemas::vocabulary::Vocabulary;
 
 use crate::clock::{Clock, set_alarms, thread_cpu_ns, thread_run_delay_ns};
 use crate::dispatch::Dispatcher;
@@ -27,58 +28,56 @@ use gate::{Opening, Pass};
 pub use shared::Lag;
 use shared::{Shared, Until};
 
-/// How often a worker looks how late it is, on average.
+/// How often a worker measures how late it is, on average.
 const TICK_NS: i64 = 5_000_000;
 
-/// How long a worker waits before it looks again: anything from half of [`TICK_NS`] to one and a
-/// half, since answers that come together in a rhythm would never be met by looks in the same one.
+/// The pauses between the ticks of a worker: between half of [`TICK_NS`] and one and a half.
+/// Ticks in a fixed rhythm would never meet answers that come together in the same rhythm.
 struct Ticks(u64);
 
 impl Ticks {
-    /// A linear congruential generator: whatever is far from any rhythm will do.
+    /// A linear congruential generator is enough: the pauses only have to be far from any rhythm.
     fn next_ns(&mut self) -> i64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         TICK_NS / 2 + ((self.0 >> 33) % TICK_NS as u64) as i64
     }
 }
 
-/// How often it publishes progress and hands over what it has logged.
+/// How often a worker publishes progress and hands over the rows that it has logged.
 const PUBLISH_NS: i64 = 500_000_000;
 
-/// How long it goes at the most without looking for a stop.
+/// The longest time that a worker goes without checking for a stop.
 const LOOK_NS: i64 = 50_000_000;
 
 /// What a worker is given.
-pub struct WorkerPlan {
-    /// Hands out the sessions of the worker's fragments; the warm-up alone where
-    /// there is one.
-    pub dispatcher: Dispatcher,
+pub struct WorkerPlan<V: Vocabulary> {
+    /// Hands out the sessions of the worker's fragments; only the warm-up if there is one.
+    pub dispatcher: Dispatcher<V>,
     /// The numbers of these fragments.
     pub fragments: Vec<u32>,
     /// The operations of each of them.
-    pub feeds: Vec<Feed>,
+    pub feeds: Vec<Feed<V>>,
     /// The number of each one's log.
     pub logs: Vec<usize>,
-    /// To the logs.
+    /// Sends rows to the logs.
     pub sender: LogSender,
     /// Whether operations are logged; not when the cost of the log is measured.
     pub is_logged: bool,
     /// The experiment's time.
     pub clock: Clock,
-    /// To the measured part, where a warm-up comes before it.
+    /// Leads through the gate to the measured part, if a warm-up comes before it.
     pub pass: Option<Pass>,
     /// How long the measured part takes; none when it ends with its sessions.
     pub duration_ns: Option<i64>,
     /// Set from outside to end early.
     pub stop: Arc<AtomicBool>,
-    /// Set from outside to give up what is in flight, too.
+    /// Set from outside to give up the operations in flight, too.
     pub abandon: Arc<AtomicBool>,
     /// Where progress is published.
     pub snapshot: Arc<Mutex<Snapshot>>,
 }
 
-/// What a worker has to say in the end: of the measured part, but where it says
-/// otherwise.
+/// The report of a worker. It covers the measured part, unless a field says otherwise.
 #[derive(Debug)]
 pub struct WorkerReport {
     /// Counts and response times.
@@ -89,16 +88,16 @@ pub struct WorkerReport {
     pub sessions: u64,
     /// A fragment ran out of trace, in the warm-up or later.
     pub ran_out: bool,
-    /// Writes that did not succeed, those of the warm-up too: the state is not
-    /// what the positions say.
+    /// Writes that did not succeed, including those of the warm-up. If there are any, the store's
+    /// state is not what the positions say.
     pub writes_not_ok: u64,
     /// CPU time over wall time.
     pub cpu_share: f64,
-    /// Time of waiting for a processor over wall time, where the kernel counts it.
+    /// Time of waiting for a processor over wall time; none if the kernel does not count it.
     pub run_delay_share: Option<f64>,
-    /// How late it took up what had happened.
+    /// How late the worker handled what had happened.
     pub lag: Lag,
-    /// Time that threads had no session to take, because of busy socialites.
+    /// Time that threads had no session to take, because of busy actors.
     pub idle_ns: u64,
     /// Time that sessions were under way, within the planned time.
     pub session_ns: u64,
@@ -115,11 +114,11 @@ pub struct WorkerReport {
 pub struct WarmupReport {
     /// Its operations, whatever their outcome.
     pub operations: u64,
-    /// When it was over: the beginning of the measured part, where there was one.
+    /// When it was over: the beginning of the measured part, if there was one.
     pub ended_ns: i64,
 }
 
-/// What a worker's thread has had of a processor.
+/// CPU time of a worker's thread, and the time it waited for a processor.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     cpu_ns: i64,
@@ -141,8 +140,8 @@ impl Used {
 ///
 /// `first_thread` is the number of the first of them. Must run inside a
 /// `LocalSet` of a current-thread runtime.
-pub async fn run<C: Connection>(
-    plan: WorkerPlan,
+pub async fn run<V: Vocabulary, C: Connection<V>>(
+    plan: WorkerPlan<V>,
     first_thread: u32,
     connections: Vec<C>,
 ) -> Result<WorkerReport, TableError> {
@@ -171,7 +170,7 @@ pub async fn run<C: Connection>(
     shared.ended.set(true);
     joined(ticker).await;
     set_alarms(None);
-    // What is left to write holds nobody up any more.
+    // Writing the rest delays no operation any more.
     let report = shared.report(Used::now().since(used_before), warmup);
     shared.hand_over();
     match shared.error.take() {
@@ -181,7 +180,7 @@ pub async fn run<C: Connection>(
 }
 
 /// Lets all threads run until there is nothing left for them to do.
-async fn replay<C: Connection>(shared: &Rc<Shared>, threads: Vec<Thread<C>>) -> Vec<Thread<C>> {
+async fn replay<V: Vocabulary, C: Connection<V>>(shared: &Rc<Shared<V>>, threads: Vec<Thread<C>>) -> Vec<Thread<C>> {
     let others = threads.len() > 1;
     let tasks: Vec<_> =
         threads.into_iter().map(|thread| tokio::task::spawn_local(emulate(shared.clone(), thread, others))).collect();
@@ -192,7 +191,7 @@ async fn replay<C: Connection>(shared: &Rc<Shared>, threads: Vec<Thread<C>>) -> 
     threads
 }
 
-/// A task's result; its panic goes on here.
+/// A task's result. If the task panicked, the panic resumes here.
 async fn joined<X>(task: tokio::task::JoinHandle<X>) -> X {
     match task.await {
         Ok(result) => result,
@@ -200,22 +199,22 @@ async fn joined<X>(task: tokio::task::JoinHandle<X>) -> X {
     }
 }
 
-/// Drives the worker's alarms, measures how late it takes up what has happened, publishes
-/// from time to time, and tells sleeping threads when the experiment is to end early.
-async fn tick(shared: Rc<Shared>, alarms: Rc<Alarms>) {
+/// Drives the worker's alarms, measures how late the worker handles what has happened, publishes
+/// from time to time, and wakes sleeping threads when the experiment is to end early.
+async fn tick<V: Vocabulary>(shared: Rc<Shared<V>>, alarms: Rc<Alarms>) {
     let mut published_ns = shared.clock.now_ns();
     let mut ticks = Ticks(1);
-    // From the start on, which may have passed.
+    // Counted from the start, which may have passed.
     let mut due_ns = ticks.next_ns();
     while !shared.ended.get() {
-        // Before the start, which may be far off, it looks for a stop all the same.
+        // The worker checks for a stop even before the start, which may be far off.
         let look_ns = due_ns.min(shared.clock.now_ns() + LOOK_NS);
         if let Err(error) = alarms.drive(shared.clock.monotonic_ns(look_ns)).await {
             shared.fail(TableError::new(Path::new("timerfd"), error));
             return;
         }
         let now_ns = shared.clock.now_ns();
-        // Each tick that was missed would have found the worker as late as it was then.
+        // A missed tick would have found the worker as late as it was then, so each of them counts.
         while due_ns <= now_ns {
             shared.record_lag(now_ns - due_ns);
             due_ns += ticks.next_ns();

@@ -1,5 +1,5 @@
-//! What the tasks of a worker share: the dispatcher, the logs, who waits, and
-//! the figures. They run on one thread, so cells will do.
+//! What the tasks of a worker share: the dispatcher, the logs, the tasks that wait, and the
+//! figures. The tasks run on one thread, so cells are enough.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -10,7 +10,8 @@ use std::task::{Poll, Waker};
 
 use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogBuffer, LogRow};
-use schemas::trace::TableError;
+use schemas::table::TableError;
+use schemas::vocabulary::Vocabulary;
 
 use super::gate::{Opening, Pass};
 use super::{TICK_NS, Used, WarmupReport, WorkerPlan, WorkerReport};
@@ -23,21 +24,20 @@ use crate::log::{BATCH_BYTES, BATCH_ROWS, LogSender};
 /// What ends a thread's wait before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// The end of this part of the experiment, however it comes: the thread has
-    /// nothing in its hands.
+    /// Any end of this part of the experiment: the thread has no session.
     Over,
-    /// A stop from outside alone: the thread is in the middle of a session.
+    /// Only a stop from outside: the thread is in the middle of a session.
     Stopped,
 }
 
-/// How late a worker takes up what has happened.
+/// How late a worker handles what has happened.
 #[derive(Debug, Clone, Default)]
 pub struct Lag {
-    /// By the 99th percentile, to compare with response times.
+    /// The distribution, whose 99th percentile is compared with response times.
     pub times: ResponseTimes,
     /// The exact sum, since a histogram of few values has a coarse mean.
     pub sum_ns: i64,
-    /// How many.
+    /// How many measurements.
     pub count: u64,
     /// The longest.
     pub max_ns: i64,
@@ -59,27 +59,27 @@ impl Lag {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The mean, in nanoseconds; 0 of none.
+    /// The mean, in nanoseconds; 0 without measurements.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 }
 
 /// What the tasks of a worker share.
-pub struct Shared {
+pub struct Shared<V: Vocabulary> {
     /// The experiment's time.
     pub clock: Clock,
     /// Writes that did not succeed.
     pub writes_not_ok: Cell<u64>,
     /// How late the ticker was.
     pub lag: RefCell<Lag>,
-    /// What went wrong with the trace.
+    /// An error of the trace or of the timer.
     pub error: RefCell<Option<TableError>>,
-    /// Set in the end, for the ticker.
+    /// Set at the end, for the ticker.
     pub ended: Cell<bool>,
-    dispatcher: RefCell<Dispatcher>,
+    dispatcher: RefCell<Dispatcher<V>>,
     fragments: Vec<u32>,
-    feeds: Vec<Feed>,
+    feeds: Vec<Feed<V>>,
     logs: Vec<usize>,
     buffers: RefCell<Vec<LogBuffer>>,
     sender: LogSender,
@@ -91,13 +91,13 @@ pub struct Shared {
     part_began_ns: Cell<i64>,
     stop: Arc<AtomicBool>,
     abandon: Arc<AtomicBool>,
-    /// The tasks of all threads, woken when they are to give up what is in flight.
+    /// The tasks of all threads, to wake them when they must give up their operations.
     tasks: RefCell<Vec<Option<Waker>>>,
     published: Arc<Mutex<Snapshot>>,
     snapshot: RefCell<Snapshot>,
-    /// Who waits until some session has finished.
+    /// Tasks that wait until some session has finished.
     waiting: RefCell<Vec<Waker>>,
-    /// Who waits for a time, by the thread's place.
+    /// Tasks that wait for a time, by the thread's place.
     resting: RefCell<Vec<Option<Waker>>>,
     /// How many of them there are.
     resting_count: Cell<usize>,
@@ -108,19 +108,21 @@ pub struct Shared {
     trace_stall_ns: Cell<u64>,
 }
 
-fn new_buffer() -> LogBuffer {
-    LogBuffer::with_capacity(BATCH_ROWS, 4)
+/// A buffer with room for as many rows as the last one had. So a slow store with a thousand
+/// fragments needs little memory, and a fast one has enough room from the second batch on.
+fn buffer_like(rows: usize) -> LogBuffer {
+    LogBuffer::with_capacity(rows.clamp(256, BATCH_ROWS), 4)
 }
 
-impl Shared {
-    /// For so many threads, at the beginning of the first part of the plan.
-    pub fn new(plan: WorkerPlan, threads: usize) -> (Rc<Shared>, Option<Pass>) {
+impl<V: Vocabulary> Shared<V> {
+    /// State for `threads` threads, at the beginning of the first part of the plan.
+    pub fn new(plan: WorkerPlan<V>, threads: usize) -> (Rc<Shared<V>>, Option<Pass>) {
         let (part, deadline_ns) = match plan.pass {
             Some(_) => (Part::WarmUp, i64::MAX),
             None => (Part::Measured, plan.duration_ns.unwrap_or(i64::MAX)),
         };
         let shared = Shared {
-            buffers: RefCell::new(plan.logs.iter().map(|_| new_buffer()).collect()),
+            buffers: RefCell::new(plan.logs.iter().map(|_| buffer_like(0)).collect()),
             dispatcher: RefCell::new(plan.dispatcher),
             fragments: plan.fragments,
             feeds: plan.feeds,
@@ -154,7 +156,7 @@ impl Shared {
 
     /// What a thread that asks for work at `now_ns` gets.
     #[inline(always)]
-    pub fn next(&self, session: &mut Session, now_ns: i64) -> Next {
+    pub fn next(&self, session: &mut Session<V>, now_ns: i64) -> Next {
         if now_ns >= self.deadline_ns.get() || self.stop.load(Ordering::Relaxed) {
             self.dispatcher.borrow_mut().close();
         }
@@ -165,8 +167,8 @@ impl Shared {
         next
     }
 
-    /// Waits until it is worth asking for a session again: none was free at `now_ns`.
-    /// Gives the time afterwards.
+    /// Waits until the thread should ask for a session again: none was free at `now_ns`. Returns
+    /// the time afterwards.
     pub async fn idle(&self, now_ns: i64) -> i64 {
         self.wait_once().await;
         let woken_ns = self.clock.now_ns();
@@ -174,7 +176,7 @@ impl Shared {
         woken_ns
     }
 
-    /// Gives the dispatcher the next chunk of a fragment. Gives the time afterwards.
+    /// Gives the dispatcher the next chunk of a fragment. Returns the time afterwards.
     #[cold]
     pub fn supply(&self, fragment: usize) -> i64 {
         let began_ns = self.clock.now_ns();
@@ -198,7 +200,7 @@ impl Shared {
     /// Ends the experiment with an error.
     pub fn fail(&self, error: TableError) {
         *self.error.borrow_mut() = Some(error);
-        // Nothing that the other workers do would count any more.
+        // The other workers stop too: what they do no longer counts.
         self.stop.store(true, Ordering::Relaxed);
         self.dispatcher.borrow_mut().close();
     }
@@ -216,13 +218,13 @@ impl Shared {
         start_ns >= self.deadline_ns.get()
     }
 
-    /// Whether what is in flight is to be given up.
+    /// Whether the operations in flight are to be given up.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.abandon.load(Ordering::Relaxed)
     }
 
-    /// Makes the task that polls known, so that it can be woken to give up.
+    /// Registers the calling task, so that it can be woken to give up.
     pub async fn register(&self, place: usize) {
         poll_fn(|context| {
             self.tasks.borrow_mut()[place] = Some(context.waker().clone());
@@ -231,8 +233,8 @@ impl Shared {
         .await;
     }
 
-    /// Waits until `at_ns`, or until what ends the wait before. Gives the time
-    /// afterwards. `place` is that of the thread.
+    /// Waits until `at_ns`, or less if `until` ends the wait early. Returns the time afterwards.
+    /// `place` is the thread's place.
     pub async fn rest(&self, place: usize, at_ns: i64, until: Until) -> i64 {
         let at_ns = match until {
             Until::Over => at_ns.min(self.deadline_ns.get()),
@@ -255,7 +257,7 @@ impl Shared {
                 self.resting_count.set(self.resting_count.get() + 1);
                 self.clock.wake_at(at_ns, context.waker().clone());
             }
-            // Whoever wakes all takes the waker, and the wait may go on.
+            // A call that wakes all tasks takes the waker. The wait may go on, so it leaves a new one.
             self.resting.borrow_mut()[place].get_or_insert_with(|| context.waker().clone());
             Poll::Pending
         })
@@ -266,8 +268,8 @@ impl Shared {
         self.resting.borrow_mut().iter_mut().filter_map(Option::take).for_each(Waker::wake);
     }
 
-    /// Ends the waits of all threads once the experiment is to end early: nobody
-    /// else would notice while all of them sleep.
+    /// Ends the waits of all threads when the experiment is to end early. While all of them
+    /// sleep, only the ticker notices a stop.
     pub fn look_for_stop(&self) {
         if self.stop.load(Ordering::Relaxed) {
             self.dispatcher.borrow_mut().close();
@@ -305,7 +307,7 @@ impl Shared {
         self.dispatcher.borrow().dependency(fragment, after)
     }
 
-    /// Waits until it is.
+    /// Waits until that session is done.
     pub async fn wait_for(&self, fragment: usize, after: u64) -> Dependency {
         loop {
             self.wait_once().await;
@@ -318,19 +320,19 @@ impl Shared {
 
     /// A session that was taken up at `taken_ns` has ended.
     #[inline]
-    pub fn finish(&self, session: &Session, writes_ok: bool, taken_ns: i64, now_ns: i64) {
+    pub fn finish(&self, session: &Session<V>, writes_ok: bool, taken_ns: i64, now_ns: i64) {
         self.dispatcher.borrow_mut().finish(session, writes_ok);
         self.sessions.set(self.sessions.get() + 1);
         self.session_ns.set(self.session_ns.get() + self.in_time(taken_ns, now_ns));
-        // Threads hardly ever wait for a session, so each of them looks again by itself.
+        // Threads hardly ever wait for a session, so all of them are woken and check again.
         self.wake_waiting();
     }
 
-    /// Logs and counts an operation. True when that took longer than it mostly
-    /// does, since a full buffer was handed to the writer.
+    /// Logs and counts an operation. True if a full buffer was handed to the writer, so that the
+    /// call took longer than usual.
     ///
-    /// A part of its caller: a call would pass the row through memory, which took 5% of a
-    /// replay against nothing.
+    /// Inlined into its caller: a call would pass the row through memory, which took 5% of a
+    /// replay against `null:`.
     #[inline(always)]
     pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) -> bool {
         let mut snapshot = self.snapshot.borrow_mut();
@@ -346,7 +348,7 @@ impl Shared {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = &mut buffers[fragment];
         buffer.push(row, observed, error);
-        let is_full = buffer.len() >= BATCH_ROWS || buffer.observed_bytes() >= BATCH_BYTES;
+        let is_full = buffer.len() >= BATCH_ROWS || buffer.variable_bytes() >= BATCH_BYTES;
         if is_full {
             self.send(fragment, buffer);
         }
@@ -354,7 +356,7 @@ impl Shared {
     }
 
     fn send(&self, fragment: usize, buffer: &mut LogBuffer) {
-        let full = std::mem::replace(buffer, new_buffer());
+        let full = std::mem::replace(buffer, buffer_like(buffer.len()));
         let stalled_ns = self.sender.send(self.logs[fragment], full);
         self.log_stall_ns.set(self.log_stall_ns.get() + stalled_ns);
         if self.sender.has_failed() {
@@ -362,8 +364,7 @@ impl Shared {
         }
     }
 
-    /// Sends all that has been logged so far on its way to the disk, and publishes
-    /// the figures so far.
+    /// Sends everything that has been logged so far to the writer, and publishes the figures so far.
     pub fn hand_over(&self) {
         for (fragment, buffer) in self.buffers.borrow_mut().iter_mut().enumerate() {
             if !buffer.is_empty() {
@@ -388,8 +389,8 @@ impl Shared {
         !self.stop.load(Ordering::Relaxed) && !dispatcher.is_closed() && !dispatcher.ran_out()
     }
 
-    /// Ends the warm-up. From here on the figures are those of the measured part,
-    /// which begins as the gate has opened, if it has.
+    /// Ends the warm-up. From here on the figures are those of the measured part, which begins at
+    /// the gate's opening if it opens.
     pub fn end_warmup(&self, opening: Opening) -> WarmupReport {
         let began_ns = match opening {
             Opening::At(at_ns) => {
@@ -407,7 +408,7 @@ impl Shared {
         self.log_stall_ns.set(0);
         self.trace_stall_ns.set(0);
         *self.lag.borrow_mut() = Lag::default();
-        // A worker that stood still as the gate opened is as late as one that does so later.
+        // Time in which the worker stood still while the gate opened counts as lag, as it would later.
         let now_ns = self.clock.now_ns();
         let missed = (1..).map(|tick| began_ns + tick * TICK_NS).take_while(|due_ns| *due_ns <= now_ns);
         missed.for_each(|due_ns| self.record_lag(now_ns - due_ns));
@@ -415,10 +416,10 @@ impl Shared {
         WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
     }
 
-    /// The report of the measured part, in which the worker used so much.
+    /// The report of the measured part, in which the worker used this processor time.
     pub fn report(&self, used: Used, warmup: WarmupReport) -> WorkerReport {
         let mut snapshot = self.snapshot.borrow().clone();
-        // So far it is the time of the last operation's end.
+        // Until here, this is the time when the last operation ended.
         snapshot.elapsed_ns = (snapshot.elapsed_ns - self.part_began_ns.get()).max(0);
         let wall_ns = (self.clock.now_ns() - self.part_began_ns.get()).max(1) as f64;
         let dispatcher = self.dispatcher.borrow();

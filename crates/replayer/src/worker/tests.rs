@@ -1,4 +1,4 @@
-//! A worker with operations by hand and stores that do what a test needs.
+//! Tests a worker with operations written by hand, and with stores that do what a test needs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use schemas::oplog::{LogColumns, LogHeader, LogReader, LogRow, Outcome};
-use schemas::social::{Action, Operation};
-use schemas::trace::TraceRow;
+use schemas::social::{Action, Operation, Social, TraceRow};
 
 use super::*;
 use crate::dispatch::Stretch;
@@ -17,21 +16,21 @@ use crate::stores::{Answer, OperationError};
 
 const HOUR_US: u32 = 3_600_000_000;
 
-fn row(session: u64, step: u16, socialite: u64, think_us: u32) -> TraceRow {
-    let operation = Operation { action: Action::ListFriends, socialite, target: session, comment: None };
-    TraceRow { session, step, kind: 0, noops: 0, think_us, due_us: None, after: None, operation }
+fn row(session: u64, step: u16, actor: u64, think_us: u32) -> TraceRow {
+    let operation = Operation { action: Action::ListFriends, socialite: actor, target: session, comment: None };
+    TraceRow { think_us, ..TraceRow::plain(session, step, operation, actor) }
 }
 
-/// A write in the place of a read.
+/// The same row with a write instead of the read.
 fn write(row: TraceRow, after: Option<u64>) -> TraceRow {
     TraceRow { after, operation: Operation { action: Action::InviteFriend, ..row.operation }, ..row }
 }
 
-/// What a replay is like; fragments have equal weights.
+/// The settings of a replay; fragments have equal weights.
 struct Setup {
     fragments: Vec<Vec<TraceRow>>,
     threads: usize,
-    unique_socialites: bool,
+    unique_actors: bool,
     warmup_sessions: u64,
     duration_ns: Option<i64>,
     stop: Arc<AtomicBool>,
@@ -43,7 +42,7 @@ impl Setup {
         Setup {
             fragments: vec![rows],
             threads,
-            unique_socialites: true,
+            unique_actors: true,
             warmup_sessions: 0,
             duration_ns: None,
             stop: Arc::default(),
@@ -51,9 +50,9 @@ impl Setup {
         }
     }
 
-    /// Replays all; the report, and each fragment's log. A replay that would go on
-    /// for an hour is given up after a minute.
-    fn replay<C: Connection>(self, connections: Vec<C>) -> (WorkerReport, Vec<Vec<LogRow>>) {
+    /// Replays all sessions. Returns the report, and each fragment's log. A replay that takes
+    /// longer than a minute fails.
+    fn replay<C: Connection<Social>>(self, connections: Vec<C>) -> (WorkerReport, Vec<Vec<LogRow>>) {
         assert_eq!(connections.len(), self.threads);
         let folder = tempfile::tempdir().unwrap();
         let path = |fragment: usize| folder.path().join(format!("{fragment}.arrows"));
@@ -80,7 +79,7 @@ impl Setup {
         };
         let clock = Clock::starting_in(0);
         let stretches: Vec<Stretch> = self.fragments.iter().map(stretch).collect();
-        let mut dispatcher = Dispatcher::new(&stretches, self.threads, self.unique_socialites.then_some(1_000));
+        let mut dispatcher = Dispatcher::new(&stretches, self.threads, self.unique_actors.then_some(1_000));
         let pass = (self.warmup_sessions > 0).then(|| {
             let (keeper, mut passes) = gate::gate(1);
             std::thread::spawn(move || {
@@ -129,7 +128,7 @@ fn read_log(path: &std::path::Path) -> Vec<LogRow> {
 /// A store that calls a closure for each operation.
 struct Calls<F>(F);
 
-impl<F: FnMut(&Operation) -> Result<(), OperationError> + 'static> Connection for Calls<F> {
+impl<F: FnMut(&Operation) -> Result<(), OperationError> + 'static> Connection<Social> for Calls<F> {
     async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
         (self.0)(operation)
     }
@@ -138,7 +137,7 @@ impl<F: FnMut(&Operation) -> Result<(), OperationError> + 'static> Connection fo
 /// A store that answers at once.
 struct AtOnce;
 
-impl Connection for AtOnce {
+impl Connection<Social> for AtOnce {
     async fn execute(&mut self, _operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
         Ok(())
     }
@@ -189,10 +188,10 @@ fn threads_wait_before_operations_and_after_sessions() {
     }
 }
 
-/// Thread 0 waits for an hour after its first session. Its socialite is free, so
-/// thread 1 does all the rest, and then nobody has to wait any more.
+/// Thread 0 waits for an hour after its first session. Its actor is free, so thread 1 runs
+/// all other sessions. Then no thread has to wait any more.
 #[test]
-fn a_waiting_thread_holds_up_neither_its_socialite_nor_the_end() {
+fn a_waiting_thread_holds_up_neither_its_actor_nor_the_end() {
     let rows = (0..40).map(|session| row(session, 0, 7, if session == 0 { HOUR_US } else { 0 })).collect();
     let (report, logs) = Setup::of(rows, 2).replay(at_once(2));
     assert_eq!(report.sessions, 40);
@@ -212,12 +211,12 @@ fn the_deadline_ends_a_wait_for_the_next_session() {
     let rows = (0..9).map(|session| row(session, 0, session, HOUR_US)).collect();
     let setup = Setup { duration_ns: Some(20_000_000), ..Setup::of(rows, 2) };
     let (report, _) = setup.replay(at_once(2));
-    // Two, unless so much time passed before the second thread had its first turn.
+    // Two sessions, unless the deadline passed before the second thread had its first turn.
     assert!(report.sessions <= 2);
     assert_eq!(report.positions, [FragmentPosition::at(0, report.sessions)]);
 }
 
-/// A stop ends every wait, and what is in flight is finished.
+/// A stop ends every wait, and sessions under way are finished.
 #[test]
 fn a_stop_ends_every_wait() {
     let rows = (0..4).flat_map(|session| [row(session, 0, session, HOUR_US), row(session, 1, session, HOUR_US)]);
@@ -256,8 +255,8 @@ fn a_write_needs_the_earlier_writes_of_its_session() {
     assert_eq!(report.writes_not_ok, 3);
 }
 
-/// Two fragments with a warm-up of 5 sessions each. Session 1 of fragment 0 fails
-/// in it, which the measured part remembers.
+/// Two fragments with a warm-up of 5 sessions each. Session 1 of fragment 0 fails in the warm-up,
+/// and the measured part remembers it.
 #[test]
 fn the_measured_part_follows_the_whole_warm_up() {
     let fragment = |offset: u64| -> Vec<TraceRow> {
@@ -305,15 +304,15 @@ fn the_warm_up_has_no_deadline() {
     assert!(logs[0].len() >= 3 && report.warmup.ended_ns > 1);
 }
 
-/// Counts who is in the store for each socialite; each operation looks on while
-/// others have their turn, and at most as long as it takes to see another.
+/// Counts the operations in the store for each actor. Each operation stays for some turns of
+/// the others; with `waits`, until it has met another one.
 struct Meeting {
     inside: Rc<RefCell<BTreeMap<u64, usize>>>,
     met: Rc<Cell<bool>>,
     waits: bool,
 }
 
-impl Connection for Meeting {
+impl Connection<Social> for Meeting {
     async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
         *self.inside.borrow_mut().entry(operation.socialite).or_default() += 1;
         let mut turns = 0;
@@ -341,14 +340,14 @@ fn overlaps(log: &[LogRow]) -> bool {
 }
 
 #[test]
-fn two_threads_act_for_one_socialite_only_when_they_may() {
+fn two_threads_act_for_one_actor_only_when_they_may() {
     let rows = || (0..20).map(|session| row(session, 0, 7, 0)).collect();
     let (connections, met) = meetings(4, false);
     let (_, logs) = Setup::of(rows(), 4).replay(connections);
     assert!(!met.get() && !overlaps(&logs[0]));
-    // Here the first session waits until it sees a second one of hers.
+    // Here the first session waits until it meets a second one of the same actor.
     let (connections, met) = meetings(4, true);
-    let (report, logs) = Setup { unique_socialites: false, ..Setup::of(rows(), 4) }.replay(connections);
+    let (report, logs) = Setup { unique_actors: false, ..Setup::of(rows(), 4) }.replay(connections);
     assert!(met.get() && overlaps(&logs[0]));
     assert_eq!(report.sessions, 20);
 }
@@ -356,7 +355,7 @@ fn two_threads_act_for_one_socialite_only_when_they_may() {
 /// A store whose operations end when the test says so, or never.
 struct Held(Rc<Cell<bool>>);
 
-impl Connection for Held {
+impl Connection<Social> for Held {
     async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
         if operation.target != 0 {
             return Ok(());
@@ -368,15 +367,15 @@ impl Connection for Held {
     }
 }
 
-/// Session 0 is in flight when the time is over, and session 1 waits for its socialite:
-/// nothing of it starts, it is given back, and threads without a session are idle.
+/// Session 0 is in flight when the time is over, and session 1 waits for its actor. Session 1
+/// does not start and is given back. Threads without a session are idle.
 #[test]
 fn nothing_starts_after_the_deadline() {
     let rows: Vec<TraceRow> = (0..2_000).map(|session| row(session, 0, 7, 0)).collect();
     let is_over = Rc::new(Cell::new(false));
     let setup = Setup { duration_ns: Some(30_000_000), ..Setup::of(rows, 2) };
     struct Late(Held, Clock);
-    impl Connection for Late {
+    impl Connection<Social> for Late {
         async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
             // Until well after the deadline.
             self.1.sleep_until(60_000_000).await;
@@ -390,14 +389,14 @@ fn nothing_starts_after_the_deadline() {
     let aside = crate::dispatch::aside_max(2) as u64;
     let given_back: Vec<u64> = (1..=aside).collect();
     assert_eq!(report.positions, [FragmentPosition { fragment: 0, next_session: aside + 1, given_back }]);
-    // The second thread had nothing to do for all of the planned time, the first one a session.
+    // In the planned time the second thread had no session, and the first one had one throughout.
     assert!(report.idle_ns > 0 && report.idle_ns <= 30_000_000, "{}", report.idle_ns);
     assert!(report.session_ns > 0 && report.session_ns <= 30_000_000, "{}", report.session_ns);
     assert_eq!((report.snapshot.drained, report.snapshot.ok_in_time), (0, 0));
     assert_eq!(report.snapshot.outcomes, [1, 0, 0, 0], "what was in flight is measured");
 }
 
-/// The later steps of a session that was under way end it, and belong to no figure.
+/// After the deadline, the later steps of a session under way still run, but count in no figure.
 #[test]
 fn steps_after_the_deadline_are_drained() {
     let rows = (0..3).flat_map(|session| [row(session, 0, session, 0), row(session, 1, session, 40_000)]);
@@ -422,7 +421,7 @@ fn what_is_in_flight_can_be_given_up() {
         abandon.store(true, Ordering::Relaxed);
     });
     struct Never;
-    impl Connection for Never {
+    impl Connection<Social> for Never {
         async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
             if operation.target == 0 { std::future::pending().await } else { Ok(()) }
         }

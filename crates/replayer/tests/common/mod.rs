@@ -28,7 +28,7 @@ post_comment = 10
 delete_comment = 10
 "#;
 
-/// Generates the trace set with some settings of the specification.
+/// Generates the trace set with some settings of the specification replaced.
 pub fn trace(folder: &Path, settings: &[&str]) -> Source {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let spec = Spec::parse_with(SPEC, "spec", &settings).expect("a spec");
@@ -49,6 +49,6 @@ pub fn plan(source: &Source, threads: u32, limit: Limit, positions: &[FragmentPo
         workers: 1,
         limit,
         fragments: schemas::plan::fragments(&source.manifest, positions, warmup),
-        unique_socialites: true,
+        unique_actors: true,
     }
 }

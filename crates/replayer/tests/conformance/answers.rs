@@ -2,14 +2,14 @@
 
 use replayer::source::Source;
 use replayer::stores::Answer;
-use replayer::stores::answer::Rows;
-use schemas::dataset::Table;
+use replayer::stores::answer::KeptRows;
 use schemas::social::{Action, Operation};
+use schemas::workload::social::dataset::Table;
 
 use crate::place::{BUSY, Place, operation};
 use crate::subjects::{self, Client, ImagesSent};
 
-/// What an operation saw, in the order of the values where that is free.
+/// What an operation saw; sorted if the order of the values is free.
 fn observed(client: &mut dyn Client, operation: &Operation, url: &str) -> Vec<i64> {
     in_order(operation, execute(client, operation, url).values)
 }
@@ -31,7 +31,7 @@ fn check_payload(source: &Source, operation: &Operation, answer: &Answer, images
     let payload = source.payload();
     let image = |bytes: Vec<u8>| if images == ImagesSent::Yes { bytes } else { vec![] };
     let mut bytes = 0;
-    for row in answer.rows().into_iter().flat_map(Rows::iter) {
+    for row in answer.rows().into_iter().flat_map(KeptRows::iter) {
         let row = row.map_err(|error| error.to_string())?;
         let id = row.values().first().copied().unwrap_or_default() as u64;
         let (text, expected_image) = match operation.action {
@@ -77,7 +77,7 @@ impl Expected {
 #[test]
 fn every_operation_sees_what_the_reference_store_shows() {
     let folder = tempfile::tempdir().expect("a folder");
-    // A prime number of traces: stores that differ in one choice get different ones.
+    // The number of traces is prime, so that stores that differ in one choice get different traces.
     let traces: Vec<Expected> = (0..5).map(Expected::of).collect();
     for (number, subject) in subjects::all(folder.path()).into_iter().enumerate() {
         let expected = &traces[number % traces.len()];
@@ -87,7 +87,7 @@ fn every_operation_sees_what_the_reference_store_shows() {
         let mut client = subject.connect(source);
         for (number, (operation, seen)) in expected.operations.iter().zip(&expected.observed).enumerate() {
             let answer = execute(client.as_mut(), operation, &url);
-            let rows = answer.rows().into_iter().flat_map(Rows::iter).count();
+            let rows = answer.rows().into_iter().flat_map(KeptRows::iter).count();
             let expected_rows = match operation.action {
                 _ if operation.action.is_write() => 0,
                 Action::ViewProfile => 1,
@@ -142,7 +142,7 @@ fn what_is_empty_is_seen_empty() {
 fn a_thousand_friends_are_listed() {
     let place = Place::with(LONELY, &[]);
     let source = &place.source;
-    // Half of them invited her, and she invited the others.
+    // Half of the friends invite `star`, and `star` invites the others.
     let (star, inviters, invitees) = (500, 0..500, 501..1001);
     for subject in subjects::all(place.path()) {
         let url = subject.url.clone();

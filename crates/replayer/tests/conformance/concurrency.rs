@@ -1,8 +1,8 @@
-//! Many writers at the same time leave the state that the trace says, and a
-//! load takes all of it back.
+//! Many writers at the same time leave the state that the trace says, and a load undoes all of
+//! their writes.
 
+use replayer::any_store;
 use replayer::experiment::Control;
-use replayer::stores;
 
 use crate::place::{BUSY, Place};
 use crate::subjects;
@@ -19,15 +19,15 @@ fn concurrent_writers_leave_the_state_of_the_trace() {
         let report = subject.store().run(&experiment, &Control::default(), &mut |_| {}).expect(&url);
         assert_eq!((report.ok, report.failed, report.unknown, report.skipped), (500, 0, 0, 0), "{url}");
         assert_eq!(subject.store().digest(source).expect(&url).to_string(), digest, "{url}");
-        // However a store is brought back to its data set, it holds that and nothing else.
+        // However a store is reset to its data set, it then holds that and nothing else.
         subject.store().load(source, &|_, _| {}).expect(&url);
         assert_eq!(subject.store().digest(source).expect(&url).to_string(), place.digest(Some(0)), "{url}");
         subject.store().check(&experiment).expect(&url);
     }
 }
 
-/// What a long trace set has written is more than a short one of the same
-/// workload can tell: a load for the short one has to take all of it back.
+/// A short trace set does not have all that a long one of the same workload has written. A load
+/// for the short one must undo all of it.
 #[test]
 fn a_load_takes_back_what_a_longer_trace_set_wrote() {
     let long = Place::with(BUSY, &["sessions=600"]);
@@ -41,7 +41,7 @@ fn a_load_takes_back_what_a_longer_trace_set_wrote() {
         servers::mongodb().map(|server| server.url(&name)),
     ];
     for url in servers.into_iter().flatten().chain([file]) {
-        let store = stores::open(&url).expect(&url);
+        let store = any_store::open(&url).expect(&url);
         store.load(&long.source, &|_, _| {}).expect(&url);
         let report = store.run(&long.experiment(&url, 4, "long"), &Control::default(), &mut |_| {}).expect(&url);
         assert_eq!(report.ok, 600, "{url}");

@@ -1,6 +1,7 @@
 //! What a load may do to databases on servers, and what it must leave alone.
 
-use replayer::stores::{self, Blame};
+use replayer::any_store;
+use replayer::stores::Blame;
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, Row};
 
 use crate::place::{BUSY, Place};
@@ -11,9 +12,10 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn refused(place: &Place, url: &str) {
-    let store = stores::open(url).unwrap_or_else(|error| panic!("{error}"));
+    let store = any_store::open(url).unwrap_or_else(|error| panic!("{error}"));
     for parameters in ["", "reset=reload"] {
-        let store = if parameters.is_empty() { &store } else { &stores::open(&url_with(url, parameters)).expect(url) };
+        let store =
+            if parameters.is_empty() { &store } else { &any_store::open(&url_with(url, parameters)).expect(url) };
         let error = store.load(&place.source, &|_, _| {}).expect_err(url);
         assert_eq!(error.blame, Blame::Usage, "{error}");
         assert!(error.message.contains("Encore has not made"), "{error}");
@@ -21,7 +23,7 @@ fn refused(place: &Place, url: &str) {
 }
 
 #[test]
-fn a_database_of_somebody_else_is_refused_and_left_alone() {
+fn a_foreign_database_is_refused_and_unchanged() {
     let place = Place::with(BUSY, &["sessions=1"]);
     let name = format!("somebody_else_{}", std::process::id());
     let creation = || AssertSqlSafe(format!("CREATE DATABASE {name}"));
@@ -36,12 +38,12 @@ fn a_database_of_somebody_else_is_refused_and_left_alone() {
             client.fetch_all("SELECT answer FROM precious").await.expect("it is still there").len()
         });
         assert_eq!(rows, 1);
-        // Where nobody looks by default, too, and even beside Encore's own tables.
+        // Also in a schema that is not searched by default, and even beside Encore's own tables.
         for is_loaded in [false, true] {
             let name = format!("{name}_elsewhere_{is_loaded}");
             let url = server.url(&name);
             if is_loaded {
-                let store = stores::open(&url).unwrap_or_else(|error| panic!("{error}"));
+                let store = any_store::open(&url).unwrap_or_else(|error| panic!("{error}"));
                 store.load(&place.source, &|_, _| {}).expect("a load");
             }
             runtime().block_on(async {
@@ -77,15 +79,15 @@ async fn refused_async(place: &Place, url: &str) {
         .expect("it is refused");
 }
 
-/// A reset makes a new database of the old one's name: what somebody has set for
-/// it must not be lost, least of all durability.
+/// A reset creates a new database with the old one's name. The settings of the old one must not
+/// be lost, least of all durability.
 #[test]
 fn what_is_set_for_a_database_survives_its_reset() {
     let Some(server) = servers::postgres() else { return };
     let place = Place::with(BUSY, &["sessions=1"]);
     let name = format!("with_settings_{}", std::process::id());
     let url = server.url(&name);
-    let store = stores::open(&url).unwrap_or_else(|error| panic!("{error}"));
+    let store = any_store::open(&url).unwrap_or_else(|error| panic!("{error}"));
     store.load(&place.source, &|_, _| {}).expect("a load");
     let set = |setting: &str| AssertSqlSafe(format!("ALTER DATABASE {name} SET {setting}"));
     let shown = |name: &'static str| {

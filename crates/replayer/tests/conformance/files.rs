@@ -1,12 +1,13 @@
-//! What a file of SQLite's says of itself, and what is noticed when it is not so.
+//! What the marker in a file of SQLite's says, and which differences from it are detected.
 
 use std::path::{Path, PathBuf};
 
+use replayer::any_store::{self, AnyStore};
 use replayer::experiment::Control;
 use replayer::stores::sqlite::Sqlite;
-use replayer::stores::{self, AnyStore, Blame, OperationError};
-use schemas::dataset::Table;
+use replayer::stores::{Blame, OperationError, StoreError};
 use schemas::social::Action;
+use schemas::workload::social::dataset::Table;
 use sqlx::Connection;
 
 use crate::place::{BUSY, Place, operation};
@@ -23,11 +24,11 @@ fn place() -> (Place, PathBuf) {
 
 fn open(path: &Path, parameters: &str) -> (String, Box<dyn AnyStore>) {
     let url = format!("sqlite:{}?synchronous=off{parameters}", path.display());
-    let store = stores::open(&url).unwrap_or_else(|error| panic!("{error}"));
+    let store = any_store::open(&url).unwrap_or_else(|error| panic!("{error}"));
     (url, store)
 }
 
-/// Somebody changes the file behind Encore's back.
+/// Changes the file without Encore.
 fn tamper(path: &Path, sql: &'static str) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let changed = runtime.block_on(async {
@@ -39,7 +40,7 @@ fn tamper(path: &Path, sql: &'static str) {
     assert!(changed > 0, "{sql} changed nothing");
 }
 
-fn refused<X>(result: Result<X, stores::StoreError>, blame: Blame, words: &[&str]) {
+fn refused<X>(result: Result<X, StoreError>, blame: Blame, words: &[&str]) {
     let error = result.err().expect("a refusal");
     assert_eq!(error.blame, blame, "{error}");
     for word in words {
@@ -65,7 +66,7 @@ fn a_file_with_rows_missing_is_refused() {
         let experiment = place.experiment(&url, 1, "run");
         store.check(&experiment).expect("a freshly loaded file is as it should be");
         tamper(&path, sql);
-        refused(store.check(&experiment), Blame::State, &[words, "replayer load"]);
+        refused(store.check(&experiment), Blame::State, &[words, "encore replay load"]);
     }
 }
 
@@ -73,28 +74,36 @@ fn a_file_with_rows_missing_is_refused() {
 fn what_is_kept_twice_and_differs_is_an_error() {
     let (place, path) = place();
     for (parameters, sql, words) in [
-        ("", "DELETE FROM friendships WHERE member = 1", "8 friendships are known to one"),
-        ("&counts=stored", "UPDATE members SET friend_count = 0 WHERE member < 2", "2 members have a friend_count"),
+        ("", "DELETE FROM friendships WHERE member = 1", "8 friendships are stored for only one"),
+        (
+            "&counts=stored",
+            "UPDATE members SET friend_count = 0 WHERE member < 2",
+            "2 members have a wrong friend_count",
+        ),
         (
             "&counts=stored&friendship=one-row&indexes=off",
             "UPDATE members SET friend_count = friend_count + 1 WHERE member = 3",
-            "1 members have a friend_count",
+            "1 members have a wrong friend_count",
         ),
-        ("&counts=stored", "UPDATE members SET pending_count = 9 WHERE member = 3", "1 members have a pending_count"),
+        (
+            "&counts=stored",
+            "UPDATE members SET pending_count = 9 WHERE member = 3",
+            "1 members have a wrong pending_count",
+        ),
         (
             "&counts=stored&friendship=one-row",
             "DELETE FROM friendships WHERE status = 1 AND invitee = 7",
-            "1 members have a pending_count",
+            "1 members have a wrong pending_count",
         ),
         (
             "&counts=stored",
             "UPDATE members SET resource_count = -1 WHERE member = 3",
-            "1 members have a resource_count",
+            "1 members have a wrong resource_count",
         ),
         (
             "&friendship=one-row",
             "INSERT INTO friendships SELECT invitee, inviter, status FROM friendships WHERE status = 2 LIMIT 1",
-            "2 friendships have a second row",
+            "2 rows of friendships have a duplicate",
         ),
     ] {
         let (_, store) = open(&path, parameters);
@@ -105,14 +114,14 @@ fn what_is_kept_twice_and_differs_is_an_error() {
     }
 }
 
-/// Half of a friendship goes: one statement cannot be taken back, a transaction can.
+/// Half of a friendship is missing: one statement cannot be rolled back, a transaction can.
 #[test]
 fn a_write_that_is_done_by_half_is_not_called_failed() {
     let (place, path) = place();
     let [a, b] = place.rows::<2>(Table::Friendships).into_iter().find(|[a, _]| *a == 1).expect("a friend of 1");
     for (parameters, taken_back) in [("", false), ("&counts=stored", true)] {
         let url = format!("sqlite:{}?synchronous=off{parameters}", path.display());
-        let subject = Subject::new(&url, Sqlite::open, ImagesSent::Yes).loaded(&place.source);
+        let subject: Subject = Subject::new(&url, Sqlite::open, ImagesSent::Yes).loaded(&place.source);
         tamper(&path, "DELETE FROM friendships WHERE member = 1");
         let result = subject.connect(&place.source).execute(&operation(Action::ThawFriendship, a, b));
         match result {
@@ -136,7 +145,7 @@ fn a_file_of_another_design_is_refused_until_it_is_loaded_again() {
     ] {
         let (url, store) = open(&path, parameters);
         let experiment = place.experiment(&url, 1, "run");
-        let words = [format!("is loaded with {DEFAULT}, the URL asks for {wanted}"), "replayer load".into()];
+        let words = [format!("was loaded with {DEFAULT}, the URL says {wanted}"), "encore replay load".into()];
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         refused(store.check(&experiment), Blame::Usage, &words);
         refused(store.digest(source), Blame::Usage, &words);
@@ -156,7 +165,7 @@ fn a_second_load_of_the_same_design_only_copies() {
     let number_of_loaded = || std::fs::metadata(&loaded).expect("store.db.loaded").ino();
     let load = |parameters| open(&path, parameters).1.load(&place.source, &|_, _| {}).expect("a load");
     load("");
-    // A second name keeps the number from being given to another file.
+    // A second link keeps the inode's number from being used again.
     std::fs::hard_link(&loaded, place.path().join("kept")).expect("a link");
     let first = number_of_loaded();
     tamper(&path, "DELETE FROM comments");
@@ -172,10 +181,10 @@ fn a_file_of_another_version_is_refused() {
     let (place, path) = place();
     let (url, store) = open(&path, "");
     store.load(&place.source, &|_, _| {}).expect("a load");
-    // As the first version wrote it: it knew of one design only.
+    // As the first version wrote it, which had only one design.
     tamper(&path, "UPDATE encore_state SET state = json_remove(json_set(state, '$.layout', 1), '$.design')");
     let experiment = place.experiment(&url, 1, "run");
-    refused(store.check(&experiment), Blame::Usage, &["tables of version 1", "replayer load"]);
+    refused(store.check(&experiment), Blame::Usage, &["tables of version 1", "encore replay load"]);
 }
 
 #[test]
@@ -189,7 +198,7 @@ fn a_run_records_its_design() {
     }
 }
 
-/// What the data set does not say, the load decides.
+/// The data set does not say who has invited whom, so the load decides.
 #[test]
 fn the_lower_id_has_invited_when_loaded() {
     let (place, path) = place();

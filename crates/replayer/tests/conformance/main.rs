@@ -5,6 +5,8 @@ mod answers;
 mod concurrency;
 mod databases;
 mod files;
+mod kv;
+mod kv_servers;
 mod place;
 mod preconditions;
 mod subjects;

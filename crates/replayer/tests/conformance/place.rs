@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use replayer::experiment::Experiment;
 use replayer::source::Source;
-use schemas::dataset::Table;
 use schemas::plan::{FragmentPlan, Limit, Plan};
-use schemas::social::{Action, Operation};
+use schemas::social::{Action, Operation, Social};
 use schemas::spec::Spec;
 use schemas::trace::OperationsReader;
+use schemas::vocabulary::Vocabulary;
+use schemas::workload::social::dataset::Table;
 
 /// A workload in which every action occurs and every relation is written often.
 pub const BUSY: &str = r#"
@@ -48,7 +49,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// With the trace set of a spec, some of whose keys are set to other values.
+    /// A place with the trace set of a spec; `overrides` replaces values of the spec.
     pub fn with(spec: &str, overrides: &[&str]) -> Place {
         let folder = tempfile::tempdir().expect("a folder");
         let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
@@ -72,8 +73,13 @@ impl Place {
 
     /// The operations of fragment 0 in order.
     pub fn operations(&self) -> Vec<Operation> {
+        self.operations_of::<Social>()
+    }
+
+    /// The operations of fragment 0 in order, of any vocabulary.
+    pub fn operations_of<V: Vocabulary>(&self) -> Vec<V::Operation> {
         let files = self.source.manifest.operation_files(&self.source.folder, 0);
-        let mut reader = OperationsReader::new(files, 1024);
+        let mut reader = OperationsReader::<V>::new(0, files, 1024);
         let (mut chunk, mut all) = (Vec::new(), Vec::new());
         while reader.next_rows(&mut chunk).expect("a chunk") {
             all.extend(chunk.iter().map(|row| row.operation));
@@ -106,7 +112,7 @@ impl Place {
             workers: 2,
             limit: Limit::WholeTrace,
             fragments: fragments.collect(),
-            unique_socialites: true,
+            unique_actors: true,
         };
         let folder: PathBuf = self.path().join(name);
         Experiment::prepare(plan, folder).expect("a plan")

@@ -1,13 +1,13 @@
 //! A write whose precondition does not hold is reported as failed and changes nothing.
 
 use replayer::stores::OperationError;
-use schemas::dataset::Table;
 use schemas::social::{Action, Operation};
+use schemas::workload::social::dataset::Table;
 
 use crate::place::{BUSY, Place, operation};
 use crate::subjects;
 
-/// Writes that the data set leaves no room for.
+/// Writes whose preconditions do not hold in the data set.
 fn impossible(place: &Place) -> Vec<Operation> {
     let [a, b] = place.rows::<2>(Table::Friendships)[0];
     let [inviter, invitee] = place.rows::<2>(Table::Invitations)[0];
@@ -57,7 +57,7 @@ fn impossible_writes_fail_and_change_nothing() {
             let after = subject.store().digest(source).expect(&url).to_string();
             assert_eq!(after, before, "{url}: {operation:?} has changed something");
         }
-        // No transaction was left open: the next write is done, and others see it.
+        // No transaction was left open: the next write succeeds, and other connections see it.
         let accepted = client.execute(&operation(Action::AcceptFriendRequest, invitee, inviter));
         accepted.unwrap_or_else(|error| panic!("{url}: {error:?}"));
         assert_ne!(subject.store().digest(source).expect(&url).to_string(), before, "{url}");

@@ -1,23 +1,25 @@
 //! The stores under test.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use replayer::any_store::{AnyStore, Opened};
 use replayer::source::Source;
 use replayer::stores::casql::Casql;
 use replayer::stores::memory::Memory;
 use replayer::stores::mongodb::MongoDb;
 use replayer::stores::mysql::{MySql, MySqlServer};
 use replayer::stores::postgres::{Postgres, PostgresServer};
-use replayer::stores::relational::design::{Design, Images};
+use replayer::stores::relational::social::design::{Design, Images};
 use replayer::stores::sqlite::{Sqlite, SqliteFile};
 use replayer::stores::url::StoreUrl;
-use replayer::stores::{Answer, AnyStore, Connection, HeldState, OperationError, RUNNING, Store, StoreError};
-use schemas::social::Operation;
+use replayer::stores::{Answer, Connection, HeldState, OperationError, RUNNING, Serves, StoreError};
+use schemas::social::Social;
+use schemas::vocabulary::Vocabulary;
 
-/// Every store under test, one after the other: one line each. Files are in
-/// `folder`; subjects on one server share a database there, and so each of them
-/// has to replace whatever the last one has left.
+/// The stores under test, one line each. Files are in `folder`. Subjects on one server share a
+/// database, so each of them must replace what the last one has left.
 pub fn all(folder: &Path) -> Vec<Subject> {
     let name = format!("encore_{}_{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
     let file = |name: &str| format!("sqlite:{}?synchronous=off", folder.join(format!("{name}.db")).display());
@@ -76,7 +78,11 @@ pub fn url_with(url: &str, parameters: &str) -> String {
 }
 
 /// A relational store in one of its designs.
-fn designed<S: Store>(url: &str, design: &Design, open: impl Fn(StoreUrl) -> Result<S, StoreError>) -> Subject {
+fn designed<S: Serves<Social>>(
+    url: &str,
+    design: &Design,
+    open: impl Fn(StoreUrl) -> Result<S, StoreError>,
+) -> Subject {
     let images = if design.images == Images::None { ImagesSent::No } else { ImagesSent::Yes };
     Subject::new(&url_with(url, &design.to_string().replace(", ", "&")), open, images)
 }
@@ -93,20 +99,24 @@ pub enum ImagesSent {
     No,
 }
 
-/// A store under test.
-pub struct Subject {
+/// A store under test, for the operations of a vocabulary.
+pub struct Subject<V = Social> {
     /// Its URL, for messages and plans.
     pub url: String,
     /// Whether images come with its answers.
     pub images: ImagesSent,
-    store: Box<dyn Opened>,
+    store: Box<dyn Connects<V>>,
 }
 
-impl Subject {
+impl<V: Vocabulary> Subject<V> {
     /// The store that `open` makes of a URL.
-    pub fn new<S: Store>(url: &str, open: impl Fn(StoreUrl) -> Result<S, StoreError>, images: ImagesSent) -> Subject {
+    pub fn new<S: Serves<V>>(
+        url: &str,
+        open: impl Fn(StoreUrl) -> Result<S, StoreError>,
+        images: ImagesSent,
+    ) -> Subject<V> {
         let store = open(StoreUrl::parse(url).expect(url)).unwrap_or_else(|error| panic!("{error}"));
-        Subject { url: url.to_string(), images, store: Box::new(store) }
+        Subject { url: url.to_string(), images, store: Box::new(Opened::new(store).serving::<V>()) }
     }
 
     /// The store, to load, run and digest.
@@ -115,43 +125,54 @@ impl Subject {
     }
 
     /// The store with the data set of `source` in it.
-    pub fn loaded(self, source: &Source) -> Subject {
+    pub fn loaded(self, source: &Source) -> Subject<V> {
         self.store().load(source, &|_, _| {}).unwrap_or_else(|error| panic!("{error}"));
         self
     }
 
+    /// What the store has counted.
+    pub fn counters(&self) -> BTreeMap<String, u64> {
+        self.store.counters()
+    }
+
     /// A connection.
-    pub fn connect(&self, source: &Source) -> Box<dyn Client> {
+    pub fn connect(&self, source: &Source) -> Box<dyn Client<V>> {
         self.store.connect(source)
     }
 }
 
-/// A connection of whatever kind.
-pub trait Client {
+/// A connection of any kind.
+pub trait Client<V: Vocabulary = Social> {
     /// Performs an operation and waits for its end.
-    fn execute(&mut self, operation: &Operation) -> Result<Answer, OperationError>;
+    fn execute(&mut self, operation: &V::Operation) -> Result<Answer, OperationError>;
 }
 
-/// A store of whatever kind that hands out connections.
-trait Opened {
+/// A store of any kind that hands out connections.
+trait Connects<V> {
     fn any(&self) -> &dyn AnyStore;
-    fn connect(&self, source: &Source) -> Box<dyn Client>;
+    fn counters(&self) -> BTreeMap<String, u64>;
+    fn connect(&self, source: &Source) -> Box<dyn Client<V>>;
 }
 
-impl<S: Store> Opened for S {
+impl<V: Vocabulary, S: Serves<V>> Connects<V> for Opened<S> {
     fn any(&self) -> &dyn AnyStore {
         self
     }
 
-    fn connect(&self, source: &Source) -> Box<dyn Client> {
+    fn counters(&self) -> BTreeMap<String, u64> {
+        self.store().counters()
+    }
+
+    fn connect(&self, source: &Source) -> Box<dyn Client<V>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let connected = runtime.block_on(async {
-            // What is done from here on is no part of the trace, and a load must not
-            // rely on the positions: as while an experiment runs.
-            if let Some(held) = self.held().await? {
-                self.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await?;
+            // What follows is not part of the trace, so a load must not rely on the positions.
+            // The marker says the same as while an experiment runs.
+            let store = self.store();
+            if let Some(held) = store.held().await? {
+                store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await?;
             }
-            Store::connect(self, source, 0..1).await
+            store.connect(source, 0..1).await
         });
         let mut connections = connected.unwrap_or_else(|error| panic!("{error}"));
         let connection = connections.pop().expect("one connection");
@@ -164,8 +185,8 @@ struct Driven<C> {
     connection: C,
 }
 
-impl<C: Connection> Client for Driven<C> {
-    fn execute(&mut self, operation: &Operation) -> Result<Answer, OperationError> {
+impl<V: Vocabulary, C: Connection<V>> Client<V> for Driven<C> {
+    fn execute(&mut self, operation: &V::Operation) -> Result<Answer, OperationError> {
         let mut answer = Answer::default();
         answer.clear();
         answer.keep_rows();

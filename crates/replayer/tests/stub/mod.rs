@@ -1,20 +1,21 @@
-//! A store whose connections a test or bench brings along, and what the log says
-//! of a replay against it.
+//! A store whose connections a test or bench provides, and the log of a replay against it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
+use replayer::any_store::{AnyStore, Opened};
 use replayer::experiment::{Control, Experiment, Snapshot};
 use replayer::source::Source;
 use replayer::stores::url::StoreUrl;
-use replayer::stores::{AnyStore, Connection, HeldState, LoadProgress, Store, StoreError};
+use replayer::stores::{Connection, HeldState, LoadProgress, Serves, Store, StoreError};
 use schemas::digest::StateDigest;
 use schemas::oplog::{LogColumns, LogReader, LogRow};
 use schemas::plan::{Limit, Plan};
 use schemas::run::ReplayReport;
+use schemas::social::{Social, TraceRow};
 use schemas::spec::Spec;
-use schemas::trace::{OperationsReader, TraceRow};
+use schemas::trace::OperationsReader;
 
 /// The store that holds nothing, and answers as its connections do.
 pub struct Stub<F> {
@@ -30,9 +31,7 @@ impl<F> Stub<F> {
     }
 }
 
-impl<C: Connection, F: Fn() -> C + Send + Sync + 'static> Store for Stub<F> {
-    type Connection = C;
-
+impl<F: Send + Sync + 'static> Store for Stub<F> {
     fn url(&self) -> &StoreUrl {
         &self.url
     }
@@ -49,10 +48,6 @@ impl<C: Connection, F: Fn() -> C + Send + Sync + 'static> Store for Stub<F> {
         self.connections_max
     }
 
-    async fn load(&self, _source: &Source, _progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
         Ok(None)
     }
@@ -61,12 +56,20 @@ impl<C: Connection, F: Fn() -> C + Send + Sync + 'static> Store for Stub<F> {
         Ok(())
     }
 
-    async fn check_loaded(&self, _source: &Source) -> Result<(), StoreError> {
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        Ok(BTreeMap::new())
+    }
+}
+
+impl<C: Connection<Social>, F: Fn() -> C + Send + Sync + 'static> Serves<Social> for Stub<F> {
+    type Connection = C;
+
+    async fn load(&self, _source: &Source, _progress: LoadProgress<'_>) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        Ok(BTreeMap::new())
+    async fn check_loaded(&self, _source: &Source) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
@@ -78,9 +81,9 @@ impl<C: Connection, F: Fn() -> C + Send + Sync + 'static> Store for Stub<F> {
     }
 }
 
-/// What a replay left.
+/// The result of a replay.
 pub struct Replayed {
-    /// The rows of the log, each after that of the trace.
+    /// The rows of the log, each with its row of the trace.
     pub rows: Vec<(TraceRow, LogRow)>,
     /// The last figures that were published.
     pub last: Snapshot,
@@ -97,7 +100,7 @@ pub fn trace(folder: &Path, spec: &str) -> Source {
 }
 
 /// Replays the first sessions of a trace set, with one worker.
-pub fn replay<S: Store>(store: &S, source: &Source, threads: u32, sessions: u64) -> Replayed {
+pub fn replay<S: Serves<Social>>(store: S, source: &Source, threads: u32, sessions: u64) -> Replayed {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = Plan {
         format_version: schemas::RUN_FORMAT_VERSION,
@@ -109,12 +112,12 @@ pub fn replay<S: Store>(store: &S, source: &Source, threads: u32, sessions: u64)
         workers: 1,
         limit: Limit::Sessions(sessions),
         fragments: schemas::plan::fragments(&source.manifest, &[], 0),
-        unique_socialites: false,
+        unique_actors: false,
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf()).expect("a plan");
     let mut last = Snapshot::default();
-    let report =
-        AnyStore::run(store, &experiment, &Control::default(), &mut |snapshot| last = snapshot).expect("a replay");
+    let store = Opened::new(store).serving::<Social>();
+    let report = store.run(&experiment, &Control::default(), &mut |snapshot| last = snapshot).expect("a replay");
     let traced = operations(source, sessions);
     let logged = log(&folder.path().join("log/fragment-0.arrows"));
     let rows = logged.into_iter().map(|row| (traced[&(row.session, row.step)], row)).collect();
@@ -123,7 +126,7 @@ pub fn replay<S: Store>(store: &S, source: &Source, threads: u32, sessions: u64)
 
 /// The operations of the first sessions, by session and step.
 fn operations(source: &Source, sessions: u64) -> HashMap<(u64, u16), TraceRow> {
-    let mut reader = OperationsReader::new(source.manifest.operation_files(&source.folder, 0), 1024);
+    let mut reader = OperationsReader::<Social>::new(0, source.manifest.operation_files(&source.folder, 0), 1024);
     let (mut chunk, mut all) = (Vec::new(), HashMap::new());
     while reader.next_rows(&mut chunk).expect("a chunk") {
         let first = chunk.iter().filter(|row| row.session < sessions);

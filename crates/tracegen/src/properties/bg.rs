@@ -1,12 +1,14 @@
-//! BG's keys (bg-2013; the names are those of its implementation) in the words
-//! of a specification.
+//! Maps BG's keys (bg-2013; the names are those of its implementation) to a specification.
 
-use schemas::spec::{Delay, Distribution};
+use std::collections::BTreeMap;
+
+use schemas::spec::{Delay, Spec, SpecOf};
+use schemas::workload::social::{Access, Assignment, Data, Distribution, SocialWorkload};
 
 use super::table::Table;
-use super::{Converted, PropertiesError, check_sum};
+use super::{Converted, Origins, PropertiesError, check_sum};
 
-/// BG's sessions and actions, and what they are called here.
+/// BG's sessions and actions, and their names in a specification.
 const KINDS: [(&str, &str); 19] = [
     ("ViewSelfProfileSession", "view_self_profile_session"),
     ("ViewFrdProfileSession", "view_friend_profile_session"),
@@ -29,7 +31,7 @@ const KINDS: [(&str, &str); 19] = [
     ("DeleteCommentOnResourceAction", "delete_comment"),
 ];
 
-/// BG's actions and sessions that there are none of here.
+/// BG's actions and sessions that Encore does not have.
 const ABSENT: [&str; 6] = [
     "ViewNewsFeedAction",
     "GetShortestDistanceAction",
@@ -39,20 +41,20 @@ const ABSENT: [&str; 6] = [
     "unFriendRejectProportion",
 ];
 
-/// Keys of a rating, and who decides that here.
+/// Keys of a rating, and the flag that sets the same in Encore.
 const RATING: [(&str, &str); 9] = [
-    ("threadcount", "`coord rate --first-threads`, or `coord run --threads`"),
-    ("maxexecutiontime", "the time in `coord rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
-    ("expectedlatency", "the response time in `coord rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
-    ("db", "`coord rate --store URL`"),
-    ("exportfile", "`coord rate --runs DIR`"),
-    ("warmup", "the plan of an experiment, see `coord rate --help`"),
-    ("warmupthreads", "the plan of an experiment, see `coord rate --help`"),
-    ("monitor", "the plan of an experiment, see `coord rate --help`"),
-    ("target", "the plan of an experiment, see `coord rate --help`"),
+    ("threadcount", "`encore rate --first-threads`, or `encore run --threads`"),
+    ("maxexecutiontime", "the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
+    ("expectedlatency", "the response time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
+    ("db", "`encore rate --store URL`"),
+    ("exportfile", "`encore rate --runs DIR`"),
+    ("warmup", "the plan of an experiment, see `encore rate --help`"),
+    ("warmupthreads", "the plan of an experiment, see `encore rate --help`"),
+    ("monitor", "the plan of an experiment, see `encore rate --help`"),
+    ("target", "the plan of an experiment, see `encore rate --help`"),
 ];
 
-/// Keys about BG's own machinery.
+/// Keys about BG's own internals.
 const WITHOUT_MEANING: [&str; 22] = [
     "workload",
     "userworkload",
@@ -78,60 +80,127 @@ const WITHOUT_MEANING: [&str; 22] = [
     "mongodb.",
 ];
 
-/// Bytes of BG's thumbnails (bg-2013, section C).
+/// The size of BG's thumbnails in bytes (bg-2013, section C).
 const THUMBNAIL_BYTES: u32 = 2_048;
 
-/// Takes over what the table says.
-pub(super) fn convert(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
+type Draft = super::Draft<SocialWorkload>;
+
+/// Converts the entries of the table.
+pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
+    let mut draft = Draft::new(without_values(), table);
+    let converted = &mut draft;
     data(table, converted)?;
     images(table, converted)?;
     mix(table, converted)?;
     access(table, converted)?;
-    converted.unchecked.think_time = delay(table, converted, "thinktime", "think_time.mean_us")?;
-    converted.unchecked.inter_arrival_time = delay(table, converted, "interarrivaltime", "inter_arrival_time.mean_us")?;
+    converted.spec.common.think_time = delay(table, converted, "thinktime", "think_time.mean_us")?;
+    converted.spec.common.inter_arrival_time =
+        delay(table, converted, "interarrivaltime", "inter_arrival_time.mean_us")?;
     converted.set_sessions(table.number("operationcount")?);
     converted.note_keys(table, &RATING);
     table.ignore(&WITHOUT_MEANING);
+    Ok(draft.converted(check))
+}
+
+/// A workload without any values from files.
+fn without_values() -> SocialWorkload {
+    SocialWorkload {
+        data: Data {
+            members: 0,
+            friends_per_member: 0,
+            confirmed_share: 1.0,
+            pending_per_member: 0,
+            friendships: Assignment::Ring,
+            friendships_theta: 0.27,
+            resources_per_member: 0,
+            comments_per_resource: 0,
+            top_k: 5,
+            attribute_bytes: 200,
+            image_bytes: 0,
+            thumbnail_bytes: 0,
+            resource_bytes: 64,
+            comment_bytes: 64,
+        },
+        access: Access::default(),
+        session: BTreeMap::new(),
+    }
+}
+
+/// Refuses files without members, and actions on resources if there are no resources.
+fn check(spec: &Spec, origins: &Origins) -> Result<(), PropertiesError> {
+    let spec = spec.of::<SocialWorkload>()?;
+    check_resources(&spec, origins)?;
+    if spec.own.data.members == 0 && origins.get("data.members").is_none() {
+        let message = "the number of members is missing; add the file with usercount, or --set data.members=10000";
+        return Err(PropertiesError::Files { files: origins.files.clone(), message: message.into() });
+    }
     Ok(())
 }
 
-fn data(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
-    if let Some((offset, place)) = table.number::<u64>("useroffset")?
+fn check_resources(spec: &SpecOf<SocialWorkload>, origins: &Origins) -> Result<(), PropertiesError> {
+    if spec.own.data.resources_per_member > 0 {
+        return Ok(());
+    }
+    let advice = "change one of them, or use e.g. --set data.resources_per_member=10";
+    for kind in spec.session_kinds() {
+        let Some(share) = origins.get(&format!("mix.{}", kind.name)) else { continue };
+        if !kind.steps.iter().any(|step| step.role.is_resource()) {
+            continue;
+        }
+        return Err(match origins.get("data.resources_per_member") {
+            Some(none) => PropertiesError::Contradiction {
+                first: Box::new(none.clone()),
+                second: Box::new(share.clone()),
+                advice: format!("the data set has no resources; {advice}"),
+            },
+            None => PropertiesError::Value {
+                property: share.clone(),
+                message: "needs resources, and no file sets their number; use \
+                          --set data.resources_per_member=10, or add a file that sets it"
+                    .into(),
+            },
+        });
+    }
+    Ok(())
+}
+
+fn data(table: &mut Table, converted: &mut Draft) -> Result<(), PropertiesError> {
+    if let Some((offset, property)) = table.number::<u64>("useroffset")?
         && offset > 0
     {
-        let message = "ids count from 0 here, and fragments share out the members; set it to 0".into();
-        return Err(PropertiesError::Value { place, message });
+        let message = "not supported: ids start at 0, and fragments split the members; set useroffset=0".into();
+        return Err(PropertiesError::Value { property, message });
     }
-    if let Some((members, place)) = table.number("usercount")? {
-        converted.unchecked.data.members = members;
-        converted.origin("data.members", Some(&place));
+    if let Some((members, property)) = table.number("usercount")? {
+        converted.spec.own.data.members = members;
+        converted.origin("data.members", Some(&property));
     }
-    if let Some((friends, place)) = table.number("friendcountperuser")? {
-        converted.unchecked.data.friends_per_member = friends;
-        converted.origin("data.friends_per_member", Some(&place));
+    if let Some((friends, property)) = table.number("friendcountperuser")? {
+        converted.spec.own.data.friends_per_member = friends;
+        converted.origin("data.friends_per_member", Some(&property));
     }
     let confirmed = table.share("confperc", 1.0)?;
-    converted.unchecked.data.confirmed_share = confirmed.value;
-    converted.origin("data.confirmed_share", confirmed.place.as_ref());
-    if let Some((resources, place)) = table.number("resourcecountperuser")? {
-        converted.unchecked.data.resources_per_member = resources;
-        converted.origin("data.resources_per_member", Some(&place));
+    converted.spec.own.data.confirmed_share = confirmed.value;
+    converted.origin("data.confirmed_share", confirmed.property.as_ref());
+    if let Some((resources, property)) = table.number("resourcecountperuser")? {
+        converted.spec.own.data.resources_per_member = resources;
+        converted.origin("data.resources_per_member", Some(&property));
     }
-    if let Some((clients, place)) = table.number("numclients")? {
-        converted.unchecked.fragments = clients;
-        converted.origin("fragments", Some(&place));
-        converted.notes.push(format!("{place}: as many fragments; a replayer takes any number of them"));
+    if let Some((clients, property)) = table.number("numclients")? {
+        converted.spec.common.fragments = clients;
+        converted.origin("fragments", Some(&property));
+        converted.notes.push(format!("{property}: used as the number of fragments; a replayer can replay any number"));
     }
     Ok(())
 }
 
-fn images(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
+fn images(table: &mut Table, converted: &mut Draft) -> Result<(), PropertiesError> {
     let size = table.number::<u32>("imagesize")?;
     let Some((true, wanted)) = table.switch("insertimage")? else { return Ok(()) };
-    // BG's default.
+    // 2 KB is BG's default.
     let kilobytes = size.as_ref().map_or(2, |(kilobytes, _)| *kilobytes);
     if let (0, Some((_, first))) = (kilobytes, &size) {
-        let advice = "give the size in KB, or insertimage=false".into();
+        let advice = "set imagesize to a size in KB, or insertimage=false".into();
         return Err(PropertiesError::Contradiction {
             first: Box::new(first.clone()),
             second: Box::new(wanted),
@@ -139,21 +208,21 @@ fn images(table: &mut Table, converted: &mut Converted) -> Result<(), Properties
         });
     }
     let Some(bytes) = kilobytes.checked_mul(1_024) else {
-        let place = size.map_or(wanted, |(_, place)| place);
-        return Err(PropertiesError::Value { place, message: "is too large; it counts KB".into() });
+        let property = size.map_or(wanted, |(_, property)| property);
+        return Err(PropertiesError::Value { property, message: "is too large; the unit is KB".into() });
     };
-    converted.unchecked.data.image_bytes = bytes;
-    converted.unchecked.data.thumbnail_bytes = THUMBNAIL_BYTES;
+    converted.spec.own.data.image_bytes = bytes;
+    converted.spec.own.data.thumbnail_bytes = THUMBNAIL_BYTES;
     converted.notes.push(format!("{wanted}: images of {bytes} bytes, and thumbnails of {THUMBNAIL_BYTES} bytes"));
     Ok(())
 }
 
-fn mix(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
+fn mix(table: &mut Table, converted: &mut Draft) -> Result<(), PropertiesError> {
     for key in ABSENT {
         let share = table.share(key, 0.0)?;
-        if let (true, Some(place)) = (share.value > 0.0, share.place) {
-            let message = "there is no such action here; set it to 0 and share it out among the others".into();
-            return Err(PropertiesError::Value { place, message });
+        if let (true, Some(property)) = (share.value > 0.0, share.property) {
+            let message = "Encore does not have this action; set it to 0 and add its share to other actions".into();
+            return Err(PropertiesError::Value { property, message });
         }
     }
     let mut shares = Vec::with_capacity(KINDS.len());
@@ -162,44 +231,44 @@ fn mix(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesErr
         converted.add_share(kind, &share);
         shares.push(share);
     }
-    check_sum(&converted.files, &shares)
+    check_sum(&converted.origins.files, &shares)
 }
 
-fn access(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
+fn access(table: &mut Table, converted: &mut Draft) -> Result<(), PropertiesError> {
     let distribution = table.get("requestdistribution");
     let theta = table.number::<f64>("zipfianmean")?;
-    let access = &mut converted.unchecked.access;
+    let access = &mut converted.spec.own.access;
     access.distribution = match &distribution {
-        // BG's default.
+        // Uniform is BG's default.
         None => Distribution::Uniform,
-        Some(place) => match place.value.as_str() {
+        Some(property) => match property.value.as_str() {
             "dzipfian" | "zipfian" => Distribution::Zipfian,
             "uniform" => Distribution::Uniform,
             _ => {
-                let message = "there is no such distribution here; take dzipfian, zipfian or uniform".into();
-                return Err(PropertiesError::Value { place: place.clone(), message });
+                let message = "unsupported distribution; use dzipfian, zipfian or uniform".into();
+                return Err(PropertiesError::Value { property: property.clone(), message });
             }
         },
     };
-    if let (Distribution::Zipfian, Some((mean, place))) = (access.distribution, &theta) {
+    if let (Distribution::Zipfian, Some((mean, property))) = (access.distribution, &theta) {
         access.theta = *mean;
-        converted.origin("access.theta", Some(place));
+        converted.origin("access.theta", Some(property));
     }
     if distribution.is_none() {
         converted.notes.push("no requestdistribution: members are drawn uniformly, as in BG".into());
-    } else if let (Distribution::Uniform, Some((_, place))) = (converted.unchecked.access.distribution, theta) {
-        converted.notes.push(format!("{place}: has no effect, since members are drawn uniformly"));
+    } else if let (Distribution::Uniform, Some((_, property))) = (converted.spec.own.access.distribution, theta) {
+        converted.notes.push(format!("{property}: has no effect, since members are drawn uniformly"));
     }
     Ok(())
 }
 
-/// A waiting time that BG gives in milliseconds.
-fn delay(table: &mut Table, converted: &mut Converted, key: &str, to: &str) -> Result<Delay, PropertiesError> {
-    let Some((milliseconds, place)) = table.number::<u32>(key)? else { return Ok(Delay::default()) };
+/// A delay that BG gives in milliseconds.
+fn delay(table: &mut Table, converted: &mut Draft, key: &str, to: &str) -> Result<Delay, PropertiesError> {
+    let Some((milliseconds, property)) = table.number::<u32>(key)? else { return Ok(Delay::default()) };
     let Some(mean_us) = milliseconds.checked_mul(1_000) else {
-        let message = "is too large; it counts milliseconds".into();
-        return Err(PropertiesError::Value { place, message });
+        let message = "is too large; the unit is milliseconds".into();
+        return Err(PropertiesError::Value { property, message });
     };
-    converted.origin(to, Some(&place));
+    converted.origin(to, Some(&property));
     Ok(Delay { mean_us, ..Delay::default() })
 }

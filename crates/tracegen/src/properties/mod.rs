@@ -7,7 +7,8 @@
 //! let text = "workload=edu.usc.bg.workloads.CoreWorkload\nusercount=1000\nViewProfileAction=1\n";
 //! let converted = convert(&[Source { file: "mine".into(), bytes: text.into() }]).unwrap();
 //! let spec = converted.spec(&[]).unwrap();
-//! assert_eq!((spec.name.as_str(), spec.data.members), ("mine", 1000));
+//! let data = spec.workload::<schemas::workload::social::SocialWorkload>().unwrap().data;
+//! assert_eq!((spec.name.as_str(), data.members), ("mine", 1000));
 //! assert!(converted.notes.iter().any(|note| note.contains("operationcount sets no limit")));
 //! ```
 
@@ -21,38 +22,39 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use schemas::files::{FileError, at};
-use schemas::spec::{Access, Assignment, Data, Delay, Family, Spec, SpecError};
+use schemas::spec::{Spec, SpecError, SpecOf};
+use schemas::workload::Workload;
 
 use table::Table;
 
-/// How many sessions a file stands for that sets no limit.
+/// How many sessions are generated for a file that sets no limit.
 const SESSIONS_WITHOUT_LIMIT: u64 = 1_000_000;
 
 /// A property file in memory.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Its name, for errors; the last part names the specification.
+    /// Its name, for errors. The last part of the path names the specification.
     pub file: String,
     /// What is in it.
     pub bytes: Vec<u8>,
 }
 
-/// Where a value was found.
+/// A key and its value, and where a file has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Property {
     /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The key, as it stands there.
+    /// The key, as in the file.
     pub key: String,
-    /// The value, as it stands there.
+    /// The value, as in the file.
     pub value: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Property {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Passwords stand in property files; they must not reach an error or a note.
+        // Property files contain passwords, which must not appear in an error or a note.
         let key = self.key.to_ascii_lowercase();
         let is_secret = ["pass", "pwd", "secret", "url"].iter().any(|part| key.contains(part));
         let value = if is_secret { "(hidden)" } else { &self.value };
@@ -60,27 +62,27 @@ impl fmt::Display for Place {
     }
 }
 
-/// Property files that no workload can be made of.
+/// Property files that cannot be converted to a workload.
 #[derive(Debug, thiserror::Error)]
 pub enum PropertiesError {
     /// A file cannot be read.
-    #[error("{0}; is this the right file?")]
+    #[error("{0}; check the path of --properties")]
     File(#[from] FileError),
     /// One value is wrong.
-    #[error("{place}: {message}")]
+    #[error("{property}: {message}")]
     Value {
-        /// Where it is.
-        place: Place,
+        /// The property.
+        property: Property,
         /// What is wrong and what to do.
         message: String,
     },
-    /// Two values cannot both be.
+    /// Two values contradict each other.
     #[error("{second} contradicts {first}; {advice}")]
     Contradiction {
-        /// The one that comes first.
-        first: Box<Place>,
-        /// The other.
-        second: Box<Place>,
+        /// The property that is contradicted.
+        first: Box<Property>,
+        /// The property that contradicts it.
+        second: Box<Property>,
         /// What to do.
         advice: String,
     },
@@ -92,23 +94,39 @@ pub enum PropertiesError {
         /// What is wrong and what to do.
         message: String,
     },
-    /// The specification that they give, with the settings, is wrong.
+    /// The resulting specification, with the settings applied, is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
 }
 
-/// What property files say in the words of a specification.
+/// Property files converted to a specification.
 #[derive(Debug, Clone)]
 pub struct Converted {
-    /// As the files have it; [`Converted::spec`] checks it.
+    /// The values as in the files; [`Converted::spec`] checks them.
     unchecked: Spec,
-    /// What was decided that the files do not say, for people to read.
+    /// Decisions that the files leave open, as notes for the user.
     pub notes: Vec<String>,
-    /// Entries whose keys nobody here knows.
-    pub unknown: Vec<Place>,
-    /// The entries that decided a dotted key of the specification.
-    origins: BTreeMap<String, Place>,
+    /// Properties whose keys are unknown.
+    pub unknown: Vec<Property>,
+    /// What the benchmark asks for besides what the specification's check does.
+    check: fn(&Spec, &Origins) -> Result<(), PropertiesError>,
+    origins: Origins,
+}
+
+/// Where the values of a specification come from.
+#[derive(Debug, Clone)]
+struct Origins {
+    /// The property that decided each dotted key of the specification.
+    properties: BTreeMap<String, Property>,
+    /// The names of all files.
     files: String,
+}
+
+/// A specification that is being converted from the files of a benchmark.
+struct Draft<W> {
+    spec: SpecOf<W>,
+    notes: Vec<String>,
+    origins: Origins,
 }
 
 /// Reads files of one benchmark; together they are one workload.
@@ -124,17 +142,10 @@ pub fn read(files: &[PathBuf]) -> Result<Converted, PropertiesError> {
 /// Converts files of one benchmark; together they are one workload.
 pub fn convert(sources: &[Source]) -> Result<Converted, PropertiesError> {
     let mut table = Table::new(sources)?;
-    let mut converted = Converted {
-        unchecked: empty_spec(),
-        notes: Vec::new(),
-        unknown: Vec::new(),
-        origins: BTreeMap::new(),
-        files: table.files(),
+    let mut converted = match table.benchmark()? {
+        Benchmark::Bg => bg::convert(&mut table)?,
+        Benchmark::Ycsb => ycsb::convert(&mut table)?,
     };
-    match table.benchmark()? {
-        Benchmark::Bg => bg::convert(&mut table, &mut converted)?,
-        Benchmark::Ycsb => ycsb::convert(&mut table, &mut converted)?,
-    }
     if converted.unchecked.name.is_empty() {
         converted.unchecked.name = sources.last().map(|source| name_of(&source.file)).unwrap_or_default();
     }
@@ -150,112 +161,101 @@ enum Benchmark {
 }
 
 impl Converted {
-    /// The specification, with settings (as of [`Spec::parse_with`]) that come
-    /// after the files: what contradicts itself in them can be set right.
+    /// The specification, with settings (as of [`Spec::parse_with`]) applied after the files. So
+    /// settings can resolve contradictions in the files.
     pub fn spec(&self, settings: &[String]) -> Result<Spec, PropertiesError> {
-        let spec = Spec::parse_unchecked(&self.unchecked.to_toml()?, &self.files, settings)?;
-        self.check_resources(&spec)?;
-        if spec.data.members == 0 && !self.origins.contains_key("data.members") {
-            let message = "no file says how many members there are; give the file with usercount (BG) or recordcount \
-                           (YCSB) too, or --set data.members=10000";
-            return Err(PropertiesError::Files { files: self.files.clone(), message: message.into() });
-        }
+        let files = &self.origins.files;
+        let spec = Spec::parse_unchecked(&self.unchecked.to_toml()?, files, settings)?;
+        (self.check)(&spec, &self.origins)?;
         if spec.kinds().is_empty() {
-            let message = "no action or session has a share above 0; give the file with the mix too, or e.g. \
-                           --set mix.view_profile=1";
-            return Err(PropertiesError::Files { files: self.files.clone(), message: message.into() });
+            let message = "the mix is empty; add the file with the mix, or e.g. --set mix.view_profile=1 (BG), \
+                           --set mix.read=1 (YCSB)";
+            return Err(PropertiesError::Files { files: files.clone(), message: message.into() });
         }
-        spec.check(&self.files).map_err(|error| self.with_place(error))?;
+        spec.check(files).map_err(|error| self.origins.with_property(error))?;
         Ok(spec)
     }
+}
 
-    /// Refuses actions on resources where there are none.
-    fn check_resources(&self, spec: &Spec) -> Result<(), PropertiesError> {
-        if spec.data.resources_per_member > 0 {
-            return Ok(());
-        }
-        let advice = "change one of them, or give e.g. --set data.resources_per_member=10";
-        for kind in spec.kinds() {
-            let Some(share) = self.origins.get(&format!("mix.{}", kind.name)) else { continue };
-            if !kind.steps.iter().any(|step| step.role.is_resource()) {
-                continue;
-            }
-            return Err(match self.origins.get("data.resources_per_member") {
-                Some(none) => PropertiesError::Contradiction {
-                    first: Box::new(none.clone()),
-                    second: Box::new(share.clone()),
-                    advice: format!("there are no resources to act on: {advice}"),
-                },
-                None => PropertiesError::Value {
-                    place: share.clone(),
-                    message: "no file says how many resources there are to act on; give \
-                              --set data.resources_per_member=10, or a file that does"
-                        .into(),
-                },
-            });
-        }
-        Ok(())
+impl Origins {
+    /// The property that decided a key of the specification.
+    fn get(&self, key: &str) -> Option<&Property> {
+        self.properties.get(key)
     }
 
-    /// The same error with the entry that is the cause, where one is.
-    fn with_place(&self, error: SpecError) -> PropertiesError {
+    /// The same error, with the property that causes it, if there is one.
+    fn with_property(&self, error: SpecError) -> PropertiesError {
         match error {
-            SpecError::Value { key, message, .. } if self.origins.contains_key(&key) => {
-                PropertiesError::Value { place: self.origins[&key].clone(), message: format!("{key}: {message}") }
+            SpecError::Value { key, message, .. } if self.properties.contains_key(&key) => {
+                PropertiesError::Value { property: self.properties[&key].clone(), message: format!("{key}: {message}") }
             }
             error => error.into(),
         }
     }
+}
 
-    /// Notes that an entry decided a key of the specification.
-    fn origin(&mut self, key: &str, place: Option<&Place>) {
-        if let Some(place) = place {
-            self.origins.insert(key.into(), place.clone());
+impl<W: Workload> Draft<W> {
+    /// A specification without any values from files.
+    fn new(own: W, table: &Table) -> Draft<W> {
+        let origins = Origins { properties: BTreeMap::new(), files: table.files() };
+        Draft { spec: SpecOf::new(own), notes: Vec::new(), origins }
+    }
+
+    /// The conversion, with what the benchmark asks for besides the specification's check.
+    fn converted(self, check: fn(&Spec, &Origins) -> Result<(), PropertiesError>) -> Converted {
+        let Draft { spec, notes, origins } = self;
+        Converted { unchecked: spec.whole(), notes, unknown: Vec::new(), check, origins }
+    }
+
+    /// Records which property decided a key of the specification.
+    fn origin(&mut self, key: &str, property: Option<&Property>) {
+        if let Some(property) = property {
+            self.origins.properties.insert(key.into(), property.clone());
         }
     }
 
     /// Adds to a kind's share of the mix.
     fn add_share(&mut self, kind: &str, share: &Share) {
         if share.value > 0.0 {
-            *self.unchecked.mix.entry(kind.into()).or_insert(0.0) += share.value;
-            self.origin(&format!("mix.{kind}"), share.place.as_ref());
-            if let Some(place) = &share.place {
-                self.unchecked.name = name_of(&place.file);
+            *self.spec.common.mix.entry(kind.into()).or_insert(0.0) += share.value;
+            self.origin(&format!("mix.{kind}"), share.property.as_ref());
+            if let Some(property) = &share.property {
+                self.spec.common.name = name_of(&property.file);
             }
         }
     }
 
-    /// Notes who decides here what some known keys of the table say.
+    /// Notes, for known keys of the table, where Encore decides what they set.
     fn note_keys(&mut self, table: &mut Table, keys: &[(&str, &str)]) {
         for (key, decided_by) in keys {
-            if let Some(place) = table.get(key) {
-                self.notes.push(format!("{place}: not of a trace; here it is up to {decided_by}"));
+            if let Some(property) = table.get(key) {
+                self.notes.push(format!("{property}: not part of a trace; instead, use {decided_by}"));
             }
         }
     }
 
-    /// The number of sessions: as in the files, or a default that is noted.
-    fn set_sessions(&mut self, count: Option<(u64, Place)>) {
+    /// Sets the number of sessions: as in the files, or a default with a note.
+    fn set_sessions(&mut self, count: Option<(u64, Property)>) {
         match count {
-            Some((count, place)) if count > 0 => {
-                self.unchecked.sessions = count;
-                self.origin("sessions", Some(&place));
+            Some((count, property)) if count > 0 => {
+                self.spec.common.sessions = count;
+                self.origin("sessions", Some(&property));
             }
             _ => {
-                self.unchecked.sessions = SESSIONS_WITHOUT_LIMIT;
+                self.spec.common.sessions = SESSIONS_WITHOUT_LIMIT;
                 self.notes.push(format!(
-                    "operationcount sets no limit: {SESSIONS_WITHOUT_LIMIT} sessions are generated; --sessions N asks \
-                     for another number"
+                    "operationcount sets no limit: generating {SESSIONS_WITHOUT_LIMIT} sessions; change this with \
+                     --sessions N"
                 ));
             }
         }
     }
 }
 
-/// A share of the mix and where it is from; nowhere when it is a default.
+/// A share of the mix, and the property that sets it; a default has none.
 struct Share {
     value: f64,
-    place: Option<Place>,
+    property: Option<Property>,
 }
 
 /// Refuses shares that are given and do not add up to 1.
@@ -265,55 +265,23 @@ fn check_sum(files: &str, shares: &[Share]) -> Result<(), PropertiesError> {
         return Ok(());
     }
     let given: Vec<String> =
-        shares.iter().filter(|s| s.value > 0.0).filter_map(|s| s.place.as_ref()).map(Place::to_string).collect();
-    let message = format!("the proportions add up to {}, not to 1: {}", round(sum), given.join(", "));
+        shares.iter().filter(|s| s.value > 0.0).filter_map(|s| s.property.as_ref()).map(Property::to_string).collect();
+    let (sum, given) = (round(sum), given.join(", "));
+    let message = format!("the proportions add up to {sum}, not to 1: {given}; change them so that they add up to 1");
     Err(PropertiesError::Files { files: files.into(), message })
 }
 
-/// A sum of decimal fractions as people write it.
+/// Rounds a sum of decimal fractions to the digits that a user would write.
 fn round(number: f64) -> f64 {
     (number * 1e9).round() / 1e9
 }
 
-/// The name of a specification for a file: its last part without `.properties`,
-/// and without what names do not have.
+/// The name of a specification for a file: the last part of its path without `.properties`, with a
+/// dash for each character that names cannot have.
 fn name_of(file: &str) -> String {
     let last = Path::new(file).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let stem = last.strip_suffix(".properties").unwrap_or(&last).trim_start_matches('.');
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = stem.chars().map(|c| if fits(c) { c } else { '-' }).collect();
     if name.is_empty() { "properties".into() } else { name }
-}
-
-/// A specification in which nothing is said.
-fn empty_spec() -> Spec {
-    Spec {
-        name: String::new(),
-        family: Family::Social,
-        seed: 1,
-        sessions: 0,
-        fragments: 1,
-        fragment_weights: Vec::new(),
-        data: Data {
-            members: 0,
-            friends_per_member: 0,
-            confirmed_share: 1.0,
-            pending_per_member: 0,
-            friendships: Assignment::Ring,
-            friendships_theta: 0.27,
-            resources_per_member: 0,
-            comments_per_resource: 0,
-            top_k: 5,
-            attribute_bytes: 200,
-            image_bytes: 0,
-            thumbnail_bytes: 0,
-            resource_bytes: 64,
-            comment_bytes: 64,
-        },
-        access: Access::default(),
-        think_time: Delay::default(),
-        inter_arrival_time: Delay::default(),
-        mix: BTreeMap::new(),
-        session: BTreeMap::new(),
-    }
 }

@@ -1,5 +1,4 @@
-//! Reads the syntax of Java property files: keys, values and the lines they
-//! stand on. Any bytes can be read.
+//! Reads the syntax of Java property files: keys, values and their line numbers. Any bytes can be read.
 
 /// One `key=value` of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +13,8 @@ pub(super) struct Entry {
 
 /// The entries of a file in their order.
 ///
-/// A key ends at the first `=`, `:` or white space that no `\` stands before; a
-/// line that ends with `\` goes on in the next one; `#` and `!` begin comments.
+/// A key ends at the first `=`, `:` or white space that is not escaped with `\`. A line that ends
+/// with `\` continues on the next one. `#` and `!` begin comments.
 pub(super) fn parse(bytes: &[u8]) -> Vec<Entry> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines().zip(1..);
@@ -38,7 +37,7 @@ pub(super) fn parse(bytes: &[u8]) -> Vec<Entry> {
     entries
 }
 
-/// Does an odd number of `\` stand at the end?
+/// Whether the text ends with an odd number of `\`.
 fn ends_with_escape(text: &str) -> bool {
     text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
@@ -49,7 +48,7 @@ fn split(line: &str) -> (&str, &str) {
     for (at, c) in line.char_indices() {
         if !is_escaped && (matches!(c, '=' | ':') || c.is_whitespace()) {
             let rest = line[at..].trim_start();
-            // White space may stand before the one separator.
+            // White space may precede the separator.
             return (&line[..at], rest.strip_prefix(['=', ':']).unwrap_or(rest));
         }
         is_escaped = c == '\\' && !is_escaped;
@@ -115,7 +114,7 @@ mod tests {
             }
         }
 
-        /// The bytes that mean something come often enough to meet each other.
+        /// The alphabet is small, so that characters with a meaning often meet each other.
         #[test]
         fn any_syntax_is_read(text in "[a=:# !\\\\u0\n\r\té]{0,60}") {
             parse(text.as_bytes());

@@ -1,10 +1,10 @@
-//! The entries of all files as one table, which knows what was asked for.
+//! The properties of all files as one table. The table records which keys the converter asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use super::parse::parse;
-use super::{Benchmark, Place, PropertiesError, Share, Source};
+use super::{Benchmark, PropertiesError, Property, Share, Source};
 
 /// Keys that only BG has.
 const BG_SIGNS: [&str; 4] = ["usercount", "friendcountperuser", "resourcecountperuser", "confperc"];
@@ -13,33 +13,37 @@ const BG_SIGNS: [&str; 4] = ["usercount", "friendcountperuser", "resourcecountpe
 const YCSB_SIGNS: [&str; 5] =
     ["recordcount", "readproportion", "updateproportion", "scanproportion", "readmodifywriteproportion"];
 
-/// Every entry by its key.
+/// All properties by key.
 pub(super) struct Table {
-    entries: BTreeMap<String, Place>,
+    entries: BTreeMap<String, Property>,
     asked: BTreeSet<String>,
     files: Vec<String>,
 }
 
 impl Table {
-    /// The entries of all files, none of which may say a key twice differently.
+    /// The properties of all files. Refuses a key that has two different values.
     pub(super) fn new(sources: &[Source]) -> Result<Table, PropertiesError> {
-        let mut entries: BTreeMap<String, Place> = BTreeMap::new();
+        let mut entries: BTreeMap<String, Property> = BTreeMap::new();
         for source in sources {
             for entry in parse(&source.bytes) {
-                let place =
-                    Place { file: source.file.clone(), line: entry.line, key: entry.key.clone(), value: entry.value };
+                let property = Property {
+                    file: source.file.clone(),
+                    line: entry.line,
+                    key: entry.key.clone(),
+                    value: entry.value,
+                };
                 match entries.get(&entry.key) {
-                    Some(first) if first.value != place.value => {
+                    Some(first) if first.value != property.value => {
                         let advice = "remove one of them".into();
                         return Err(PropertiesError::Contradiction {
                             first: Box::new(first.clone()),
-                            second: Box::new(place),
+                            second: Box::new(property),
                             advice,
                         });
                     }
                     Some(_) => {}
                     None => {
-                        entries.insert(entry.key, place);
+                        entries.insert(entry.key, property);
                     }
                 }
             }
@@ -52,15 +56,17 @@ impl Table {
         self.files.join(" and ")
     }
 
-    /// Which benchmark the files are for: by the class of the workload, else by
-    /// keys that only one of the two has.
+    /// The benchmark that the files are for. The class of the workload decides, else keys that only
+    /// one of the two has.
     pub(super) fn benchmark(&self) -> Result<Benchmark, PropertiesError> {
-        let bg = self.entries.values().find(|place| {
-            BG_SIGNS.contains(&place.key.as_str()) || place.key.ends_with("Action") || place.key.ends_with("Session")
+        let bg = self.entries.values().find(|property| {
+            BG_SIGNS.contains(&property.key.as_str())
+                || property.key.ends_with("Action")
+                || property.key.ends_with("Session")
         });
-        let ycsb = self.entries.values().find(|place| YCSB_SIGNS.contains(&place.key.as_str()));
+        let ycsb = self.entries.values().find(|property| YCSB_SIGNS.contains(&property.key.as_str()));
         if let (Some(first), Some(second)) = (bg, ycsb) {
-            let advice = "one is a key of BG and one of YCSB: give files of one benchmark".into();
+            let advice = "one key is BG's and the other YCSB's; use files of one benchmark".into();
             return Err(PropertiesError::Contradiction {
                 first: Box::new(first.clone()),
                 second: Box::new(second.clone()),
@@ -71,34 +77,36 @@ impl Table {
             (Some(class), ..) if class.value.starts_with("edu.usc.bg.") => Ok(Benchmark::Bg),
             (Some(class), ..) if is_ycsb_core(&class.value) => Ok(Benchmark::Ycsb),
             (Some(class), ..) => Err(PropertiesError::Value {
-                place: class.clone(),
-                message: "is no workload that is known here; there are BG's edu.usc.bg.workloads.CoreWorkload and \
-                          YCSB's site.ycsb.workloads.CoreWorkload"
+                property: class.clone(),
+                message: "unknown workload class; use edu.usc.bg.workloads.CoreWorkload (BG) or \
+                          site.ycsb.workloads.CoreWorkload (YCSB)"
                     .into(),
             }),
             (None, Some(_), None) => Ok(Benchmark::Bg),
             (None, None, Some(_)) => Ok(Benchmark::Ycsb),
             (None, ..) => Err(PropertiesError::Files {
                 files: self.files(),
-                message: "neither BG's nor YCSB's keys are there; is it a workload file of one of them?".into(),
+                message: "no key of BG or YCSB found; check that this is a workload file of one of them".into(),
             }),
         }
     }
 
-    /// The entry of a key.
-    pub(super) fn get(&mut self, key: &str) -> Option<Place> {
+    /// The property of a key.
+    pub(super) fn get(&mut self, key: &str) -> Option<Property> {
         self.asked.insert(key.into());
         self.entries.get(key).cloned()
     }
 
     /// The value of a key as a number.
-    pub(super) fn number<T: FromStr>(&mut self, key: &str) -> Result<Option<(T, Place)>, PropertiesError> {
-        let Some(place) = self.get(key) else { return Ok(None) };
-        match place.value.parse() {
-            Ok(number) => Ok(Some((number, place))),
+    pub(super) fn number<T: FromStr>(&mut self, key: &str) -> Result<Option<(T, Property)>, PropertiesError> {
+        let Some(property) = self.get(key) else { return Ok(None) };
+        match property.value.parse() {
+            Ok(number) => Ok(Some((number, property))),
             Err(_) => {
-                let what = if "1.5".parse::<T>().is_ok() { "number" } else { "whole number of at least 0" };
-                Err(PropertiesError::Value { place, message: format!("is not a {what} that fits") })
+                let takes_fractions = "1.5".parse::<T>().is_ok();
+                let whole = "is not a whole number of at least 0, or is too large";
+                let message = if takes_fractions { "is not a number" } else { whole };
+                Err(PropertiesError::Value { property, message: message.into() })
             }
         }
     }
@@ -106,24 +114,24 @@ impl Table {
     /// The value of a key as a share between 0 and 1.
     pub(super) fn share(&mut self, key: &str, default: f64) -> Result<Share, PropertiesError> {
         match self.number::<f64>(key)? {
-            None => Ok(Share { value: default, place: None }),
-            Some((value, place)) if (0.0..=1.0).contains(&value) => Ok(Share { value, place: Some(place) }),
-            Some((_, place)) => Err(PropertiesError::Value { place, message: "is not between 0 and 1".into() }),
+            None => Ok(Share { value: default, property: None }),
+            Some((value, property)) if (0.0..=1.0).contains(&value) => Ok(Share { value, property: Some(property) }),
+            Some((_, property)) => Err(PropertiesError::Value { property, message: "is not between 0 and 1".into() }),
         }
     }
 
     /// The value of a key as true or false.
-    pub(super) fn switch(&mut self, key: &str) -> Result<Option<(bool, Place)>, PropertiesError> {
-        let Some(place) = self.get(key) else { return Ok(None) };
-        match place.value.to_ascii_lowercase().as_str() {
-            "true" => Ok(Some((true, place))),
-            "false" => Ok(Some((false, place))),
-            _ => Err(PropertiesError::Value { place, message: "is neither true nor false".into() }),
+    pub(super) fn switch(&mut self, key: &str) -> Result<Option<(bool, Property)>, PropertiesError> {
+        let Some(property) = self.get(key) else { return Ok(None) };
+        match property.value.to_ascii_lowercase().as_str() {
+            "true" => Ok(Some((true, property))),
+            "false" => Ok(Some((false, property))),
+            _ => Err(PropertiesError::Value { property, message: "is neither true nor false".into() }),
         }
     }
 
-    /// Takes note that keys are known and mean nothing here. One that ends with
-    /// a full stop stands for all that begin with it.
+    /// Marks keys as known but without effect. A key that ends with a full stop stands for all keys
+    /// that begin with it.
     pub(super) fn ignore(&mut self, keys: &[&str]) {
         for key in keys {
             match key.strip_suffix('.') {
@@ -135,12 +143,12 @@ impl Table {
         }
     }
 
-    /// The entries that nobody asked for, by file and line.
-    pub(super) fn unknown(&self) -> Vec<Place> {
-        let mut unknown: Vec<Place> =
-            self.entries.values().filter(|place| !self.asked.contains(&place.key)).cloned().collect();
+    /// The properties that the converter did not ask for, by file and line.
+    pub(super) fn unknown(&self) -> Vec<Property> {
+        let mut unknown: Vec<Property> =
+            self.entries.values().filter(|property| !self.asked.contains(&property.key)).cloned().collect();
         unknown.sort_by(|a, b| {
-            let file = |place: &Place| self.files.iter().position(|file| *file == place.file);
+            let file = |property: &Property| self.files.iter().position(|file| *file == property.file);
             (file(a), a.line).cmp(&(file(b), b.line))
         });
         unknown

@@ -1,179 +1,289 @@
-//! YCSB's core workload, by analogy: its table of records has no friends, so each
-//! record becomes a member, and each analogy is noted for people to read.
+//! Converts YCSB's core workload: each of its keys becomes one of the `kv` family, with YCSB's own
+//! default where a file does not set it.
 
-use schemas::session::{Role, Step};
-use schemas::social::Action;
-use schemas::spec::{Composed, Distribution};
+use schemas::spec::Spec;
+use schemas::workload::kv::{Access, Data, Distribution, KeyOrder, KvWorkload, LengthDistribution};
 
 use super::table::Table;
-use super::{Converted, PropertiesError, Share, check_sum};
+use super::{Converted, Origins, PropertiesError, Property, check_sum};
 
-/// The session that stands for a read-modify-write.
-const READ_MODIFY_WRITE: &str = "read_modify_write";
+type Draft = super::Draft<KvWorkload>;
 
-/// Keys of a run, and who decides that here.
-const RUN: [(&str, &str); 5] = [
-    ("threadcount", "`coord rate --first-threads`, or `coord run --threads`"),
-    ("maxexecutiontime", "the time in `coord rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
-    ("target", "the plan of an experiment, see `coord rate --help`"),
-    ("db", "`coord rate --store URL`"),
-    ("exportfile", "`coord rate --runs DIR`"),
+/// Sets a value of the workload.
+type Set<T> = fn(&mut KvWorkload, T);
+
+/// Keys of a run, and what does the same in Encore.
+const RUN: [(&str, &str); 15] = [
+    ("threadcount", "`encore run --threads N`, or `encore rate`, which finds the number"),
+    ("target", "a limit of the load is not possible yet; `inter_arrival_time.mean_us` slows each thread down"),
+    ("maxexecutiontime", "the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
+    ("db", "`encore rate --store URL`"),
+    ("exportfile", "`encore rate --runs DIR`"),
+    ("exporter", "`encore analyze summary --json`, or `encore analyze export`"),
+    ("measurementtype", "nothing: every operation is logged; `encore analyze export --format hgrm` writes a histogram"),
+    ("measurement.interval", "nothing: start and end of every operation are logged"),
+    ("hdrhistogram.fileoutput", "`encore analyze export --format hgrm`"),
+    ("hdrhistogram.percentiles", "`encore analyze sql RUN`, which answers any percentile"),
+    ("timeseries.granularity", "the view `timeline` of `encore analyze sql`"),
+    ("reportlatencyforeacherror", "the column `outcome` of the view `operations`"),
+    ("status", "`encore rate --monitor SECONDS`"),
+    ("status.interval", "`encore rate --monitor SECONDS`"),
+    ("label", "`encore rate --name NAME`"),
 ];
 
-/// Keys about YCSB's own machinery, its keys and its fields.
-const WITHOUT_MEANING: [&str; 31] = [
+/// Keys about YCSB's own internals: its phases, how it repeats inserts of a load, how it measures.
+const WITHOUT_MEANING: [&str; 11] = [
     "workload",
-    "readallfields",
-    "insertorder",
-    "insertstart",
-    "insertcount",
-    "zeropadding",
-    "table",
-    "fieldnameprefix",
-    "keyprefix",
-    "minfieldlength",
-    "fieldlengthhistogram",
-    "minscanlength",
-    "scanlengthdistribution",
-    "hotspotdatafraction",
-    "hotspotopnfraction",
-    "dataintegrity",
     "dotransactions",
+    "readallfieldsbyname",
     "core_workload_insertion_retry_limit",
     "core_workload_insertion_retry_interval",
-    "exporter",
-    "measurementtype",
-    "measurement.",
-    "reportlatencyforeacherror",
+    "core_workload_insertion_keep_going_on_error",
     "latencytrackederrors",
+    "measurement.",
     "histogram.",
     "hdrhistogram.",
     "timeseries.",
-    "status.",
-    "status",
-    "label",
-    "syncintervalops",
 ];
 
-/// Takes over what the table says.
-pub(super) fn convert(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
-    records(table, converted)?;
-    access(table, converted)?;
-    operations(table, converted)?;
-    converted.set_sessions(table.number("operationcount")?);
-    converted.note_keys(table, &RUN);
+/// Converts the entries of the table.
+pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
+    let mut draft = Draft::new(without_values(), table);
+    records(table, &mut draft)?;
+    fields(table, &mut draft)?;
+    access(table, &mut draft)?;
+    scans(table, &mut draft)?;
+    let inserts = mix(table, &mut draft)?;
+    draft.set_sessions(table.number("operationcount")?);
+    key_space(inserts, &mut draft);
+    names(table, &mut draft)?;
+    draft.note_keys(table, &RUN);
     table.ignore(&WITHOUT_MEANING);
-    Ok(())
+    Ok(draft.converted(check))
 }
 
-fn records(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
-    if let Some((members, place)) = table.number("recordcount")? {
-        converted.unchecked.data.members = members;
-        converted.origin("data.members", Some(&place));
+/// A workload without any values from files.
+fn without_values() -> KvWorkload {
+    KvWorkload {
+        data: Data {
+            records: 0,
+            first_record: 0,
+            fields: 10,
+            field_bytes: 100,
+            field_bytes_min: 1,
+            field_length: LengthDistribution::Constant,
+            key_order: KeyOrder::Hashed,
+            key_digits: 1,
+        },
+        access: Access::default(),
     }
-    // YCSB's defaults.
-    let fields = table.number::<u32>("fieldcount")?;
-    let length = table.number::<u32>("fieldlength")?;
-    let (count, bytes) = (fields.as_ref().map_or(10, |(n, _)| *n), length.as_ref().map_or(100, |(n, _)| *n));
-    let Some(record_bytes) = count.checked_mul(bytes) else {
-        let place = length.or(fields).unwrap_or_else(|| unreachable!("the defaults are small")).1;
-        return Err(PropertiesError::Value { place, message: "the record is too large".into() });
-    };
-    converted.unchecked.data.attribute_bytes = record_bytes;
-    let writes_all = table.switch("writeallfields")?.is_some_and(|(all, _)| all);
-    converted.unchecked.data.comment_bytes = if writes_all { record_bytes } else { bytes };
-    converted.notes.push(format!(
-        "by analogy, each record is a member with attributes of {count} x {bytes} = {record_bytes} bytes (recordcount, \
-         fieldcount, fieldlength)"
-    ));
-    match table.get("fieldlengthdistribution") {
-        Some(place) if place.value != "constant" => {
-            converted.notes.push(format!("{place}: lengths are constant here, all are {bytes}"));
-        }
-        _ => {}
+}
+
+/// Refuses files without records.
+fn check(spec: &Spec, origins: &Origins) -> Result<(), PropertiesError> {
+    if spec.workload::<KvWorkload>()?.data.records == 0 && origins.get("data.records").is_none() {
+        let message = "the number of records is missing; add the file with recordcount, or --set data.records=1000";
+        return Err(PropertiesError::Files { files: origins.files.clone(), message: message.into() });
     }
     Ok(())
 }
 
-fn access(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
-    let access = &mut converted.unchecked.access;
-    let Some(place) = table.get("requestdistribution") else {
-        // YCSB's default.
-        access.distribution = Distribution::Uniform;
-        return Ok(());
-    };
-    match place.value.as_str() {
-        "uniform" => access.distribution = Distribution::Uniform,
-        "zipfian" => {
-            access.distribution = Distribution::Zipfian;
-            access.theta = 0.01;
-            converted.notes.push(format!("{place}: theta = 0.01, the exponent of YCSB being 0.99 = 1 - theta"));
-        }
-        _ => {
-            let message = "there is no such distribution here; take zipfian or uniform".into();
-            return Err(PropertiesError::Value { place, message });
-        }
+fn wrong(property: Property, message: &str) -> PropertiesError {
+    PropertiesError::Value { property, message: message.into() }
+}
+
+/// A number of the files as a key of the specification.
+fn number<T: std::str::FromStr>(
+    table: &mut Table,
+    draft: &mut Draft,
+    key: &str,
+    to: &str,
+    set: impl FnOnce(&mut KvWorkload, T),
+) -> Result<(), PropertiesError> {
+    if let Some((value, property)) = table.number(key)? {
+        set(&mut draft.spec.own, value);
+        draft.origins.properties.insert(to.into(), property);
     }
     Ok(())
 }
 
-fn operations(table: &mut Table, converted: &mut Converted) -> Result<(), PropertiesError> {
-    // YCSB's defaults.
-    let [read, update, insert, scan, modify] = [
-        ("readproportion", 0.95),
-        ("updateproportion", 0.05),
-        ("insertproportion", 0.0),
-        ("scanproportion", 0.0),
-        ("readmodifywriteproportion", 0.0),
-    ]
-    .map(|(key, default)| {
+fn records(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
+    let count = table.number::<u64>("recordcount")?;
+    let start = table.number::<u64>("insertstart")?;
+    let inserted = table.number::<u64>("insertcount")?;
+    let first = start.as_ref().map_or(0, |(start, _)| *start);
+    if let (Some((all, property)), Some((_, start))) = (&count, &start)
+        && first >= *all
+    {
+        return Err(PropertiesError::Contradiction {
+            first: Box::new(property.clone()),
+            second: Box::new(start.clone()),
+            advice:
+                "recordcount is the number of records with those before insertstart; raise it, or lower insertstart"
+                    .into(),
+        });
+    }
+    let data = &mut draft.spec.own.data;
+    data.first_record = first;
+    draft.origin("data.first_record", start.as_ref().map(|(_, property)| property));
+    let rest = count.as_ref().map(|(all, property)| (all - first.min(*all), property));
+    let data = &mut draft.spec.own.data;
+    match (&inserted, rest) {
+        (Some((some, property)), Some((rest, all))) if *some > rest => {
+            return Err(PropertiesError::Contradiction {
+                first: Box::new(all.clone()),
+                second: Box::new(property.clone()),
+                advice: "recordcount must be at least insertstart and insertcount together".into(),
+            });
+        }
+        (Some((some, property)), _) => {
+            data.records = *some;
+            draft.origin("data.records", Some(property));
+            if rest.is_some_and(|(rest, _)| rest > *some) {
+                draft.notes.push(format!(
+                    "{property}: only these records are loaded and drawn; new records follow after the last of them"
+                ));
+            }
+        }
+        (None, Some((rest, property))) => {
+            data.records = rest;
+            draft.origin("data.records", Some(property));
+        }
+        (None, None) => {}
+    }
+    if let Some(property) = table.get("insertorder") {
+        draft.spec.own.data.key_order = match property.value.as_str() {
+            "hashed" => KeyOrder::Hashed,
+            "ordered" => KeyOrder::Ordered,
+            _ => return Err(wrong(property, "unknown order; use hashed or ordered")),
+        };
+    }
+    number(table, draft, "zeropadding", "data.key_digits", |own, digits| own.data.key_digits = digits)
+}
+
+fn fields(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
+    number(table, draft, "fieldcount", "data.fields", |own, fields| own.data.fields = fields)?;
+    number(table, draft, "fieldlength", "data.field_bytes", |own, bytes| own.data.field_bytes = bytes)?;
+    number(table, draft, "minfieldlength", "data.field_bytes_min", |own, bytes| own.data.field_bytes_min = bytes)?;
+    if let Some(distribution) = length(table, "fieldlengthdistribution", true)? {
+        draft.spec.own.data.field_length = distribution;
+    }
+    let histogram = table.get("fieldlengthhistogram");
+    if let Some(property) = histogram {
+        draft.notes.push(format!("{property}: has no effect, since no distribution by histogram is asked for"));
+    }
+    let switches: [(&str, Set<bool>); 2] = [
+        ("readallfields", |own, all| own.access.read_all_fields = all),
+        ("writeallfields", |own, all| own.access.write_all_fields = all),
+    ];
+    for (key, set) in switches {
+        if let Some((all, _)) = table.switch(key)? {
+            set(&mut draft.spec.own, all);
+        }
+    }
+    if let Some((false, property)) = table.switch("dataintegrity")? {
+        draft.notes.push(format!("{property}: has no effect; every value says which write it comes from"));
+    }
+    Ok(())
+}
+
+/// A distribution of lengths.
+fn length(table: &mut Table, key: &str, may_be_constant: bool) -> Result<Option<LengthDistribution>, PropertiesError> {
+    let Some(property) = table.get(key) else { return Ok(None) };
+    match property.value.as_str() {
+        "constant" if may_be_constant => Ok(Some(LengthDistribution::Constant)),
+        "uniform" => Ok(Some(LengthDistribution::Uniform)),
+        "zipfian" => Ok(Some(LengthDistribution::Zipfian)),
+        _ if may_be_constant => Err(wrong(property, "unsupported distribution; use constant, uniform or zipfian")),
+        _ => Err(wrong(property, "unsupported distribution; use uniform or zipfian")),
+    }
+}
+
+fn access(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
+    if let Some(property) = table.get("requestdistribution") {
+        draft.spec.own.access.distribution = match property.value.as_str() {
+            "uniform" => Distribution::Uniform,
+            "zipfian" => Distribution::Zipfian,
+            "latest" => Distribution::Latest,
+            "sequential" => Distribution::Sequential,
+            "exponential" => Distribution::Exponential,
+            "hotspot" => Distribution::Hotspot,
+            _ => {
+                let message =
+                    "unsupported distribution; use uniform, zipfian, latest, sequential, exponential or hotspot";
+                return Err(wrong(property, message));
+            }
+        };
+        draft.origin("access.distribution", Some(&property));
+    }
+    let numbers: [(&str, &str, Set<f64>); 4] = [
+        ("hotspotdatafraction", "access.hotspot_data_share", |own, share| own.access.hotspot_data_share = share),
+        ("hotspotopnfraction", "access.hotspot_access_share", |own, share| own.access.hotspot_access_share = share),
+        ("exponential.percentile", "access.exponential_percentile", |own, percent| {
+            own.access.exponential_percentile = percent;
+        }),
+        ("exponential.frac", "access.exponential_data_share", |own, share| own.access.exponential_data_share = share),
+    ];
+    for (key, to, set) in numbers {
+        number(table, draft, key, to, set)?;
+    }
+    Ok(())
+}
+
+fn scans(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
+    number(table, draft, "minscanlength", "access.scan_length_min", |own, least| own.access.scan_length_min = least)?;
+    number(table, draft, "maxscanlength", "access.scan_length_max", |own, most| own.access.scan_length_max = most)?;
+    if let Some(distribution) = length(table, "scanlengthdistribution", false)? {
+        draft.spec.own.access.scan_length = distribution;
+    }
+    Ok(())
+}
+
+/// The mix; returns the share of inserts.
+fn mix(table: &mut Table, draft: &mut Draft) -> Result<f64, PropertiesError> {
+    // The default shares are YCSB's.
+    const SHARES: [(&str, &str, f64); 5] = [
+        ("readproportion", "read", 0.95),
+        ("updateproportion", "update", 0.05),
+        ("insertproportion", "insert", 0.0),
+        ("scanproportion", "scan", 0.0),
+        ("readmodifywriteproportion", "read_modify_write", 0.0),
+    ];
+    let mut shares = Vec::with_capacity(SHARES.len());
+    for (key, kind, default) in SHARES {
         let share = table.share(key, default)?;
-        if share.place.is_none() && default > 0.0 {
-            converted.notes.push(format!("no {key}: it is {default}, as in YCSB"));
+        if share.property.is_none() && default > 0.0 {
+            draft.notes.push(format!("{key} is missing: using YCSB's default, {default}"));
         }
-        Ok::<Share, PropertiesError>(share)
-    });
-    let shares = [read?, update?, insert?, scan?, modify?];
-    check_sum(&converted.files, &shares)?;
-    let [read, update, insert, scan, modify] = &shares;
-    converted.add_share("view_profile", read);
-    converted.add_share("post_comment", update);
-    converted.add_share("post_comment", insert);
-    converted.add_share("list_friends", scan);
-    converted.add_share(READ_MODIFY_WRITE, modify);
-    let mut analogy = |share: &Share, text: &str| {
-        if share.value > 0.0 {
-            converted.notes.push(format!("by analogy, {text}"));
-        }
-    };
-    analogy(read, "a read is view_profile of a member");
-    analogy(update, "an update is post_comment on a member's one resource");
-    analogy(insert, "an insert is post_comment on a member's one resource; members do not become more");
-    analogy(modify, "a read-modify-write is the session of view_comments and post_comment on her own resource");
-    let length = table.number::<u64>("maxscanlength")?;
-    if scan.value > 0.0 {
-        set_friends(converted, scan, length);
+        draft.add_share(kind, &share);
+        shares.push(share);
     }
-    if update.value + insert.value + modify.value > 0.0 {
-        converted.unchecked.data.resources_per_member = 1;
-    }
-    if modify.value > 0.0 {
-        let step = |action| Step { action, role: Role::OwnResource };
-        let steps = vec![step(Action::ViewComments), step(Action::PostComment)];
-        converted.unchecked.session.insert(READ_MODIFY_WRITE.into(), Composed { steps });
-    }
-    Ok(())
+    check_sum(&draft.origins.files, &shares)?;
+    Ok(shares[2].value)
 }
 
-/// As many friends as a scan reads records at most.
-fn set_friends(converted: &mut Converted, scan: &Share, length: Option<(u64, super::Place)>) {
-    // YCSB's default. In a ring the number of friends is even.
-    let (records, place) = length.map_or((1_000, None), |(records, place)| (records, Some(place)));
-    let friends = records.saturating_add(records % 2);
-    converted.unchecked.data.friends_per_member = friends;
-    converted.origin("data.friends_per_member", place.as_ref().or(scan.place.as_ref()));
-    converted.notes.push(format!(
-        "by analogy, a scan is list_friends of a member, and each has {friends} friends (maxscanlength, made even); a \
-         scan always reads them all"
-    ));
+/// YCSB scatters popular records over those that there are and twice the inserts that it expects.
+fn key_space(inserts: f64, draft: &mut Draft) {
+    let expected = (draft.spec.common.sessions as f64 * inserts * 2.0) as u64;
+    let own = &mut draft.spec.own;
+    if own.access.distribution == Distribution::Zipfian && expected > 0 {
+        own.access.key_space = own.data.records.saturating_add(expected);
+        draft.notes.push(format!(
+            "access.key_space = {}: the records and twice the inserts of {} sessions; change it with --sessions",
+            own.access.key_space, draft.spec.common.sessions
+        ));
+    }
+}
+
+/// The names of table, fields and keys are fixed.
+fn names(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
+    for (key, fixed) in [("table", "usertable"), ("fieldnameprefix", "field"), ("keyprefix", "user")] {
+        match table.get(key) {
+            Some(property) if property.value != fixed => {
+                draft.notes.push(format!("{property}: not supported; the name is always {fixed}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The command line: what it prints, and how it takes bad input.
+//! The command line: what it prints, and how it reports bad input.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -60,25 +60,25 @@ fn wrong_input_is_refused_with_a_reason() {
     check_refused(dir, &["gen", "busy.toml", "--set", "mix={}"], 2, &["busy.toml: mix: is empty"]);
     check_refused(dir, &["gen", "busy.toml", "--sessions", "0"], 2, &["sessions: must be at least 1"]);
     check_refused(dir, &["gen", "busy.toml", "--fragments", "500"], 2, &["data.friends_per_member"]);
-    // Large enough on average, too small once popular members are dealt.
+    // The fragments are large enough on average, but the ones with popular members are too small.
     check_refused(
         dir,
         &["gen", "busy.toml", "--fragments", "40"],
         2,
-        &["busy.toml: data.friends_per_member, fragments", "fragment 0 of 40", "take fewer"],
+        &["busy.toml: data.friends_per_member, fragments", "fragment 0 of 40", "or raise data.members"],
     );
     check_refused(dir, &["gen", "busy.toml", "-j", "few"], 2, &["few"]);
     check_refused(
         dir,
         &["gen", "busy.toml", "--set", "mix={thaw_friendship=1}"],
         2,
-        &["busy.toml: mix: fragment ", " of 8 made ", "no-operations in a row", "sessions or fewer"],
+        &["busy.toml: mix: fragment ", " of 8 ended after ", "no-operations in a row", "generate at most "],
     );
     check_refused(
         dir,
         &["gen", "busy.toml", "--set", "access.unique_window=5000000000"],
         2,
-        &["busy.toml: access.unique_window: 5000000000 is more"],
+        &["busy.toml: access.unique_window: 5000000000 is above the maximum"],
     );
     check_refused(dir, &["gen", "busy.toml", "-o", "busy.toml/x.trace"], 3, &["busy.toml"]);
     for command in ["show", "verify", "digest"] {
@@ -95,11 +95,11 @@ fn only_a_trace_set_of_the_workload_is_replaced() {
     let object: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &object["sessions"], &object["folder"]), (0, &600.into(), &"busy.trace".into()));
 
-    check_refused(dir, &["gen", "busy.toml", "--set", "seed=9"], 2, &["busy.trace: exists", "another workload"]);
+    check_refused(dir, &["gen", "busy.toml", "--set", "seed=9"], 2, &["busy.trace: already", "another workload"]);
     std::fs::create_dir(dir.join("photos")).unwrap();
     std::fs::write(dir.join("photos/a.jpg"), "x").unwrap();
-    check_refused(dir, &["gen", "busy.toml", "-o", "photos"], 2, &["photos: exists and holds no trace set"]);
-    check_refused(dir, &["gen", "busy.toml", "-o", "busy.toml"], 2, &["busy.toml: exists", "not a folder"]);
+    check_refused(dir, &["gen", "busy.toml", "-o", "photos"], 2, &["photos: already exists and is not a trace set"]);
+    check_refused(dir, &["gen", "busy.toml", "-o", "busy.toml"], 2, &["busy.toml: already exists", "not a folder"]);
 }
 
 #[test]
@@ -115,29 +115,30 @@ fn verify_finds_what_is_wrong() {
     let mut changed = good.clone();
     changed[good.len() / 2] ^= 1;
     std::fs::write(dir.join(name), changed).unwrap();
-    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "its BLAKE3 sum differs"]);
+    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "BLAKE3 sum is "]);
     std::fs::write(dir.join(name), &good[1..]).unwrap();
-    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "its size differs"]);
+    check_refused(dir, &["verify", "busy.trace"], 2, &[name, "size is "]);
     std::fs::remove_file(dir.join(name)).unwrap();
     check_refused(dir, &["verify", "busy.trace"], 2, &[name, "missing"]);
     std::fs::write(dir.join(name), &good).unwrap();
 
     let manifest = dir.join("busy.trace/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    for other in [3, 99] {
-        let changed = text.replace("\"format_version\": 4,", &format!("\"format_version\": {other},"));
+    let own = schemas::TRACE_FORMAT_VERSION;
+    for other in [own - 1, 99] {
+        let changed = text.replace(&format!("\"format_version\": {own},"), &format!("\"format_version\": {other},"));
         assert_ne!(changed, text);
         std::fs::write(&manifest, changed).unwrap();
-        let expect = format!("manifest.json: trace format version {other}, this Encore reads version 4");
+        let expect = format!("manifest.json: trace format version {other}, this Encore reads version {own}");
         check_refused(dir, &["verify", "busy.trace"], 2, &[&expect]);
     }
     std::fs::write(&manifest, &text[..text.len() / 2]).unwrap();
     check_refused(dir, &["verify", "busy.trace"], 2, &["manifest.json", "is this a trace set?"]);
-    // A damaged set cannot be told from something else, so it is not replaced either.
+    // A damaged trace set could be anything, so `gen` does not replace it either.
     check_refused(dir, &["gen", "busy.toml"], 2, &["no readable manifest.json"]);
 }
 
-/// The window is no reason to refuse a small population, but that it is smaller is said.
+/// A small population is no error, but `gen` must report that the window is smaller than asked for.
 #[test]
 fn gen_says_that_the_window_is_capped() {
     let dir = workplace();
@@ -153,7 +154,7 @@ fn gen_says_that_the_window_is_capped() {
     assert!(made("0").is_empty() && made("500").is_empty());
     let capped = made("501");
     assert!(capped[0].starts_with("threads that this trace can keep busy: "), "{capped:?}");
-    assert!(capped[0].contains("(access.unique_window 500 in effect, 501 asked for"), "{capped:?}");
+    assert!(capped[0].contains("(access.unique_window 500 instead of 501"), "{capped:?}");
 }
 
 #[test]
@@ -170,13 +171,13 @@ fn show_prints_the_stored_set() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
     let (code, out, _) = run(&traces, &["show", "golden.trace"]);
     assert_eq!(code, 0);
-    // A new version of the generator is no news here.
+    // The snapshot leaves out the generator's version, so that a new version does not change it.
     let out: Vec<&str> = out.lines().filter(|l| !l.starts_with("generator ")).collect();
     insta::assert_snapshot!("show", out.join("\n"));
     let (_, out, _) = run(&traces, &["show", "golden.trace", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(object["operations"], 7_246);
-    assert_eq!(object["manifest"]["operations_by_action"].as_object().unwrap().len(), 11);
+    assert_eq!(object["manifest"]["operations_by_name"].as_object().unwrap().len(), 11);
     assert_eq!(object["manifest"]["statistics"]["friends"]["buckets"][0]["members"], 60);
     assert_eq!(object["dataset_rows"]["members"], 60);
     assert_eq!(object["manifest"]["spec"]["name"], "golden");

@@ -1,9 +1,9 @@
-//! Same specification, same bytes; a longer trace starts with the shorter one.
+//! The same specification gives the same bytes; a longer trace starts with the shorter one.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use schemas::dataset::Table;
+use schemas::workload::social::dataset::Table;
 use tracegen::{GenerateError, GenerateOptions, generate};
 
 use crate::{busy, content, generate_into, mixed, operations};
@@ -16,7 +16,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
     let manifest = generate_into(&spec, &one, 1);
     assert_eq!(manifest, generate_into(&spec, &eight, 8));
     assert_eq!(content(&one), content(&eight));
-    // Eight fragments of five tables and one part, and the manifest.
+    // Eight fragments of five tables and one operations file each, and the manifest.
     assert_eq!(content(&one).len(), 8 * 6 + 1);
     let seeded = generate_into(&busy(&["seed=6"]), &dir.path().join("seeded"), 1);
     assert!(manifest.files.iter().zip(&seeded.files).all(|(a, b)| a.path == b.path));
@@ -41,15 +41,16 @@ fn a_longer_trace_starts_with_the_shorter_one() {
             assert_eq!(read(&short), read(&long), "{}", table.name());
         }
     }
-    // What the shorter one leaves is what the longer one leaves when stopped there.
+    // The shorter trace leaves the same state as the longer one stopped at the same session.
     let stopped = tracegen::digest(&long, tracegen::Ran::First(7_777)).unwrap();
     assert_eq!(tracegen::digest(&short, tracegen::Ran::All).unwrap(), stopped);
     assert_ne!(tracegen::digest(&long, tracegen::Ran::All).unwrap(), stopped);
     let error = tracegen::digest(&long, tracegen::Ran::First(20_001)).unwrap_err().to_string();
-    assert!(error.contains("has 20000 sessions, fewer than the 20001"), "{error}");
+    assert!(error.contains("has 20000 sessions, 20001 were requested"), "{error}");
 }
 
-/// Sessions of many steps, with waits, end early or not: whole ones come first.
+/// A shorter trace with sessions of many steps ends with a whole session, and is the start of the
+/// longer one.
 #[test]
 fn sessions_of_a_longer_trace_start_with_those_of_the_shorter_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -77,7 +78,7 @@ fn operations_go_on_in_a_second_part() {
     let files = manifest.operation_files(&folder, 0);
     assert_eq!(files.len(), 2);
     assert!(files[1].ends_with("operations/fragment=0/part-00001.parquet"), "{}", files[1].display());
-    let mut reader = schemas::trace::OperationsReader::new(files[1..].to_vec(), 100);
+    let mut reader = schemas::trace::OperationsReader::<schemas::social::Social>::new(0, files[1..].to_vec(), 100);
     let mut rows = Vec::new();
     assert!(reader.next_rows(&mut rows).unwrap());
     assert_eq!(rows.iter().map(|r| r.session).collect::<Vec<_>>(), (4_194_304..4_194_310).collect::<Vec<_>>());
@@ -102,7 +103,7 @@ fn an_interrupted_generation_leaves_what_was_there() {
     assert_eq!(content(&folder), before);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary folder is left");
 
-    // The same workload, longer, takes the place when it is complete.
+    // A longer trace set of the same workload replaces the old one when it is complete.
     let manifest = generate_into(&busy(&["sessions=200"]), &folder, 2);
     assert_eq!(schemas::manifest::Manifest::read(&folder).unwrap().trace_id, manifest.trace_id);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the old trace set is left");

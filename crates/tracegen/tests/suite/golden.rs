@@ -7,15 +7,15 @@ use schemas::spec::Spec;
 use crate::{content, generate_into};
 
 const ADVICE: &str = "\
-the generator no longer gives the stored bytes of traces/golden.trace.
-Trace sets that people keep would no longer be what their spec gives, so a change of bytes needs a new
-schemas::TRACE_FORMAT_VERSION. If that is what you want: raise it, then store the new set with
+the generator's output differs from traces/golden.trace.
+Existing trace sets would no longer match their specification, so a change of bytes needs a new
+schemas::TRACE_FORMAT_VERSION. If the change is intended: raise the version, then store the new set with
   rm -r traces/golden.trace
   cargo run --release -p tracegen -- gen traces/golden.toml -o traces/golden.trace
 Otherwise find what changed: ";
 
-/// The files with the generator's version left out of the manifest: it is for
-/// information, and no part of the format.
+/// The files of a trace set. The manifest's line with the generator's version is left out: it is
+/// for information and not part of the format.
 fn comparable(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = content(folder);
     for (name, bytes) in &mut files {

@@ -16,8 +16,10 @@ mod writes;
 use std::path::Path;
 
 use schemas::manifest::Manifest;
+use schemas::social::TraceRow;
 use schemas::spec::Spec;
-use schemas::trace::{OperationsReader, TraceRow};
+use schemas::trace::OperationsReader;
+use schemas::workload::social::{SocialStatistics, SocialWorkload};
 use tracegen::{GenerateOptions, generate};
 
 /// A specification with every action, many of them writes.
@@ -49,8 +51,8 @@ post_comment = 5
 delete_comment = 5
 ";
 
-/// BG's sessions, single actions and composed ones in a small world where much
-/// of what they look for is often not there.
+/// BG's sessions, single actions and composed sessions in a small world. There the members,
+/// comments and invitations that they look for are often missing.
 const MIXED: &str = "
 name = 'mixed'
 seed = 11
@@ -114,6 +116,11 @@ steps = ['view_profile stranger', 'view_top_k_resources stranger', 'invite_frien
 ";
 
 /// The mixed specification with some settings.
+/// The part of the family.
+fn social(spec: &Spec) -> SocialWorkload {
+    spec.workload().expect("a workload of the family")
+}
+
 fn mixed(settings: &[&str]) -> Spec {
     let settings: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
     Spec::parse_with(MIXED, "mixed.toml", &settings).unwrap()
@@ -132,14 +139,15 @@ fn generate_into(spec: &Spec, folder: &Path, threads: usize) -> Manifest {
 
 /// All operations of a fragment, with kinds by their place in the specification.
 fn operations(manifest: &Manifest, folder: &Path, fragment: u32) -> Vec<TraceRow> {
-    let mut reader = OperationsReader::new(manifest.operation_files(folder, fragment), 65_536);
+    let mut reader =
+        OperationsReader::<schemas::social::Social>::new(fragment, manifest.operation_files(folder, fragment), 65_536);
     let (mut all, mut chunk) = (Vec::new(), Vec::new());
     while reader.next_rows(&mut chunk).unwrap() {
         all.append(&mut chunk);
     }
-    // A reader numbers them as it meets them.
+    // A reader numbers the kinds in the order in which it meets them.
     let kinds = manifest.spec.kinds();
-    let place = |name: &String| kinds.iter().position(|kind| kind.name == *name).unwrap() as u8;
+    let place = |name: &String| kinds.iter().position(|(kind, _)| kind == name).unwrap() as u8;
     let places: Vec<u8> = reader.kinds().iter().map(place).collect();
     all.iter_mut().for_each(|row| row.kind = places[row.kind as usize]);
     all
@@ -162,4 +170,9 @@ fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
     walk(folder, folder, &mut found);
     found.sort();
     found
+}
+
+/// The statistics of a trace set of the `social` family.
+fn statistics_of(manifest: &Manifest) -> SocialStatistics {
+    manifest.statistics_of::<SocialWorkload>().unwrap()
 }

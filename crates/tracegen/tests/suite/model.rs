@@ -1,17 +1,18 @@
-//! A model of the social network as plain sets, written from what the actions
-//! mean and not from how the generator works.
+//! A model of the social network as plain sets. It follows the meaning of the actions, not the code
+//! of the generator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use schemas::dataset::Table;
+use crate::social;
 use schemas::digest::StateDigest;
 use schemas::manifest::Manifest;
-use schemas::payload::{PayloadKind, bytes, text};
 use schemas::social::Action;
-use schemas::trace::TraceRow;
+use schemas::social::TraceRow;
+use schemas::workload::social::Payload;
+use schemas::workload::social::dataset::Table;
 
-/// What two writes have in common when the second must wait for the first.
+/// Two writes of the same relation depend on each other: the second must wait for the first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Relation {
     Pair(u64, u64),
@@ -25,9 +26,9 @@ pub struct Model {
     friends: BTreeSet<(u64, u64)>,
     /// (inviter, invitee)
     invitations: BTreeSet<(u64, u64)>,
-    /// Resource to owner and wall.
+    /// The owner and the wall of each resource.
     resources: BTreeMap<u64, (u64, u64)>,
-    /// Comment to resource and author.
+    /// The resource and the author of each comment.
     comments: BTreeMap<u64, (u64, u64)>,
     last_writes: BTreeMap<Relation, u64>,
 }
@@ -37,7 +38,7 @@ fn pair(a: u64, b: u64) -> (u64, u64) {
 }
 
 impl Model {
-    /// The state that a data set's tables hold, which must be well-formed.
+    /// Loads the state from a data set's tables, which must be well-formed.
     pub fn load(folder: &Path, fragment: u32) -> Model {
         let mut model = Model::default();
         let mut last = None;
@@ -103,17 +104,17 @@ impl Model {
         self.invitations.iter().filter(|(_, invitee)| *invitee == member).count() as u64
     }
 
-    /// Are the two friends?
+    /// Whether the two are friends.
     pub fn are_friends(&self, a: u64, b: u64) -> bool {
         self.friends.contains(&pair(a, b))
     }
 
-    /// Does an invitation wait?
+    /// Whether an invitation waits.
     pub fn is_invited(&self, inviter: u64, invitee: u64) -> bool {
         self.invitations.contains(&(inviter, invitee))
     }
 
-    /// Who owns a resource, and on whose wall it is.
+    /// The owner of a resource, and the member whose wall it is on.
     pub fn resource(&self, resource: u64) -> Option<(u64, u64)> {
         self.resources.get(&resource).copied()
     }
@@ -123,12 +124,12 @@ impl Model {
         self.resources.iter().filter(|(_, (_, wall))| *wall == member).map(|(resource, _)| *resource).collect()
     }
 
-    /// How many comments are on the resources that fit.
+    /// How many comments are on the resources for which `fits` is true.
     pub fn comment_count(&self, fits: impl Fn(u64) -> bool) -> usize {
         self.comments.values().filter(|(resource, _)| fits(*resource)).count()
     }
 
-    /// Are the two nothing to each other, and two?
+    /// Whether the two are different members without a relation.
     pub fn are_strangers(&self, a: u64, b: u64) -> bool {
         a != b
             && !self.friends.contains(&pair(a, b))
@@ -139,7 +140,7 @@ impl Model {
     /// Checks that each member has the numbers of friends, invitations and
     /// resources that the specification asks for.
     pub fn check_counts(&self, manifest: &Manifest) {
-        let data = &manifest.spec.data;
+        let data = &social(&manifest.spec).data;
         for member in &self.members {
             let (friends, pending) = (self.friend_count(*member), self.pending_count(*member));
             let owned: Vec<u64> =
@@ -151,7 +152,7 @@ impl Model {
         assert_eq!(self.comments.len() as u64, self.resources.len() as u64 * data.comments_per_resource);
     }
 
-    /// Replays one operation, which must make sense here and now.
+    /// Replays one operation, which must make sense in the current state.
     pub fn replay(&mut self, row: &TraceRow) {
         let op = row.operation;
         let (me, target) = (op.socialite, op.target);
@@ -196,13 +197,10 @@ impl Model {
 
     /// The digest of the state.
     pub fn digest(&self, manifest: &Manifest) -> StateDigest {
-        let (seed, data) = (manifest.spec.seed, &manifest.spec.data);
+        let payload = Payload::new(manifest.spec.seed, social(&manifest.spec).data);
         let mut digest = StateDigest::default();
         for member in &self.members {
-            let attributes = text(seed, PayloadKind::Attributes, *member, data.attribute_bytes as usize);
-            let image = bytes(seed, PayloadKind::Image, *member, data.image_bytes as usize);
-            let thumbnail = bytes(seed, PayloadKind::Thumbnail, *member, data.thumbnail_bytes as usize);
-            digest.member(*member, &attributes, &image, &thumbnail);
+            payload.digest_member(&mut digest, *member);
         }
         for (a, b) in &self.friends {
             digest.friendship(*a, *b);
@@ -211,12 +209,10 @@ impl Model {
             digest.invitation(*inviter, *invitee);
         }
         for (resource, (owner, wall)) in &self.resources {
-            let text = text(seed, PayloadKind::Resource, *resource, data.resource_bytes as usize);
-            digest.resource(*resource, *owner, *wall, &text);
+            digest.resource(*resource, *owner, *wall, &payload.resource(*resource));
         }
         for (comment, (resource, author)) in &self.comments {
-            let text = text(seed, PayloadKind::Comment, *comment, data.comment_bytes as usize);
-            digest.comment(*comment, *resource, *author, &text);
+            digest.comment(*comment, *resource, *author, &payload.comment(*comment));
         }
         digest
     }

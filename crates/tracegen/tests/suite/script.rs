@@ -1,10 +1,11 @@
-//! What the sessions of a trace may look like, written from bg-2013 section D and
-//! the meaning of the roles, and not from how the generator works.
+//! The rules for the sessions of a trace. They follow bg-2013 section D and the meaning of the
+//! roles, not the code of the generator.
 
 use std::collections::BTreeMap;
 
+use crate::social;
+use schemas::social::TraceRow;
 use schemas::spec::Spec;
-use schemas::trace::TraceRow;
 
 use crate::model::Model;
 
@@ -45,7 +46,7 @@ const SESSIONS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Whom or what a single action is about.
+/// The role that a single action targets.
 const SINGLE: [(&str, &str); 11] = [
     ("view_profile", "member"),
     ("list_friends", "member"),
@@ -63,7 +64,7 @@ const SINGLE: [(&str, &str); 11] = [
 /// A step: the action and the role.
 type Step = (String, String);
 
-/// Who plays which role in a session.
+/// The member or resource of each role in a session.
 type Cast = BTreeMap<String, u64>;
 
 /// The kinds of sessions of a specification, by name.
@@ -72,7 +73,7 @@ pub struct Script {
     top_k: usize,
 }
 
-/// What the sessions of a trace add up to.
+/// The totals over the sessions of a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub sessions: BTreeMap<String, u64>,
@@ -93,15 +94,15 @@ impl Script {
             match (single, built_in) {
                 (Some((action, role)), _) => vec![(action.to_string(), role.to_string())],
                 (_, Some((_, steps))) => steps.split(", ").map(step).collect(),
-                _ => spec.session[name].steps.iter().map(|s| step(&s.to_string())).collect(),
+                _ => social(spec).session[name].steps.iter().map(|s| step(&s.to_string())).collect(),
             }
         };
         let wanted = spec.mix.iter().filter(|(_, share)| **share > 0.0);
         let kinds = wanted.map(|(name, _)| (name.clone(), steps(name))).collect();
-        Script { kinds, top_k: spec.data.top_k as usize }
+        Script { kinds, top_k: social(spec).data.top_k as usize }
     }
 
-    /// Replays a session, which must be one of its kind and as long as it can be.
+    /// Replays a session. It must be one of its kind, and must not end before a step that is possible.
     pub fn replay(&self, rows: &[TraceRow], session: u64, model: &mut Model, tally: &mut Tally) {
         let first = &rows[0];
         let me = first.operation.socialite;
@@ -109,7 +110,7 @@ impl Script {
         let mut cast = Cast::from([("me".to_string(), me)]);
 
         let in_vain = self.kinds.iter().filter(|(_, steps)| self.may_be_impossible(&steps[0], &cast, model)).count();
-        // A socialite who was drawn in vain before this one leaves one of each kind.
+        // Each socialite drawn before this one who could do nothing leaves one no-operation of each kind.
         let hers = first.noops as usize % self.kinds.len();
         assert!(hers <= in_vain, "{first:?}: only {in_vain} kinds may be impossible");
         let others = first.noops as usize - hers;
@@ -133,7 +134,7 @@ impl Script {
         }
     }
 
-    /// Is the target one for the role, and still the same where it must be?
+    /// Checks that the target fits the role, and that it is still the same where the role is bound.
     fn check_target(&self, row: &TraceRow, step: &Step, cast: &mut Cast, model: &Model) {
         let (me, target) = (row.operation.socialite, row.operation.target);
         let (action, role) = (step.0.as_str(), step.1.as_str());
@@ -165,7 +166,7 @@ impl Script {
         cast.insert(role.to_string(), target);
     }
 
-    /// Is there a kind of session that every socialite can begin at any time?
+    /// Whether there is a kind of session that every socialite can begin at any time.
     fn can_always_do_something(&self) -> bool {
         let always = |(action, role): &Step| {
             ["me", "member", "resource", "own_resource"].contains(&role.as_str()) && action != "delete_comment"
@@ -173,8 +174,8 @@ impl Script {
         self.kinds.iter().any(|(_, steps)| always(&steps[0]))
     }
 
-    /// May it be that the step cannot be done? Exact but for strangers, who are
-    /// looked for by drawing: whoever knows few members finds one.
+    /// Whether the step may be impossible. The answer is exact except for strangers: the generator
+    /// looks for them by drawing, and finds one when the socialite knows few members.
     fn may_be_impossible(&self, (action, role): &Step, cast: &Cast, model: &Model) -> bool {
         let me = cast["me"];
         let is_write = !action.starts_with("view") && !action.starts_with("list");

@@ -1,13 +1,13 @@
-//! The statistics of the manifest, counted again from the tables.
+//! Counts the statistics of the manifest again, from the tables.
 
 use std::collections::BTreeMap;
 
-use schemas::manifest::Histogram;
+use schemas::workload::social::Histogram;
 
 use crate::model::Model;
-use crate::{generate_into, mixed, operations};
+use crate::{generate_into, mixed, operations, statistics_of};
 
-/// Compares a histogram with the numbers that it was made of.
+/// Compares a histogram with the numbers that it was made from.
 fn check(histogram: &Histogram, numbers: &[u64]) {
     assert_eq!(histogram.min, *numbers.iter().min().unwrap());
     assert_eq!(histogram.max, *numbers.iter().max().unwrap());
@@ -34,7 +34,7 @@ fn histograms_count_the_data_set() {
     let count = |of: fn(&Model, u64) -> u64| -> Vec<u64> {
         models.iter().flat_map(|model| model.members().map(move |member| of(model, member))).collect()
     };
-    let statistics = &manifest.statistics;
+    let statistics = statistics_of(&manifest);
     check(&statistics.friends, &count(Model::friend_count));
     check(&statistics.pending, &count(Model::pending_count));
     let walls = count(|model, member| model.wall(member).len() as u64);
@@ -46,7 +46,7 @@ fn histograms_count_the_data_set() {
     assert_eq!(statistics.friends_of_top_fifth, theirs / friends.iter().sum::<u64>() as f64);
 }
 
-/// The popular fifth gets the targets that the distribution promises, and with them
+/// The popular fifth gets its share of the targets by the distribution. It gets the same share of
 /// the sessions when socialites may act again at once.
 #[test]
 fn the_popular_fifth_gets_its_share() {
@@ -58,14 +58,14 @@ fn the_popular_fifth_gets_its_share() {
             "data.members=1000".into(),
             "access.unique_window=0".into(),
             "sessions=100000".into(),
-            // Strangers are left out: popular members have fewer.
+            // The mix has no sessions with strangers: popular members have fewer of them.
             "mix={list_friends=3,view_comments=2,post_comment_session=2,accept_friend_request_session=1}".into(),
         ];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let dir = tempfile::tempdir().unwrap();
         let manifest = generate_into(&mixed(&settings), &dir.path().join("t"), 2);
         let sum = |ranks: u32| (1..=ranks).map(|rank| weight(theta, rank)).sum::<f64>();
-        let statistics = &manifest.statistics;
+        let statistics = statistics_of(&manifest);
         for shares in [statistics.targets.top_fifth, statistics.socialites.top_fifth] {
             assert!((shares.distribution - sum(200) / sum(1_000)).abs() < 1e-9, "{statistics:?}");
             assert!((shares.expected - shares.distribution).abs() < 1e-9, "{statistics:?}");
@@ -73,12 +73,12 @@ fn the_popular_fifth_gets_its_share() {
         }
         let most = statistics.socialites.most_active;
         assert!((most.distribution - 1.0 / sum(1_000)).abs() < 1e-9, "{statistics:?}");
-        assert_eq!(statistics.socialites.active_threads_max, (1.0 / most.expected) as u64);
+        assert_eq!(manifest.active_threads_max, (1.0 / most.expected) as u64);
     }
 }
 
-/// With a window socialites differ from the distribution, as expected, and targets
-/// do not.
+/// With a window, socialites differ from the distribution as the model expects, and targets do not
+/// differ.
 #[test]
 fn the_window_levels_socialites_and_leaves_targets() {
     for (fragments, members, window, in_effect) in [(1, 1_000, 256, 256), (4, 1_000, 200, 200), (1, 200, 512, 100)] {
@@ -93,7 +93,7 @@ fn the_window_levels_socialites_and_leaves_targets() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("t");
         let manifest = generate_into(&mixed(&settings), &folder, 2);
-        let (socialites, targets) = (&manifest.statistics.socialites, manifest.statistics.targets.top_fifth);
+        let (socialites, targets) = (statistics_of(&manifest).socialites, statistics_of(&manifest).targets.top_fifth);
         assert_eq!((socialites.unique_window_asked, socialites.unique_window), (window, in_effect));
         assert!((targets.achieved - targets.distribution).abs() < 0.006, "{targets:?}");
         assert_eq!(targets.expected, targets.distribution);
@@ -103,10 +103,10 @@ fn the_window_levels_socialites_and_leaves_targets() {
         assert!((fifth.achieved - fifth.expected).abs() < 0.006, "{fifth:?}");
         assert!(most.expected < most.distribution / 3.0, "{most:?}");
         assert!((most.achieved / most.expected - 1.0).abs() < 0.1, "{most:?}");
-        assert!(socialites.active_threads_max >= in_effect, "{socialites:?}");
-        assert!((socialites.active_threads_max as f64 * most.expected - 1.0).abs() < 0.01, "{socialites:?}");
+        assert!(manifest.active_threads_max >= in_effect, "{socialites:?}");
+        assert!((manifest.active_threads_max as f64 * most.expected - 1.0).abs() < 0.01, "{socialites:?}");
 
-        // The manifest counts what is there.
+        // The manifest's figure must match the trace.
         let mut sessions = BTreeMap::new();
         let rows = (0..fragments).flat_map(|fragment| operations(&manifest, &folder, fragment));
         rows.for_each(|row| *sessions.entry(row.operation.socialite).or_insert(0u64) += 1);
@@ -114,7 +114,7 @@ fn the_window_levels_socialites_and_leaves_targets() {
     }
 }
 
-/// A later session counts too: more sessions, other counts, the same data set.
+/// The statistics of the data set do not depend on the number of sessions; the counts of sessions do.
 #[test]
 fn a_longer_trace_has_the_same_data_set_statistics() {
     let of = |sessions: &str| {
@@ -122,9 +122,8 @@ fn a_longer_trace_has_the_same_data_set_statistics() {
         generate_into(&mixed(&[sessions]), &dir.path().join("t"), 2)
     };
     let (short, long) = (of("sessions=1000"), of("sessions=3000"));
-    let histograms =
-        |s: &schemas::manifest::Statistics| (s.friends.clone(), s.pending.clone(), s.wall_resources.clone());
-    assert_eq!(histograms(&short.statistics), histograms(&long.statistics));
+    let histograms = |s: schemas::workload::social::SocialStatistics| (s.friends, s.pending, s.wall_resources);
+    assert_eq!(histograms(statistics_of(&short)), histograms(statistics_of(&long)));
     let total = |of: &BTreeMap<String, u64>| of.values().sum::<u64>();
     assert!(total(&long.ended_early) > total(&short.ended_early));
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemas::manifest::Manifest;
 use schemas::share::next_fragment;
 
-use crate::{generate_into, mixed, operations};
+use crate::{generate_into, mixed, operations, statistics_of};
 
-/// The fewest sessions from one of a socialite to her next: those of her fragment
-/// alone (by fragment), and those of all fragments in the global order.
+/// The fewest sessions from one session of a socialite to the same socialite's next: among the
+/// sessions of each fragment alone, and among all sessions in the global order.
 fn shortest_returns(settings: &[&str]) -> (Manifest, Vec<u64>, u64) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("t");
@@ -37,10 +37,10 @@ fn shortest_returns(settings: &[&str]) -> (Manifest, Vec<u64>, u64) {
     (manifest, alone, global)
 }
 
-/// In a fragment the guarantee is exact. Over all fragments, each of which rounds
-/// its place in the global order, it is one session less for each other fragment.
+/// In a fragment the guarantee is exact. Over all fragments it is one session less for each other
+/// fragment, because each fragment rounds its place in the global order.
 #[test]
-fn nobody_acts_twice_within_the_window() {
+fn no_socialite_acts_twice_within_the_window() {
     for (fragments, window, weights) in
         [(1, 300, ""), (2, 100, ""), (3, 64, "3, 1, 2"), (8, 200, ""), (4, 10, "1, 2, 3, 4"), (1, 1, ""), (2, 2, "")]
     {
@@ -53,11 +53,11 @@ fn nobody_acts_twice_within_the_window() {
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let (manifest, alone, global) = shortest_returns(&settings);
         for (counts, shortest) in manifest.fragments.iter().zip(alone) {
-            // The window is used up: popular members come back at its end.
+            // The window is no longer than promised: popular members act again as soon as it ends.
             assert_eq!(shortest, (window as f64 * counts.weight).ceil() as u64, "{settings:?}: {counts:?}");
         }
-        assert!(global + fragments > window, "{settings:?}: she is back after {global} sessions");
-        assert_eq!(manifest.statistics.socialites.unique_window, window);
+        assert!(global + fragments > window, "{settings:?}: a socialite acts again after {global} sessions");
+        assert_eq!(statistics_of(&manifest).socialites.unique_window, window);
     }
 }
 
@@ -65,10 +65,10 @@ fn nobody_acts_twice_within_the_window() {
 fn without_a_window_socialites_act_again_at_once() {
     let (manifest, alone, global) = shortest_returns(&["access.unique_window=0", "fragments=1"]);
     assert_eq!((alone, global), (vec![1], 1));
-    assert_eq!(manifest.statistics.socialites.unique_window, 0);
+    assert_eq!(statistics_of(&manifest).socialites.unique_window, 0);
 }
 
-/// The default suits any population: the window is half of a small one.
+/// The default window suits any population: it is at most half of a small one.
 #[test]
 fn the_window_is_at_most_half_of_the_members() {
     for (members, fragments, asked, in_effect) in
@@ -85,16 +85,16 @@ fn the_window_is_at_most_half_of_the_members() {
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let (manifest, alone, global) = shortest_returns(&settings);
         for (counts, shortest) in manifest.fragments.iter().zip(alone) {
-            assert_eq!(shortest, counts.members / 2, "{settings:?}");
+            assert_eq!(shortest, counts.actors / 2, "{settings:?}");
         }
-        let socialites = &manifest.statistics.socialites;
+        let socialites = statistics_of(&manifest).socialites;
         assert_eq!((socialites.unique_window, socialites.unique_window_asked), (in_effect, asked.parse().unwrap()));
-        assert!(global + fragments > in_effect, "{settings:?}: she is back after {global} sessions");
-        assert!(socialites.active_threads_max >= in_effect, "{socialites:?}");
+        assert!(global + fragments > in_effect, "{settings:?}: a socialite acts again after {global} sessions");
+        assert!(manifest.active_threads_max >= in_effect, "{socialites:?}");
     }
     // A fragment of one member has no other member to draw.
     let one = ["data.members=1", "data.friends_per_member=0", "data.pending_per_member=0", "fragments=1"];
     let (manifest, alone, _) = shortest_returns(&[&one[..], &["mix={list_friends=1}", "sessions=9"]].concat());
-    let socialites = &manifest.statistics.socialites;
-    assert_eq!((alone, socialites.unique_window, socialites.active_threads_max), (vec![1], 1, 1));
+    let socialites = statistics_of(&manifest).socialites;
+    assert_eq!((alone, socialites.unique_window, manifest.active_threads_max), (vec![1], 1, 1));
 }

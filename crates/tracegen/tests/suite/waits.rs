@@ -1,7 +1,7 @@
 //! Think times and inter-arrival times.
 
 use schemas::manifest::Manifest;
-use schemas::trace::TraceRow;
+use schemas::social::TraceRow;
 
 use crate::{generate_into, mixed, operations};
 
@@ -26,7 +26,7 @@ fn a_constant_wait_is_always_the_same() {
     }
 }
 
-/// The mean is that of the specification at every step, and neighbours differ.
+/// The mean at every step is that of the specification, and successive waits differ.
 #[test]
 fn exponential_waits_are_drawn_for_every_step() {
     let settings =

@@ -1,13 +1,13 @@
-//! Mixes of writes alone, as BG has them: what cannot be done is a no-operation,
-//! and a trace of nothing else is refused.
+//! Mixes of writes alone, as BG has them. A write that is not possible is a no-operation, and a
+//! trace of nothing else is refused.
 
 use tracegen::{GenerateError, GenerateOptions, generate};
 
 use crate::replay::replay;
 use crate::{busy, content, generate_into, operations};
 
-/// What uses itself up: 500 invitations and 500 friendships at first, so that 500
-/// invitations can be accepted and 1,000 friendships ended.
+/// A mix that runs out. At first there are 500 invitations and 500 friendships, so 500 invitations
+/// can be accepted and 1,000 friendships ended.
 const DWINDLING: [&str; 4] =
     ["fragments=1", "data.members=100", "mix={accept_friend_request=1,thaw_friendship=1}", "access.unique_window=0"];
 
@@ -29,8 +29,8 @@ fn writes_alone_make_sense_when_replayed() {
     }
 }
 
-/// A socialite who can do nothing leaves a no-operation of each kind, and another socialite
-/// is drawn; the next session of the trace carries them all.
+/// A socialite who can do nothing leaves a no-operation of each kind, and another socialite is
+/// drawn. The next session of the trace carries all these no-operations.
 #[test]
 fn socialites_who_can_do_nothing_are_counted_and_passed_over() {
     let dir = tempfile::tempdir().unwrap();
@@ -64,13 +64,14 @@ fn a_mix_that_uses_itself_up_is_refused_with_what_could_be_made() {
     );
     let error = error.to_string();
     for part in [
-        "mix: fragment 0 of 1 made 1500 of its 1501 sessions, then 1000000 no-operations in a row",
-        "take 1500 sessions or fewer",
+        "mix: fragment 0 of 1 ended after 1500 of 1501 sessions (1000000 no-operations in a row)",
+        "generate at most 1500 sessions",
         "invite_friend",
     ] {
         assert!(error.contains(part), "{error:?} lacks {part:?}");
     }
-    // No member may act who has acted within the window, though one alone is left who can.
+    // No member acts twice within the window, so the trace ends even if the only member who could
+    // act is within it.
     let error = refused(&dwindling(&["sessions=1501", "access.unique_window=20"]));
     assert!(matches!(error, GenerateError::OnlyNoops { made: 1_300..=1_500, .. }), "{error}");
 }
@@ -78,9 +79,9 @@ fn a_mix_that_uses_itself_up_is_refused_with_what_could_be_made() {
 #[test]
 fn a_trace_of_no_operations_alone_is_refused() {
     let error = refused(&dwindling(&["data.pending_per_member=0", "mix={accept_friend_request=1}"])).to_string();
-    assert!(error.contains("fragment 0 of 1 made 0 of its 20000 sessions"), "{error}");
-    assert!(!error.contains("or fewer"), "{error}");
-    // What one fragment could make is a share of a trace.
+    assert!(error.contains("fragment 0 of 1 ended after 0 of 20000 sessions"), "{error}");
+    assert!(!error.contains("generate at most"), "{error}");
+    // The length that is enough for one fragment is given as that of the whole trace.
     let error = refused(&dwindling(&["fragments=4", "mix={reject_friend_request=1}"]));
     let GenerateError::OnlyNoops { fragments: 4, made, enough_for, .. } = error else { panic!("{error}") };
     assert!((100..150).contains(&made) && (400..600).contains(&enough_for), "{made} of {enough_for}");

@@ -1,10 +1,11 @@
-//! What differs between the kinds of servers: one file a kind.
+//! The differences between the kinds of servers: one file for each kind.
 
 mod memcached;
 mod mongodb;
 mod mysql;
 mod op_msg;
 mod postgres;
+mod redis;
 
 use std::io::{Read, Result, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use crate::machine::{self, Account};
 
-/// The user's name in servers that are started here.
+/// The user's name in servers that this program starts.
 const USER: &str = "encore";
 /// That user's password.
 const PASSWORD: &str = "hush";
@@ -25,27 +26,29 @@ pub enum Kind {
     Postgres,
     /// MariaDB; a user's own server may be MySQL too.
     Mysql,
-    /// MongoDB, as a set of one replica.
+    /// MongoDB, as a replica set of one member.
     Mongodb,
     /// memcached.
     Memcached,
+    /// Redis.
+    Redis,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached];
+    pub const ALL: [Kind; 5] = [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached, Kind::Redis];
 
-    /// The name that people know.
+    /// The kind's usual name.
     pub fn name(self) -> &'static str {
         self.engine().name
     }
 
-    /// The programs that a server of this kind needs, with commas between them.
+    /// The programs that a server of this kind needs, separated by commas.
     pub fn programs(self) -> &'static str {
         self.engine().programs
     }
 
-    /// The environment variable that names a server of the user's own.
+    /// The environment variable with the URL of the user's own server.
     pub fn variable(self) -> &'static str {
         self.engine().variable
     }
@@ -56,41 +59,42 @@ impl Kind {
             Kind::Mysql => &mysql::ENGINE,
             Kind::Mongodb => &mongodb::ENGINE,
             Kind::Memcached => &memcached::ENGINE,
+            Kind::Redis => &redis::ENGINE,
         }
     }
 }
 
-/// How servers of a kind are found, prepared, started, asked and ended.
+/// How servers of a kind are found, prepared, started, checked and stopped.
 pub struct Engine {
-    /// The name that people know.
+    /// The kind's usual name.
     pub name: &'static str,
-    /// Its programs, for people.
+    /// Its programs, as text for users.
     pub programs: &'static str,
-    /// The environment variable that names a server of the user's own.
+    /// The environment variable with the URL of the user's own server.
     pub variable: &'static str,
     /// The scheme of its URLs.
     pub scheme: &'static str,
-    /// What stands before the host in URLs of servers that are started here.
+    /// The text before the host in URLs of servers that this program starts.
     pub credentials: &'static str,
-    /// The parameters of such URLs.
+    /// The parameters of these URLs.
     pub parameters: &'static str,
-    /// The port that a URL without one means.
+    /// The port of a URL without a port.
     pub default_port: u16,
-    /// Who runs the server in place of root: the first of these that there is.
+    /// The accounts that can run the server in place of root; the first one on the machine does.
     pub accounts: &'static [&'static str],
-    /// The signal that ends a server as its operator would.
+    /// The signal with which an operator would stop the server.
     pub stop_signal: i32,
-    /// The signal, by name, that ends a server whose data nobody wants any more.
+    /// The signal, by name, that ends a server whose data is no longer needed.
     pub discard_signal: &'static str,
-    /// Its programs on this machine.
+    /// Finds its programs on this machine.
     pub find: fn() -> Option<Vec<PathBuf>>,
-    /// Makes what the server needs in its folder; gives the commands that do the rest.
+    /// Creates the server's files in its folder, and returns the commands that do the rest.
     pub prepare: fn(&Site) -> Result<Vec<Vec<String>>>,
-    /// The server's command line, with a port, durable or fast.
+    /// The server's command line, for a port and a durability.
     pub command: fn(&Site, u16, Durability) -> Vec<String>,
-    /// Whether the server on a port does its work; an error says why it does not yet.
+    /// Whether the server on a port serves requests; an error says why it does not yet.
     pub is_ready: fn(u16) -> Result<bool>,
-    /// The command that removes what a killed server leaves behind outside its folder.
+    /// The command that removes what a killed server leaves outside its folder.
     pub clean_up: fn(&Site) -> Option<Vec<String>>,
 }
 
@@ -103,13 +107,13 @@ pub enum Durability {
     Machine,
 }
 
-/// Where a server is made.
+/// The place of a server that is being created.
 pub struct Site {
     /// Its programs, in the order in which its engine finds them.
     pub programs: Vec<PathBuf>,
     /// Its folder.
     pub folder: PathBuf,
-    /// Who runs it, if not who runs this program.
+    /// The account that runs it, if not that of this program.
     pub account: Option<Account>,
 }
 
@@ -124,7 +128,7 @@ impl Site {
         machine::write(&self.folder.join(name), text, self.account)
     }
 
-    /// Makes a folder in the server's folder.
+    /// Creates a folder in the server's folder.
     fn create_folder(&self, name: &str) -> Result<()> {
         let folder = self.folder.join(name);
         std::fs::create_dir(&folder)?;
@@ -142,7 +146,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(String::from).to_vec()
 }
 
-/// A connection whose server has answered within a second, or does not.
+/// A connection on which reads and writes fail after a second.
 fn connect(port: u16) -> Result<TcpStream> {
     let limit = Duration::from_secs(1);
     let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), limit)?;

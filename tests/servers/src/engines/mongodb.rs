@@ -1,4 +1,4 @@
-//! MongoDB, as a set of one replica: transactions need a set.
+//! MongoDB, as a replica set of one member: transactions need a replica set.
 
 use std::io::{Error, Result};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use super::op_msg::{Reply, Value, send};
 use super::{Durability, Engine, Site, connect, words};
 use crate::machine;
 
-/// Where `tests/run` puts the program, below the cache folder.
+/// The program that `tests/run` installs, below the cache folder.
 const CACHED: &str = "mongod-6.0.5/mongod";
 
 pub static ENGINE: Engine = Engine {
@@ -33,7 +33,7 @@ fn find() -> Option<Vec<PathBuf>> {
     Some(vec![machine::program("mongod").or_else(cached)?])
 }
 
-/// Where Encore keeps what it has downloaded.
+/// The folder for Encore's downloads.
 fn cache_folder() -> Option<PathBuf> {
     let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("ENCORE_CACHE")
@@ -51,21 +51,21 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
     command.extend(["--port".to_string(), port.to_string()]);
     command.extend(words(["--replSet", "rs0", "--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet"]));
     if durability == Durability::Process {
-        // Its journal stays as it is: without it, a killed server loses writes.
+        // The journal stays on: without it, a killed server loses writes.
         command.extend(words(["--wiredTigerCacheSizeGB", "0.5", "--oplogSize", "128"]));
         command.extend(words(["--setParameter", "diagnosticDataCollectionEnabled=false"]));
     }
     command
 }
 
-/// Whether the server is the primary of its set, which is made if there is none.
+/// Whether the server is the primary of its replica set. If there is no set, this initiates one.
 fn is_ready(port: u16) -> Result<bool> {
     let mut stream = connect(port)?;
     let hello = send(&mut stream, vec![("hello", Value::Int32(1))])?;
     if hello.flag("isWritablePrimary") == Some(true) {
         return Ok(true);
     }
-    // Said by a member of a set that nobody has initiated, or not loaded yet.
+    // A member reports this if its set is not initiated, or is not loaded yet.
     if hello.flag("isreplicaset") == Some(true) {
         let reply = send(&mut stream, vec![("replSetInitiate", members(port))])?;
         refused(&reply)?;

@@ -30,19 +30,19 @@ fn find() -> Option<Vec<PathBuf>> {
 }
 
 fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
-    // Run at every start, before the first connection is taken.
+    // The server runs this file at every start, before it accepts the first connection.
     let setup = format!(
         "CREATE DATABASE IF NOT EXISTS encore;\n\
          CREATE USER IF NOT EXISTS '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
          GRANT ALL ON *.* TO '{USER}'@'127.0.0.1' WITH GRANT OPTION;\n"
     );
     site.write("setup.sql", &setup)?;
-    // At its start, a server removes temporary tables, also those of others.
+    // At its start, a server removes temporary tables, also those of other servers in the same folder.
     site.create_folder("tmp")?;
     let mut install = vec![site.program(1), "--no-defaults".to_string(), format!("--datadir={}", site.path("data"))];
     install.extend(words(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]));
     install.push(format!("--tmpdir={}", site.path("tmp")));
-    // Syncing its hundreds of small tables takes most of the time.
+    // Syncing hundreds of small tables would take most of the time.
     install.extend(words(["--loose-debug-no-sync", "--innodb-flush-method=nosync"]));
     Ok(vec![install])
 }
@@ -72,7 +72,7 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
     command
 }
 
-/// Waits for the server's greeting: its protocol's version 10, or an error.
+/// Reads the server's greeting: version 10 of the protocol, or an error.
 fn is_ready(port: u16) -> Result<bool> {
     let mut greeting = [0; 5];
     connect(port)?.read_exact(&mut greeting)?;

@@ -1,4 +1,4 @@
-//! As much of MongoDB's protocol as it takes to make a set of replicas.
+//! The part of MongoDB's protocol that is needed to initiate a replica set.
 //!
 //! A command is one BSON document in an OP_MSG message, and so is its reply
 //! (mongodb.com, "MongoDB Wire Protocol"; bsonspec.org, version 1.1).
@@ -24,7 +24,7 @@ pub enum Value<'a> {
     Array(Vec<Value<'a>>),
 }
 
-/// Sends a command to the `admin` database, and gives the reply.
+/// Sends a command to the `admin` database, and returns the reply.
 pub fn send(stream: &mut (impl Read + Write), mut command: Vec<(&str, Value)>) -> Result<Reply> {
     command.push(("$db", Value::Text("admin".to_string())));
     let mut message = vec![0; BODY_START];
@@ -112,7 +112,7 @@ impl Reply {
     }
 }
 
-/// The fields of a document; `None` where it is not one.
+/// The fields of a document; `None` if the bytes are not a document.
 fn read_document(bytes: &[u8]) -> Option<Vec<(String, Field)>> {
     let mut rest = bytes.get(4..)?;
     let mut fields = Vec::new();
@@ -136,7 +136,7 @@ fn read_document(bytes: &[u8]) -> Option<Vec<(String, Field)>> {
     }
 }
 
-/// Bytes that a value of a type takes.
+/// How many bytes a value of this type takes.
 fn value_length(kind: u8, value: &[u8]) -> Option<usize> {
     let prefix = || Some(u32::from_le_bytes(value.get(..4)?.try_into().ok()?) as usize);
     Some(match kind {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Durability, Engine, PASSWORD, Site, USER, ask, words};
 use crate::machine;
 
-/// Where Debian puts each version.
+/// Debian's folder of all versions.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 pub static ENGINE: Engine = Engine {
@@ -20,7 +20,7 @@ pub static ENGINE: Engine = Engine {
     // It refuses to run as root.
     accounts: &["postgres", "nobody"],
     stop_signal: libc::SIGINT,
-    // Unlike a kill, this lets it give back its shared memory.
+    // Unlike a kill, this signal lets the server release its shared memory.
     discard_signal: "QUIT",
     find,
     prepare,
@@ -54,8 +54,8 @@ fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
     Ok(vec![initdb, create])
 }
 
-/// A server without connections, which does what its input says and ends. It gives
-/// back the shared memory of one that was killed.
+/// A server without connections, which runs the commands of its input and ends. It releases the
+/// shared memory of a killed server.
 fn single(site: &Site) -> Vec<String> {
     let mut command = vec![site.program(0), "--single".to_string(), "-D".to_string(), site.path("data")];
     command.extend(words(["-c", "fsync=off", "postgres"]));
@@ -72,8 +72,8 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
     command
 }
 
-/// Sends a startup packet. A server that asks for a password is ready, and so is
-/// one that has an error to report, unless it says that it is starting up.
+/// Sends a startup packet. A server that asks for a password is ready. A server that reports an
+/// error is ready too, unless the error says that it is starting up.
 fn is_ready(port: u16) -> Result<bool> {
     let mut packet = vec![0, 0, 0, 0, 0, 3, 0, 0];
     packet.extend_from_slice(b"user\0encore\0database\0postgres\0\0");

@@ -1,4 +1,4 @@
-//! What goes wrong in a proxy, and when.
+//! The faults of a proxy, and when they occur.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::link::Link;
 
-/// What becomes of a piece that a client sends.
+/// What the proxy does with a piece that a client sends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is forwarded.
@@ -17,7 +17,7 @@ pub enum Fate {
     Halved,
 }
 
-/// Every k-th of a sequence.
+/// Counts a sequence, and hits every k-th element.
 #[derive(Debug, Default)]
 pub struct Every {
     period: u64,
@@ -25,19 +25,19 @@ pub struct Every {
 }
 
 impl Every {
-    /// Counts from 0 again, with another period; 0 is never.
+    /// Counts from 0 again, with another period; 0 stands for never.
     pub fn restart(&mut self, period: u64) {
         *self = Every { period, seen: 0 };
     }
 
-    /// Whether the next one is a k-th one.
+    /// Whether the next element is a k-th one.
     fn next(&mut self) -> bool {
         self.seen += 1;
         self.period > 0 && self.seen.is_multiple_of(self.period)
     }
 }
 
-/// What the test has asked for.
+/// The faults that the test has asked for.
 #[derive(Debug, Default)]
 pub struct Settings {
     pub closed: bool,
@@ -53,10 +53,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Decides about the next piece that a client sends.
+    /// Decides the fate of the next piece that a client sends.
     pub fn next_fate(&mut self) -> Fate {
         self.requests += 1;
-        // Both count every piece, whichever of them strikes.
+        // Both count every piece, whichever of them hits.
         let (halved, unanswered) = (self.lost_requests.next(), self.lost_replies.next());
         if halved {
             Fate::Halved
@@ -68,7 +68,7 @@ impl Settings {
     }
 }
 
-/// What all threads of a proxy share.
+/// The state that all threads of a proxy share.
 #[derive(Debug, Default)]
 pub struct Faults {
     settings: Mutex<Settings>,
@@ -77,19 +77,19 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// What the test has asked for, to be read or changed.
+    /// The faults that the test has asked for, to read or change them.
     pub fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells threads that wait that something has changed.
+    /// Wakes the threads that wait for a change.
     pub fn wake(&self) {
-        // A thread that has looked but does not wait yet would miss it without the lock.
+        // The lock is needed: without it, a thread between its check and its wait would miss the change.
         let _settings = self.settings();
         self.changed.notify_all();
     }
 
-    /// Waits while everything is held; false when the connection has been closed.
+    /// Waits while everything is held. Returns false when the connection has been closed.
     pub fn may_pass(&self, link: &Link) -> bool {
         let wait = |settings: &mut Settings| settings.hold && !link.is_closed();
         let _settings = self.changed.wait_while(self.settings(), wait).unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +108,7 @@ impl Faults {
         self.cuts.load(Ordering::SeqCst)
     }
 
-    /// Remembers a connection, to be cut later.
+    /// Records a connection, so that it can be cut later.
     pub fn add(&self, link: &Arc<Link>) {
         let mut settings = self.settings();
         settings.links.retain(|link| link.strong_count() > 0);
@@ -118,7 +118,7 @@ impl Faults {
         }
     }
 
-    /// The connections that there are.
+    /// The current connections.
     pub fn links(&self) -> Vec<Arc<Link>> {
         self.settings().links.iter().filter_map(Weak::upgrade).collect()
     }

@@ -1,4 +1,4 @@
-//! One connection through a proxy: two sockets, one thread a direction.
+//! One connection through a proxy: two sockets, and one thread for each direction.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::faults::{Fate, Faults};
 
-/// The most that is forwarded at once.
+/// The largest piece that is forwarded at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// A client's connection and its counterpart to the server.
+/// A client's connection, and the proxy's connection to the server.
 #[derive(Debug)]
 pub struct Link {
     client: TcpStream,
@@ -24,7 +24,7 @@ pub struct Link {
 impl Link {
     /// Forwards until both sides have ended.
     pub fn run(client: TcpStream, server: TcpStream, faults: &Arc<Faults>) {
-        // A proxy that waits for more before it forwards would slow down clients.
+        // A proxy that waits for more data before it forwards would slow down clients.
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let (is_doomed, is_closed) = (AtomicBool::new(false), AtomicBool::new(false));
         let link = Arc::new(Link { client, server, is_doomed, is_closed });
@@ -39,22 +39,22 @@ impl Link {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// Closes both sides in good order.
+    /// Closes both sides with an orderly shutdown.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // A side that has ended already is no matter.
+        // It does not matter if a side is closed already.
         let _ = (self.client.shutdown(Shutdown::Both), self.server.shutdown(Shutdown::Both));
     }
 
-    /// Closes both sides, the client's by a reset if `reset` says so. False, and
-    /// `reset` is not asked, if they were closed already.
+    /// Closes both sides, and the client's with a reset if `reset` returns true. If they were
+    /// closed already, this returns false and does not call `reset`.
     pub fn cut(&self, reset: impl FnOnce() -> bool) -> bool {
         if self.is_closed.swap(true, Ordering::SeqCst) {
             return false;
         }
         if reset() {
             reset_when_closed(&self.client);
-            // Sends nothing, but wakes the threads: the last to let go resets.
+            // Sends nothing, but wakes the threads. The last one to drop its socket causes the reset.
             let _ = (self.client.shutdown(Shutdown::Read), self.server.shutdown(Shutdown::Both));
         } else {
             self.close();
@@ -103,14 +103,14 @@ impl Link {
                 break;
             }
         }
-        // After a cut by reset, a closing in good order would come before it.
+        // After a cut by reset, an orderly shutdown would come before the reset.
         if !self.is_closed() {
             self.close();
         }
     }
 }
 
-/// Makes a socket's closing a reset.
+/// Makes the close of a socket a reset.
 fn reset_when_closed(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let length = std::mem::size_of_val(&linger) as libc::socklen_t;

@@ -1,4 +1,4 @@
-//! A TCP proxy that cuts, delays or holds what passes, as a test asks.
+//! A TCP proxy that cuts, delays or holds connections on request of a test.
 
 mod faults;
 mod link;
@@ -13,12 +13,12 @@ use link::Link;
 
 /// A proxy on loopback in front of one server.
 ///
-/// It works in *pieces*: what one read from a connection gives, up to 64 KiB. A
-/// client that sends a request and waits for its reply sends a small request as
-/// one piece. The pieces of all connections are counted together.
+/// It works in *pieces*: a piece is the result of one read from a connection, up to 64 KiB. A
+/// client that waits for each reply sends a small request as one piece. The pieces of all
+/// connections are counted together.
 ///
-/// A cut closes the connections to the client and to the server; every second
-/// one resets the client's connection, so that clients meet both ways to lose one.
+/// A cut closes the connections to the client and to the server. Every second cut resets the
+/// client's connection, so that clients meet both kinds of loss.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -31,7 +31,7 @@ impl Proxy {
     ///
     /// # Panics
     ///
-    /// If no port or no thread is to be had.
+    /// If there is no free port or no thread.
     pub fn start(target: &str) -> Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
         let address = listener.local_addr().expect("the address of a bound socket");
@@ -46,29 +46,29 @@ impl Proxy {
         self.address.to_string()
     }
 
-    /// Cuts all connections that there are; new ones are taken.
+    /// Cuts all current connections; new ones are accepted.
     pub fn cut(&self) {
         self.faults.links().iter().for_each(|link| self.faults.cut(link));
     }
 
-    /// Closes new connections at once, or no longer.
+    /// Closes new connections at once while `refuse` is true.
     pub fn refuse(&self, refuse: bool) {
         self.faults.settings().refuse = refuse;
     }
 
-    /// Forwards the next request, and cuts its connection when the reply comes:
-    /// the server has done what the client never hears of.
+    /// Forwards the next request, and cuts its connection when the reply comes. The server has done
+    /// the work, and the client does not know it.
     pub fn cut_next_reply(&self) {
         self.faults.settings().lose_next_reply = true;
     }
 
-    /// Does so for every `k`-th piece that clients send from now on; 0 ends it.
+    /// Does the same for every `k`-th piece that clients send from now on; 0 stops it.
     pub fn cut_replies_every(&self, k: u64) {
         self.faults.settings().lost_replies.restart(k);
     }
 
-    /// Forwards half of every `k`-th piece that clients send from now on, and cuts
-    /// its connection: the request never arrives whole; 0 ends it.
+    /// Forwards half of every `k`-th piece that clients send from now on, and cuts its connection.
+    /// So the request never arrives completely; 0 stops it.
     pub fn cut_requests_every(&self, k: u64) {
         self.faults.settings().lost_requests.restart(k);
     }
@@ -78,8 +78,8 @@ impl Proxy {
         self.faults.settings().delay = delay;
     }
 
-    /// Forwards nothing in either direction, as a server that does not answer, or
-    /// goes on where it was.
+    /// While `hold` is true, forwards nothing in either direction, like a server that does not
+    /// answer. Then continues where it was.
     pub fn hold(&self, hold: bool) {
         self.faults.settings().hold = hold;
         self.faults.wake();
@@ -101,7 +101,7 @@ impl Drop for Proxy {
         self.faults.settings().closed = true;
         self.faults.links().iter().for_each(|link| link.close());
         self.faults.wake();
-        // Wakes the acceptor, which then sees that it is over.
+        // Wakes the acceptor, which then sees that the proxy is closed.
         let woken = TcpStream::connect(self.address).is_ok();
         if let Some(acceptor) = self.acceptor.take().filter(|_| woken) {
             let _ = acceptor.join();
@@ -118,7 +118,7 @@ fn accept(listener: &TcpListener, target: &str, faults: &Arc<Faults>) {
         if closed {
             return;
         }
-        // A connection that the client gave up while it waited is no matter.
+        // The client may have given up its connection while it waited; that does not matter.
         let Some(client) = client.ok().filter(|_| !refuse) else { continue };
         let (target, faults) = (target.to_string(), Arc::clone(faults));
         std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What surrounds a test process: its sudden end, programs that are missing, the user's servers.
+//! The environment of a test process: its sudden end, missing programs, the user's servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,11 +7,12 @@ use servers::{Kind, Options, Server};
 
 use crate::support::{self, until};
 
-/// Started by the tests below, in a process of its own.
+/// The tests below start this one in a separate process.
 #[test]
 #[ignore = "waits to be killed"]
 fn victim() {
-    let lines: Vec<String> = [servers::postgres(), servers::mysql(), servers::mongodb(), servers::memcached()]
+    let servers = [servers::postgres(), servers::mysql(), servers::mongodb(), servers::memcached(), servers::redis()];
+    let lines: Vec<String> = servers
         .into_iter()
         .flatten()
         .flat_map(|server| {
@@ -61,7 +62,7 @@ fn without_programs_there_is_no_server_and_one_line() {
     assert!(said.contains(panic), "{said}");
 }
 
-/// Run by the test above, where no programs are found.
+/// The test above runs this one where no programs are found.
 #[test]
 #[ignore = "needs an environment without programs"]
 fn nothing_here() {
@@ -78,7 +79,7 @@ fn the_users_own_server_is_used() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Run by the test above, with these servers in its environment.
+/// The test above runs this one with these servers in its environment.
 #[test]
 #[ignore = "needs the environment of another test"]
 fn foreign() {

@@ -1,4 +1,4 @@
-//! Each kind of server starts, answers, and survives what tests do to it.
+//! Each kind of server starts, answers, and survives the faults that tests inject.
 
 use crate::support::{self, Client};
 use servers::{Kind, Options, Server, StartError};
@@ -15,9 +15,14 @@ fn with_each(test: impl Fn(&Server, &Client) + Sync) {
     });
 }
 
+/// Redis keeps data only if it is asked to.
+fn keeps_data(server: &Server) -> bool {
+    !matches!(server.kind(), Kind::Memcached | Kind::Redis)
+}
+
 #[test]
 fn the_shared_server_is_one_and_answers() {
-    for find in [servers::postgres, servers::mysql, servers::mongodb, servers::memcached] {
+    for find in [servers::postgres, servers::mysql, servers::mongodb, servers::memcached, servers::redis] {
         let Some(server) = find() else { continue };
         assert_eq!(server.address(), find().expect("the same again").address());
         Client::of(server).write("shared");
@@ -37,7 +42,7 @@ fn a_killed_server_is_gone_and_comes_back_with_its_data() {
         assert!(!client.answers(), "{:?}", server.kind());
         server.restart();
         assert_eq!(server.address(), address);
-        let expected = if server.kind() == Kind::Memcached { "" } else { "before" };
+        let expected = if keeps_data(server) { "before" } else { "" };
         assert_eq!(client.read(), expected, "{:?}", server.kind());
         client.write("after");
         assert_eq!(client.read(), "after");
@@ -51,7 +56,7 @@ fn a_stopped_server_comes_back_with_its_data() {
         server.stop();
         assert!(!client.answers(), "{:?}", server.kind());
         server.restart();
-        let expected = if server.kind() == Kind::Memcached { "" } else { "before" };
+        let expected = if keeps_data(server) { "before" } else { "" };
         assert_eq!(client.read(), expected, "{:?}", server.kind());
     });
 }
@@ -65,7 +70,7 @@ fn a_paused_server_is_silent_and_goes_on() {
         assert!(!server.processes().is_empty());
         server.resume();
         support::until("it answers again", || client.answers());
-        // One that is dropped while it is paused must end too.
+        // A server that is dropped while it is paused must end too.
         server.pause();
     });
 }
@@ -99,6 +104,10 @@ fn options_reach_the_server() {
         assert!(settings.contains("STAT item_size_max 4194304\r\n"), "{settings}");
         assert!(settings.contains("STAT maxbytes 268435456\r\n"), "{settings}");
     }
+    if let Some(server) = start(Kind::Redis, &["--maxmemory", "12mb"]) {
+        let settings = support::memcached(&server, "CONFIG GET maxmemory\r\nCONFIG GET appendfsync\r\n", "always\r\n");
+        assert!(settings.contains("\r\n12582912\r\n"), "{settings}");
+    }
     if let Some(server) = start(Kind::Mongodb, &["--slowms", "12"]) {
         let id = server.processes()[0];
         let words = std::fs::read_to_string(format!("/proc/{id}/cmdline")).expect("the server's command line");
@@ -121,6 +130,7 @@ fn a_server_that_does_not_start_shows_its_log() {
         (Kind::Mysql, ["--no-such", "--nor-this"]),
         (Kind::Mongodb, ["--no-such", "1"]),
         (Kind::Memcached, ["--no-such", "1"]),
+        (Kind::Redis, ["--no-such", "1"]),
     ] {
         let options = Options { arguments: &arguments, ..Options::default() };
         match Server::try_start(kind, options) {

@@ -1,4 +1,4 @@
-//! The program that runs all servers for people.
+//! The program that runs all servers for users.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -13,11 +13,11 @@ fn program() -> Command {
 
 #[test]
 fn it_prints_urls_and_removes_all_at_an_interrupt() {
-    // Four in a row that a run beside this one does not take, below those of connections.
-    let first = 10_000 + (std::process::id() % 1_500) as u16 * 4;
+    // Five successive ports that a parallel run does not take, below those of outgoing connections.
+    let first = 10_000 + (std::process::id() % 1_200) as u16 * 5;
     let memcached = format!("127.0.0.1:{}", first + 3);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // Started by root, some servers run as other users.
+    // If root starts the servers, some run as other users.
     let everybody = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), everybody).expect("the folder is ours");
     let mut running =
@@ -33,7 +33,7 @@ fn it_prints_urls_and_removes_all_at_an_interrupt() {
     }
     until("memcached answers", || exchange(&memcached, b"version\r\n", 7).is_ok());
 
-    // Another one finds its first port taken.
+    // A second program finds its first port taken.
     let output = program().args(["--first-port", &first.to_string()]).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

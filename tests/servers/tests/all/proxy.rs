@@ -1,4 +1,4 @@
-//! The proxy forwards, and does to connections what it is asked to.
+//! The proxy forwards, and injects the faults that a test asks for.
 
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use servers::Proxy;
 
 use crate::support::{connect, until};
 
-/// A server that sends back each line, and remembers all that it got.
+/// A server that sends back each line, and stores everything that it received.
 #[derive(Clone)]
 struct Echo {
     address: String,
@@ -95,7 +95,7 @@ fn a_cut_ends_all_connections_and_new_ones_are_taken() {
     clients.iter_mut().for_each(|client| assert!(say(client, "a\n").is_ok()));
     proxy.cut();
     let mut ends = clients.map(|mut client| client.read(&mut [0]).err().map(|error| error.kind()));
-    // One closed in good order, the other reset, whichever came first to the proxy.
+    // One connection was closed and the other reset; the order is not fixed.
     ends.sort();
     assert_eq!(ends, [None, Some(ErrorKind::ConnectionReset)]);
     assert_eq!(proxy.cuts(), 2);
@@ -193,7 +193,7 @@ fn nobody_behind_the_proxy_and_no_proxy() {
     drop(proxy);
     assert!(say(&mut stream, "b\n").is_err());
     assert!(connect(&address).is_err());
-    // Nobody listens on that port now.
+    // The port is free now.
     let lonely = Proxy::start(&address);
     assert!(say(&mut connect(&lonely.address()).expect("the proxy accepts"), "c\n").is_err());
 }

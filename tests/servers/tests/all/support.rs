@@ -1,4 +1,4 @@
-//! What the tests share: clients of each kind of server, and this program again.
+//! Shared by the tests: clients of each kind of server, and this program as a child process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use servers::{Kind, Server};
 
-/// How long a server that does not answer is listened to.
+/// How long a client waits for a server that may not answer.
 const SILENCE: Duration = Duration::from_millis(500);
-/// How long one that has to answer may take: busy machines are slow.
+/// How long a server that must answer may take: busy machines are slow.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Waits for a condition that must come true.
+/// Waits for a condition that must become true.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -21,13 +21,13 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process runs, or is stopped.
+/// Whether a process is running or stopped.
 pub fn is_alive(id: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
     !stat[stat.rfind(')').expect("a process has a name") + 2..].starts_with(['Z', 'X'])
 }
 
-/// A client that keeps one value in a server.
+/// A client that stores one value in a server.
 pub struct Client<'a> {
     server: &'a Server,
 }
@@ -63,6 +63,10 @@ impl<'a> Client<'a> {
                 let set = format!("set kept 0 0 {}\r\n{value}\r\n", value.len());
                 assert_eq!(memcached(self.server, &set, "\r\n"), "STORED\r\n");
             }
+            Kind::Redis => {
+                let set = format!("SET kept {value}\r\n");
+                assert_eq!(memcached(self.server, &set, "\r\n"), "+OK\r\n");
+            }
         }
     }
 
@@ -85,21 +89,27 @@ impl<'a> Client<'a> {
                 let reply = memcached(self.server, "get kept\r\n", "END\r\n");
                 reply.lines().nth(1).unwrap_or_default().to_string()
             }
+            Kind::Redis => {
+                // A string is its length, then its text.
+                let reply = memcached(self.server, "GET kept\r\nECHO end\r\n", "$3\r\nend\r\n");
+                reply.lines().nth(1).filter(|_| !reply.starts_with("$-1")).unwrap_or_default().to_string()
+            }
         }
     }
 
-    /// Whether the server says a word to somebody who asks, and does not wait long for it.
+    /// Whether the server answers a request within a short time.
     pub fn answers(&self) -> bool {
         match self.server.kind() {
             Kind::Postgres => exchange(&self.server.address(), b"\0\0\0\x08\x04\xd2\x16\x2f", 1).is_ok(),
             Kind::Mysql => exchange(&self.server.address(), b"", 5).is_ok(),
             Kind::Mongodb => mongodb(self.server, &[("ping", int32(1)), ("$db", string("admin"))], SILENCE).is_ok(),
             Kind::Memcached => exchange(&self.server.address(), b"version\r\n", 7).is_ok(),
+            Kind::Redis => exchange(&self.server.address(), b"PING\r\n", 7).is_ok(),
         }
     }
 }
 
-/// Asks a server, and reads this many bytes of its answer.
+/// Sends a request to a server, and reads this many bytes of its answer.
 pub fn exchange(address: &str, request: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
     let mut stream = connect(address)?;
     stream.set_read_timeout(Some(SILENCE))?;
@@ -117,7 +127,7 @@ pub fn connect(address: &str) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Runs SQL with PostgreSQL's own client, with the URL that stores get.
+/// Runs SQL with PostgreSQL's own client, with the URL that stores use.
 pub fn psql(server: &Server, sql: &str) -> String {
     let mut command = Command::new("psql");
     said(command.args(["-qtA", "-v", "ON_ERROR_STOP=1", &server.url("encore"), "-c", sql]))
@@ -133,7 +143,7 @@ pub fn mariadb(server: &Server, sql: &str) -> String {
     said(&mut command)
 }
 
-/// Sends a line to memcached, and reads to the end of its answer.
+/// Sends a line to memcached or Redis, and reads to the end of its answer.
 pub fn memcached(server: &Server, request: &str, end: &str) -> String {
     let mut stream = connect(&server.address()).expect("a connection");
     stream.write_all(request.as_bytes()).expect("a request is sent");
@@ -177,7 +187,7 @@ fn array(only: Bson) -> Bson {
     (0x04, document(&[("0", only)]).1)
 }
 
-/// Sends a command to MongoDB, and gives the reply's bytes.
+/// Sends a command to MongoDB, and returns the reply's bytes.
 pub fn mongodb(server: &Server, command: &[(&str, Bson)], patience: Duration) -> std::io::Result<Vec<u8>> {
     let (_, body) = document(command);
     let length = (body.len() as u32 + 21).to_le_bytes();
@@ -196,7 +206,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|bytes| bytes == part)
 }
 
-/// This test program with arguments, about to run without the user's servers.
+/// This test program with arguments, ready to run without the user's servers.
 pub fn this_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     Kind::ALL.iter().for_each(|kind| {
@@ -211,14 +221,14 @@ pub fn this_program(arguments: &[&str]) -> Program {
     Program::start(&mut this_command(arguments))
 }
 
-/// A program that runs; killed when dropped.
+/// A running program, killed when dropped.
 pub struct Program {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
 }
 
 impl Program {
-    /// Starts it.
+    /// Starts the program.
     pub fn start(command: &mut Command) -> Program {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
         let output = BufReader::new(child.stdout.take().expect("its output is a pipe"));
@@ -251,7 +261,7 @@ impl Program {
         let _ = self.child.wait();
     }
 
-    /// Waits for its end; gives its exit code.
+    /// Waits for its end, and returns its exit code.
     pub fn exit_code(&mut self) -> Option<i32> {
         self.child.wait().expect("it can be waited for").code()
     }

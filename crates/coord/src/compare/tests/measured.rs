@@ -1,11 +1,12 @@
 //! Comparisons that measure, with made-up stores.
 
-use schemas::comparison::{Measurement, Question};
+use schemas::comparison::{Measurement, Outcome, Question};
 use schemas::plan::Limit;
 use schemas::verdict::{Figures, Ruling, Verdict};
+use schemas::workload::social::SocialWorkload;
 
 use super::*;
-use crate::resolve::Single;
+use crate::run::single::Single;
 
 /// The two stores at two numbers of threads.
 const MEASURED: &str = r#"
@@ -29,17 +30,18 @@ label = "slow"
 url = "memory:?latency_us=900"
 "#;
 
-/// What an experiment shows: its ruling, its throughput, how many of how many reads
-/// were unpredictable, and the reason.
+/// What an experiment shows: its ruling, its throughput, its unpredictable reads and all its
+/// reads, and the reason.
 type Showing = (Ruling, f64, (u64, u64), &'static str);
 
-/// Compares with made-up stores: what a cell's experiment shows, by run folder.
+/// Compares with made-up stores: `outcome` gives what a cell's experiment shows, by its run
+/// folder.
 fn measure(
-    place: &Place,
+    plans: &PlanFolder,
     change: impl FnOnce(&mut CompareArgs),
     outcome: impl Fn(&str) -> Result<Showing, Failure>,
 ) -> (Result<ComparisonDocument, Failure>, Vec<String>) {
-    let comparison = place.resolved(change).unwrap();
+    let comparison = plans.resolved(change).unwrap();
     let mut measured = Vec::new();
     let mut perform = |job: Job| {
         let Job::Measure(single) = job else { panic!("{job:?}") };
@@ -47,14 +49,14 @@ fn measure(
         let outcome = outcome(&single.setting.name);
         let state = if outcome.is_ok() { RunState::Complete } else { RunState::Interrupted };
         let run = leave_run(&single.setting, state)?;
-        // The first one was too short for its trace, as happens.
+        // The trace ran out in the first experiment, as happens.
         let void = verdict(&single, (Ruling::Void, 0.0, (0, 0), "the trace ran out"));
         files::write_json(&run.experiment(1, single.threads).verdict(), &void)?;
         let found = verdict(&single, outcome?);
         files::write_json(&run.experiment(2, single.threads).verdict(), &found)?;
         Ok(Finding::Measured(found))
     };
-    (conduct::conduct(&comparison, &mut perform, &|line| place.hear(line)), measured)
+    (conduct::conduct(&comparison, &mut perform, &|line| plans.hear(line)), measured)
 }
 
 fn verdict(single: &Single, (ruling, throughput_per_s, (unpredictable_reads, reads), reason): Showing) -> Verdict {
@@ -74,6 +76,7 @@ fn verdict(single: &Single, (ruling, throughput_per_s, (unpredictable_reads, rea
             ..Figures::default()
         },
         replayers: Vec::new(),
+        sealed: Vec::new(),
     }
 }
 
@@ -81,7 +84,7 @@ fn good(throughput_per_s: f64) -> Result<Showing, Failure> {
     Ok((Ruling::Pass, throughput_per_s, (0, 1000), ""))
 }
 
-/// One cell passes, one misses the agreement, one is void and one showed nothing.
+/// One cell passes, one misses the SLA, one is void and one showed nothing.
 fn all_kinds(name: &str) -> Result<Showing, Failure> {
     Ok(match name {
         "t-1-fast" => (Ruling::Pass, 1234.0, (13, 100_000), ""),
@@ -93,14 +96,15 @@ fn all_kinds(name: &str) -> Result<Showing, Failure> {
 
 #[test]
 fn every_cell_is_one_experiment() {
-    let place = Place::new(MEASURED);
-    let comparison = place.resolved(|_| ()).unwrap();
+    let plans = PlanFolder::new(MEASURED);
+    let comparison = plans.resolved(|_| ()).unwrap();
     let experiments: Vec<(&str, u32, Limit, u32)> = comparison
         .cells
         .iter()
         .map(|cell| {
             let Job::Measure(single) = &cell.job else { panic!("{cell:?}") };
-            let image_bytes = single.setting.source.spec().data.image_bytes;
+            let social: SocialWorkload = single.setting.source.spec().workload().unwrap();
+            let image_bytes = social.data.image_bytes;
             (cell.run.as_str(), single.threads, single.limit, image_bytes)
         })
         .collect();
@@ -116,51 +120,60 @@ fn every_cell_is_one_experiment() {
     );
     let setting = comparison.cells[3].job.setting();
     assert_eq!(setting.warmup, schemas::plan::Warmup::Sessions(5));
-    assert_eq!((setting.sla.tau_percent, setting.folder.clone()), (0.1, place.folder().root().join("t-10-slow")));
-    // The words of a plan are those of `coord run`.
+    assert_eq!((setting.sla.tau_percent, setting.folder.clone()), (0.1, plans.folder().root().join("t-10-slow")));
+    // `encore run` checks the words of the plan.
     let wrong = MEASURED.replace("warmup = \"5\"", "warmup = \"much\"");
-    let error = Place::new(&wrong).resolved(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("plan.toml: `coord run` refuses what it says: invalid value 'much'"), "{error}");
+    let searched = PlanFolder::new(MEASURED).resolved(|args| args.max_threads = Some(8)).unwrap_err().to_string();
+    assert!(searched.contains("--max-threads: ") && searched.contains("searches nothing"), "{searched}");
+    let error = PlanFolder::new(&wrong).resolved(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("plan.toml: invalid for `encore run`: invalid value 'much'"), "{error}");
 }
 
 #[test]
 fn tables_and_files_show_what_was_measured() {
-    let place = Place::new(MEASURED);
-    let (ended, measured) = measure(&place, |_| (), all_kinds);
+    let plans = PlanFolder::new(MEASURED);
+    let (ended, measured) = measure(&plans, |_| (), all_kinds);
     let document = ended.unwrap();
     assert_eq!(measured, ["t-1-fast", "t-1-slow", "t-10-fast", "t-10-slow"]);
-    assert_eq!(document, place.read());
+    assert_eq!(document, plans.read());
     assert_eq!((document.state.clone(), exit_code(&document)), (RunState::Complete, 0));
     assert!(matches!(document.plan.question(), Question::Measure(_)));
-    let said = place.said.borrow();
-    insta::assert_snapshot!("measured_said", place.shown(&said.join("\n")));
-    let markdown = std::fs::read_to_string(place.folder().table()).unwrap();
+    let said = plans.said.borrow();
+    insta::assert_snapshot!("measured_said", plans.shown(&said.join("\n")));
+    let markdown = std::fs::read_to_string(plans.folder().table()).unwrap();
     let (markdown, _) = markdown.rsplit_once("\nEncore ").unwrap();
     insta::assert_snapshot!("measured_markdown", markdown);
-    insta::assert_snapshot!("measured_chart", std::fs::read_to_string(place.folder().chart()).unwrap());
+    insta::assert_snapshot!("measured_chart", std::fs::read_to_string(plans.folder().chart()).unwrap());
     let Chart::Lines(lines) = chart::of(&document) else { panic!("what is measured is lines") };
     assert!(lines.series[1].points[1].y.is_nan(), "an experiment that showed nothing has no point");
     assert_eq!(lines.series[0].points[1].mark, analyzer::chart::Mark::Hollow);
+    // At the other point is only one value that is not void.
+    assert_eq!(
+        show::conclusions(&document, &show::tables(&document)[0]),
+        [
+            "threads T=1: the share of unpredictable reads is between 0.013% (fast) and 2.5% (slow), one measurement each."
+        ]
+    );
 }
 
 #[test]
 fn what_is_asked_for_comes_first() {
-    let place = Place::new(&MEASURED.replace("\"unpredictable\"", "\"throughput\""));
-    let (ended, _) = measure(&place, |_| (), all_kinds);
+    let plans = PlanFolder::new(&MEASURED.replace("\"unpredictable\"", "\"throughput\""));
+    let (ended, _) = measure(&plans, |_| (), all_kinds);
     let Chart::Lines(lines) = chart::of(&ended.unwrap()) else { panic!("what is measured is lines") };
-    assert_eq!((lines.y_label.as_str(), lines.series[0].points[0].y), ("Throughput (actions/s)", 1234.0));
-    let said = place.said.borrow().join("\n");
+    assert_eq!((lines.y_label.as_str(), lines.series[0].points[0].y), ("Throughput (operations/s)", 1234.0));
+    let said = plans.said.borrow().join("\n");
     let at = |title: &str| said.find(title).unwrap();
     assert!(
-        at("Throughput (actions/s)\n") < at("Actions within") && at("Actions within") < at("Unpredictable reads (%)")
+        at("Throughput (operations/s)\n") < at("Share within") && at("Share within") < at("Unpredictable reads (%)")
     );
 }
 
 #[test]
 fn what_was_measured_is_not_measured_again() {
-    let place = Place::new(MEASURED);
+    let plans = PlanFolder::new(MEASURED);
     let (ended, measured) = measure(
-        &place,
+        &plans,
         |_| (),
         |name| match name {
             "t-10-fast" => Err(Failure::Interrupted { run: None }),
@@ -168,8 +181,8 @@ fn what_was_measured_is_not_measured_again() {
         },
     );
     assert!(matches!(ended, Err(Failure::Interrupted { .. })));
-    assert_eq!((measured.len(), place.read().state), (3, RunState::Interrupted));
-    let (ended, measured) = measure(&place, |args| args.resume = true, |_| good(200.0));
+    assert_eq!((measured.len(), plans.read().state), (3, RunState::Interrupted));
+    let (ended, measured) = measure(&plans, |args| args.resume = true, |_| good(200.0));
     assert_eq!(measured, ["t-10-fast", "t-10-slow"]);
     let document = ended.unwrap();
     let throughputs: Vec<f64> = document
@@ -181,20 +194,20 @@ fn what_was_measured_is_not_measured_again() {
         })
         .collect();
     assert_eq!((throughputs, document.state), (vec![100.0, 100.0, 200.0, 200.0], RunState::Complete));
-    assert!(place.said.borrow().iter().any(|line| line == "[1/4] T=1, fast: measured before"));
+    assert!(plans.said.borrow().iter().any(|line| line == "[1/4] T=1, fast: already measured"));
 }
 
 #[test]
 fn a_cell_that_fails_is_exit_code_3_and_a_missed_agreement_is_not() {
-    let place = Place::new(MEASURED);
+    let plans = PlanFolder::new(MEASURED);
     let missed = |_: &str| Ok((Ruling::Fail, 5.0, (500, 1000), "50% of reads unpredictable"));
     let (ended, _) = measure(
-        &place,
+        &plans,
         |_| (),
         |name| if name == "t-1-slow" { Err(Failure::tool("the store went away")) } else { missed(name) },
     );
     let document = ended.unwrap();
     assert_eq!((exit_code(&document), failures(&document)), (3, vec!["T=1, slow: the store went away".to_string()]));
-    let (ended, measured) = measure(&place, |args| args.resume = true, missed);
+    let (ended, measured) = measure(&plans, |args| args.resume = true, missed);
     assert_eq!((exit_code(&ended.unwrap()), measured), (0, vec!["t-1-slow".to_string()]));
 }

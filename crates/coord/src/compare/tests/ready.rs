@@ -4,11 +4,12 @@ use std::path::Path;
 
 use schemas::comparison::{ComparisonPlan, Measure, Question, Wanted};
 use schemas::spec::Spec;
+use schemas::workload::social::SocialWorkload;
 
 use super::*;
-use crate::environment;
+use crate::cli::environment;
 
-/// They can be carried out, and the points of a plan differ only in what its axis says.
+/// Each plan can be carried out, and its points differ only in what its axis says.
 #[test]
 fn the_ready_plans_are_whole() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
@@ -29,7 +30,8 @@ fn the_ready_plans_are_whole() {
                 let text = std::fs::read_to_string(&spec).unwrap();
                 let settings: Vec<String> = plan.set.iter().chain(&point.set).cloned().collect();
                 let spec = Spec::parse_with(&text, &spec.display().to_string(), &settings).unwrap();
-                assert_eq!(spec.data.members, 10_000, "{}", path.display());
+                let social: SocialWorkload = spec.workload().unwrap();
+                assert_eq!(social.data.members, 10_000, "{}", path.display());
                 spec.workload_id()
             })
             .collect();

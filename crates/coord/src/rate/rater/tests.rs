@@ -1,13 +1,13 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::render::testing::trial;
+use crate::run::testing::trial;
 use crate::search::MOST_SAMPLES;
 
 const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
 
-/// Rates a store given as (T, is final) -> (throughput, ruling); also gives
-/// each experiment's T and whether it was a final one.
+/// Rates a store given as (T, is final) -> (throughput, ruling). Also returns each experiment's T
+/// and whether it was a final one.
 fn check(store: impl Fn(u32, bool) -> (f64, Ruling)) -> (Rating, Rating, Vec<(u32, bool)>) {
     let mut ran = Vec::new();
     let mut run = |threads: u32, purpose: &Purpose| {
@@ -22,7 +22,7 @@ fn check(store: impl Fn(u32, bool) -> (f64, Ruling)) -> (Rating, Rating, Vec<(u3
     (soar.unwrap(), socialites.unwrap(), ran)
 }
 
-/// What is as long as three of the search has seen as much as three of them.
+/// A final experiment that is as long as three of the search counts for three of them.
 #[test]
 fn a_final_experiment_counts_for_as_many_as_it_is_long() {
     let of = |number: u32, purpose: Purpose, seconds: f64| {
@@ -84,10 +84,13 @@ fn finals_are_bounded() {
     let (soar, socialites, ran) = check(|t, is_final| (t as f64, if is_final { Ruling::Fail } else { Ruling::Pass }));
     assert_eq!((soar.confirmed_by, socialites.confirmed_by), (None, None));
     assert!(ran.iter().filter(|(_, is_final)| *is_final).count() <= 2 * MOST_FINALS as usize);
-    assert!(socialites.threads > 0 && socialites.notes.last().unwrap().contains("rests on the search alone"));
+    assert!(
+        socialites.threads > 0 && socialites.notes.last().unwrap().contains("is not confirmed by a final experiment")
+    );
 }
 
-/// Three finals of its own failed, but the T that is left has one of the other rating.
+/// Three final experiments of the rating failed, but the T that is left has one of the other
+/// rating.
 #[test]
 fn the_final_of_the_other_rating_confirms_too() {
     let mut number = 0;
@@ -104,7 +107,7 @@ fn the_final_of_the_other_rating_confirms_too() {
     let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
     assert_eq!((soar.threads, socialites.threads), (2, 2));
     assert!(socialites.confirmed_by.is_some() && socialites.confirmed_by == soar.confirmed_by);
-    assert!(!socialites.notes.iter().any(|note| note.contains("search alone")), "{:?}", socialites.notes);
+    assert!(!socialites.notes.iter().any(|note| note.contains("not confirmed")), "{:?}", socialites.notes);
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn a_rating_lists_the_experiments_it_rests_on() {
     let threads = |experiments: &[u32]| -> Vec<(u32, bool)> {
         experiments.iter().map(|experiment| ran[*experiment as usize - 1]).collect()
     };
-    // Last pass, first fail (twice, because it is a border), final.
+    // The last pass, the first fail (twice, because it is a border), the final experiment.
     assert_eq!(threads(&socialites.rests_on), [(30, false), (31, false), (31, false), (30, true)]);
     assert_eq!(ends(&socialites), (30.0, 30.0));
     let soar_threads = threads(&soar.rests_on);
@@ -185,7 +188,7 @@ fn the_best_final_experiment_is_the_soar() {
 #[test]
 fn a_difference_within_the_spread_does_not_undo_a_peak() {
     let searched = |t: u32| if t < 4 { 2500.0 * f64::from(t) } else { 10_000.0 - 30.0 * f64::from(t) };
-    // Without noise any difference would be one.
+    // Without noise any difference would exceed the spread.
     let up_and_down = Cell::new(1.0);
     let (soar, socialites, _) = check(|t, is_final| match (t, is_final) {
         (4, true) => (9857.0, Ruling::Pass),
@@ -200,7 +203,7 @@ fn a_difference_within_the_spread_does_not_undo_a_peak() {
     assert!(soar.notes.is_empty(), "{:?}", soar.notes);
 }
 
-/// The SoAR said both that an experiment had confirmed it and that the search alone had seen it.
+/// The SoAR said both that an experiment had confirmed it and that it rested on the search alone.
 #[test]
 fn a_rating_that_the_other_ones_final_confirms_does_not_rest_on_the_search_alone() {
     let mut number = 0;
@@ -217,11 +220,11 @@ fn a_rating_that_the_other_ones_final_confirms_does_not_rest_on_the_search_alone
     let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
     assert_eq!((soar.threads, soar.value, soar.confirmed_by), (1, 100.0, Some(4)));
     assert_eq!(socialites.confirmed_by, Some(4));
-    assert!(!soar.notes.iter().any(|note| note.contains("search alone")), "{:?}", soar.notes);
+    assert!(!soar.notes.iter().any(|note| note.contains("not confirmed")), "{:?}", soar.notes);
     assert!(soar.rests_on.contains(&4), "{:?}", soar.rests_on);
 }
 
-/// A SoAR a fifth below what the search saw had no word on it.
+/// A SoAR a fifth below what the search saw had no note.
 #[test]
 fn a_final_far_from_the_search_is_said_once() {
     let store = |t: u32, is_final: bool| (f64::from(t) * if is_final { 78.0 } else { 100.0 }, Ruling::Pass);
@@ -232,8 +235,8 @@ fn a_final_far_from_the_search_is_said_once() {
     assert!(soar.notes.is_empty(), "{:?}", soar.notes);
 }
 
-/// The SoAR was left at T=4 after three final experiments. Then that of Socialites with T=4
-/// failed, and the SoAR rested on a T that was known to miss the SLA.
+/// The SoAR was left at T=4 after three final experiments. Then the final experiment of
+/// Socialites with T=4 failed, and the SoAR rested on a T that was known to miss the SLA.
 #[test]
 fn a_final_of_the_other_rating_that_fails_counts_too() {
     let mut number = 0;
@@ -250,11 +253,11 @@ fn a_final_of_the_other_rating_that_fails_counts_too() {
     let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
     let soar = soar.unwrap();
     assert_eq!((soar.threads, soar.confirmed_by, socialites.unwrap().threads), (2, Some(5), 2));
-    let expect = "T=4 passed in the search, but its final experiment 4 did not";
+    let expect = "T=4 passed in the search but not in final experiment 4";
     assert!(soar.notes.iter().any(|note| note.contains(expect)), "{:?}", soar.notes);
 }
 
-/// Where all experiments were void it is unknown whether the store keeps the SLA.
+/// If all experiments were void, it is unknown whether the store keeps the SLA.
 #[test]
 fn a_store_that_could_not_be_measured_is_not_said_to_miss_the_sla() {
     let (soar, socialites, ran) = check(|_, _| (0.0, Ruling::Void));
@@ -264,13 +267,13 @@ fn a_store_that_could_not_be_measured_is_not_said_to_miss_the_sla() {
         assert_eq!((rating.value, rating.threads, rating.unmeasured), (0.0, 0, true));
         assert_eq!((rating.rests_on_void.as_deref(), &rating.rests_on[..]), (Some(why), &[1, 2][..]));
     }
-    // One experiment that failed says something.
+    // One experiment that failed says something about the store.
     let ruling = |t: u32| if t == 1 { Ruling::Fail } else { Ruling::Void };
     let (soar, ..) = check(|t, _| (100.0, ruling(t)));
     assert_eq!((soar.threads, soar.unmeasured), (0, false));
 }
 
-/// It became "0: no number of threads kept the SLA".
+/// The rating became "0: no number of threads kept the SLA".
 #[test]
 fn a_void_final_experiment_of_the_lowest_t_leaves_it_unconfirmed() {
     let (soar, socialites, ran) = check(|t, is_final| match (t, is_final) {
@@ -283,6 +286,6 @@ fn a_void_final_experiment_of_the_lowest_t_leaves_it_unconfirmed() {
     let clause = format!("not verified by a final experiment: experiment {number} (T=1) was void: because");
     for rating in [soar, socialites] {
         assert_eq!((rating.confirmed_by, rating.rests_on_void), (None, Some(clause.clone())));
-        assert!(rating.notes.last().unwrap().contains("rests on the search alone"), "{:?}", rating.notes);
+        assert!(rating.notes.last().unwrap().contains("is not confirmed by a final experiment"), "{:?}", rating.notes);
     }
 }

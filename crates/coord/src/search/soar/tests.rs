@@ -1,9 +1,8 @@
 use proptest::prelude::*;
 
 use super::super::testing::{Curve, LIMITS, drive};
-use super::super::{Basis, Interval, Limits, MOST_REPEATS, Probe, Ruling, doubling, exhaustive};
+use super::super::{Basis, FIGURE_13, Interval, Limits, MOST_REPEATS, Probe, Ruling, doubling, exhaustive};
 use super::*;
-use crate::simulate::FIGURE_13;
 
 /// Limits for peaks of any size.
 const WIDE: Limits = Limits { max_threads: 1_000_000_000, ..LIMITS };
@@ -36,7 +35,7 @@ fn finds_the_vertex_of_quadratic_curves() {
 fn figure_13_takes_few_experiments() {
     for (peak, most) in FIGURE_13.into_iter().zip([15, 16, 18, 20, 22, 24, 25]) {
         let (found, results) = drive(next, &quadratic(peak), &WIDE);
-        // Repeats count too: a curve without noise hardly pays for caution.
+        // Repeats count too: a curve without noise needs few of them.
         assert!(results.visited() <= most, "{} experiments for {peak}", results.visited());
         assert!((found.throughput_per_s / peak - 1.0).abs() <= 0.01, "{found:?} of {peak}");
     }
@@ -60,7 +59,7 @@ fn the_limit_is_said_when_throughput_still_grows() {
     assert_eq!((found.threads, found.at_least), (20, false));
 }
 
-/// A bold step from 8 to the limit would leave more to close in on than doubling does.
+/// A bold step from 8 to the limit would leave more T's to close in on than doubling does.
 #[test]
 fn an_end_of_the_sla_just_below_the_limit_costs_no_more_than_doubling() {
     let limits = Limits { first_threads: 4, max_threads: 17, resolution: 0.0, noise: 0.0 };
@@ -88,7 +87,7 @@ fn a_void_neighbour_is_named() {
 
 #[test]
 fn a_kink_does_not_make_it_crawl() {
-    // Falls so slowly that a parabola sees the peak next to every T.
+    // The curve falls so slowly that a parabola puts the peak next to every T.
     let exact = Limits { resolution: 0.0, max_threads: 100_000, ..LIMITS };
     let (found, results) = drive(next, &Curve::new(|t| t.min(3000.0) - 0.001 * (t - 3000.0).max(0.0)), &exact);
     assert_eq!(found.threads, 3000);
@@ -111,7 +110,7 @@ fn a_fail_by_accident_is_outvoted() {
     assert_eq!((found.threads, found.throughput_per_s), (2, 2.0));
 }
 
-/// A curve of one of the families that bg-2013 assumes, in words for a failure.
+/// The families of curves that bg-2013 assumes, named in the output of a failed test.
 #[derive(Debug, Clone, Copy)]
 enum Family {
     Quadratic,
@@ -177,8 +176,8 @@ fn last() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40_000, ..ProptestConfig::default() })]
 
-    /// On every curve of these families: no more unique experiments than
-    /// doubling and hill climbing, and near the best that the resolution allows.
+    /// On every curve of these families the search needs no more unique experiments than doubling
+    /// and hill climbing. It comes as near to the best as the resolution allows.
     #[test]
     fn never_needs_more_than_doubling(family in family(), knee in magnitude(), last in last(), limits in limits()) {
         let curve = curve(family, knee, last);
@@ -191,16 +190,16 @@ proptest! {
         prop_assert!(results.visited() <= results.unique() + MOST_REPEATS + 2);
         if limits.max_threads <= 2000 {
             let (_, peak) = curve.peak(limits.max_threads);
-            // Up to a peak within 1% or a fifth of the resolution; up to an end
-            // of the SLA within the resolution.
+            // A peak is found within a fifth of the resolution (1% for 5%), an end of the SLA
+            // within the resolution.
             let share = if last >= limits.max_threads { limits.resolution / 5.0 } else { limits.resolution };
             prop_assert!(found.throughput_per_s >= (1.0 - share - 1e-9) * peak, "{:?} of {}", found, peak);
         }
     }
 
-    /// A T never lies above four times the largest T that passed and whose
-    /// throughput was in line with the step before, nor above twice the largest T
-    /// that passed, nor, when none has passed, above the first T.
+    /// With P the largest T that passed: if the throughput of P was in line with the step before,
+    /// the search asks for no T above four times P, else for none above twice P. If no T has
+    /// passed, it asks for none above the first T.
     #[test]
     fn never_asks_far_beyond_what_passed(
         family in family(), knee in magnitude(), last in last(), limits in limits(), noise in 0.0f64..0.1, seed in 0u64..1000,
@@ -228,7 +227,7 @@ struct Tally {
     seeds: usize,
     /// The true throughput of the T found is within 5% of the true peak.
     near: usize,
-    /// The throughput found is.
+    /// The throughput found is within 5% of the true peak.
     measured_near: usize,
     /// The interval holds the true throughput of the T found.
     covered: usize,
@@ -255,7 +254,7 @@ fn noise_of_two_percent_is_seen_through() {
     for peak in FIGURE_13 {
         let tally = tally(|| quadratic(peak), peak, 0.02, &WIDE);
         assert!(tally.near >= 990 && tally.measured_near >= 990, "{peak}: {tally:?}");
-        // 95% for one T; that the T was chosen for its results takes some away.
+        // It would be 95% for a given T; it is less because T was chosen for its results.
         assert!(tally.covered >= 870, "{peak}: {tally:?}");
         assert!(tally.most_repeats <= MOST_REPEATS + 4, "{peak}: {tally:?}");
     }
@@ -281,8 +280,8 @@ fn noise_does_not_hide_where_the_sla_ends() {
     }
 }
 
-/// The longer the way to the border, the more chances for a dip to be taken for
-/// the end of the growth.
+/// The longer the way to the border, the more chances that a dip is taken for the end of the
+/// growth.
 #[test]
 fn noise_does_not_hide_where_the_sla_ends_far_out() {
     for (peak, last) in [(1_000.0, 2_000), (100_000.0, 200_000)] {
@@ -298,8 +297,8 @@ fn a_noisy_flat_curve_is_followed_to_the_limit_and_ends() {
     assert!(tally.near == 1000 && tally.measured_near >= 990, "{tally:?}");
 }
 
-/// "At least" is said of a curve that rises to the limit, not of one that has stopped to rise
-/// and whose highest result lies there by chance.
+/// "At least" is reported for a curve that rises to the limit. It is not reported for one that
+/// has stopped rising and whose highest result lies at the limit by chance.
 #[test]
 fn at_least_needs_more_than_noise() {
     let said = |throughput: fn(f64) -> f64, search: fn(&Results, &Limits) -> Next, limits: &Limits| {
@@ -317,7 +316,8 @@ fn at_least_needs_more_than_noise() {
 
 #[test]
 fn the_interval_says_what_it_comes_from() {
-    // Two clear results: nothing was repeated, so the prior spread speaks.
+    // Two clear results. A single repeat that agrees is too few to learn a spread, so the prior
+    // one applies.
     let limits = Limits { max_threads: 2, ..LIMITS };
     let mut results = Results::new();
     for (threads, throughput_per_s) in [(1, 50.0), (2, 100.0), (2, 100.0)] {

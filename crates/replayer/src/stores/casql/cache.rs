@@ -1,13 +1,12 @@
-//! The way to memcached: one connection a thread, in the meta protocol, whose
-//! leases close the race between a fill and an invalidation.
+//! The way to memcached: one connection a thread, in the meta protocol, whose leases close the
+//! race between a fill and an invalidation.
 //!
-//! A cache that is away makes a store slower, never wrong. A write that could
-//! not tell the cache owes it to everybody: until somebody has emptied the
-//! cache, all threads of this process pass it by. (In one experiment whoever reads
-//! an item is in the process that writes it: fragments share nothing. In the next
-//! one it may be another process, or the database may have been changed without
-//! the cache. So the cache says which state of the database it fits, as long as
-//! nobody works on the two.)
+//! A cache that is away makes a store slower, never wrong. If a write could not invalidate its
+//! items, all threads of this process bypass the cache until one of them has emptied it. (Within
+//! one experiment, an item is read only in the process that writes it: fragments share nothing.
+//! In the next experiment another process may read it, or the database may have been changed
+//! without the cache. So the cache holds a marker with the state of the database that it matches,
+//! except while an experiment runs.)
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,34 +18,33 @@ use memcache::exp::{
     AsyncMetaConnection, DeleteOptions, Error, GetOptions, MetaCommand, MetaResponse, ReturnCode, SetOptions,
     build_delete, build_get, build_set, parse_meta_result,
 };
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
 
 use super::keys::Item;
 use crate::clock::Clock;
+use crate::stores::memcached::text;
 use crate::stores::patience;
 
-/// How long a cache that failed is left alone.
+/// How long no thread tries to reach a cache that failed.
 const PAUSE_NS: i64 = 200_000_000;
 
-/// How long a lease is good for, in seconds: longer than any fill takes, short
-/// enough that a reader that never comes back costs little.
+/// How long a lease is valid, in seconds. This is longer than any fill takes, and short enough
+/// that a reader that never fills costs little.
 const LEASE_S: u32 = 10;
 
-/// How much of a database's name is a part of each key.
+/// The most bytes of a database's name in each key.
 const NAME_BYTES_MAX: usize = 150;
 
-/// What the process knows of the cache.
+/// What this process knows of the cache.
 pub struct Cache {
     address: String,
-    /// What all keys begin with: two databases may share a cache.
+    /// What all keys begin with, since two databases may share a cache.
     prefix: String,
     timeout: Duration,
     clock: Clock,
-    /// Until then nobody tries to connect.
+    /// Until then no thread tries to connect.
     away_until_ns: AtomicI64,
-    /// Writes that could not tell the cache, and how many of them it has been
-    /// emptied for.
+    /// How many writes could not invalidate their items, and for how many of them the cache has
+    /// been emptied since.
     owed: AtomicU64,
     paid: AtomicU64,
     /// The smallest value that the cache has refused as too large.
@@ -54,7 +52,7 @@ pub struct Cache {
     counts: Counts,
 }
 
-/// What happened, over all threads.
+/// Counts of what happened, over all threads.
 #[derive(Default)]
 struct Counts {
     hits: AtomicU64,
@@ -72,9 +70,9 @@ fn add(count: &AtomicU64, n: u64) {
 }
 
 impl Cache {
-    /// The cache at an address, not reached yet, for a database of this name.
+    /// The cache at an address, not connected yet, for a database of this name.
     pub fn new(address: String, database: &str, timeout: Duration) -> Cache {
-        // A key has 250 characters at the most, none of them a space.
+        // A key has at most 250 characters, none of them a space.
         let name: String = database.chars().filter(char::is_ascii_graphic).collect();
         let prefix = format!("encore:{}", &name[name.len().saturating_sub(NAME_BYTES_MAX)..]);
         Cache {
@@ -106,17 +104,17 @@ impl Cache {
         named.map(|(name, count)| (name.to_string(), count.load(Ordering::Relaxed))).into()
     }
 
-    /// How long it may take for what is not part of an operation.
+    /// How long the cache may take for anything that is not part of an operation.
     pub fn patience(&self) -> Duration {
         patience(self.timeout)
     }
 
-    /// Whether it may hold what a write has made stale.
+    /// Whether the cache may hold values that a write has made stale.
     pub fn is_suspect(&self) -> bool {
         self.paid.load(Ordering::SeqCst) < self.owed.load(Ordering::SeqCst)
     }
 
-    /// Removes everything from it, where it answers within `most`.
+    /// Removes everything from the cache. An error if the cache does not answer within `most`.
     pub async fn empty(&self, most: Duration) -> io::Result<()> {
         let owed = self.owed.load(Ordering::SeqCst);
         match self.ask("flush_all", most).await?.as_slice() {
@@ -125,34 +123,34 @@ impl Cache {
                 add(&self.counts.emptied, 1);
                 Ok(())
             }
-            other => Err(io::Error::other(format!("memcached answered {other:?} to flush_all"))),
+            other => Err(io::Error::other(format!("unexpected answer to flush_all: {other:?}"))),
         }
     }
 
-    /// The state of the database that it fits, as [`Cache::fits`] was told; none while
-    /// somebody works on the two.
+    /// The state of the database that the cache matches, as [`Cache::fits`] has recorded it; none
+    /// while an experiment runs.
     pub async fn state(&self) -> io::Result<Option<String>> {
         match self.ask(&format!("mg {}:state v", self.prefix), self.patience()).await?.as_slice() {
             [answer] if answer == "EN" => Ok(None),
             [_, value] => Ok(Some(value.clone())),
-            other => Err(io::Error::other(format!("memcached answered {other:?} to mg"))),
+            other => Err(io::Error::other(format!("unexpected answer to mg: {other:?}"))),
         }
     }
 
-    /// From now on it fits this state of the database.
+    /// Records that the cache matches this state of the database.
     pub async fn fits(&self, state: &str) -> io::Result<()> {
         let command = format!("ms {}:state {}\r\n{state}", self.prefix, state.len());
         match self.ask(&command, self.patience()).await?.as_slice() {
             [answer] if answer == "HD" => Ok(()),
-            other => Err(io::Error::other(format!("memcached answered {other:?} to ms"))),
+            other => Err(io::Error::other(format!("unexpected answer to ms: {other:?}"))),
         }
     }
 
-    /// From now on it fits no state that anybody knows.
+    /// Records that the cache matches no known state.
     pub async fn fits_nothing(&self) -> io::Result<()> {
         match self.ask(&format!("md {}:state", self.prefix), self.patience()).await?.as_slice() {
             [answer] if answer == "HD" || answer == "NF" => Ok(()),
-            other => Err(io::Error::other(format!("memcached answered {other:?} to md"))),
+            other => Err(io::Error::other(format!("unexpected answer to md: {other:?}"))),
         }
     }
 
@@ -174,35 +172,9 @@ impl Cache {
         Ok(settings)
     }
 
-    /// A command that is no part of an operation, on a connection of its own; gives the
-    /// lines before the last word, or an answer of one line with its value.
+    /// Sends a command that is not part of an operation.
     async fn ask(&self, command: &str, most: Duration) -> io::Result<Vec<String>> {
-        let asked = async {
-            let stream = TcpStream::connect(&self.address).await?;
-            let mut stream = BufReader::new(stream);
-            stream.write_all(format!("{command}\r\n").as_bytes()).await?;
-            let mut lines = Vec::new();
-            loop {
-                let mut line = String::new();
-                if stream.read_line(&mut line).await? == 0 {
-                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
-                }
-                match line.trim_end() {
-                    "END" => return Ok(lines),
-                    line if line.starts_with("STAT ") || (line.starts_with("VA ") && lines.is_empty()) => {
-                        lines.push(line.to_string());
-                    }
-                    line if lines.first().is_some_and(|first| first.starts_with("VA ")) => {
-                        return Ok(vec![lines.remove(0), line.to_string()]);
-                    }
-                    line => return Ok(vec![line.to_string()]),
-                }
-            }
-        };
-        match tokio::time::timeout(most, asked).await {
-            Ok(answer) => answer,
-            Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
-        }
+        text::ask(&self.address, command, most).await
     }
 
     fn key(&self, item: &Item) -> String {
@@ -225,40 +197,40 @@ impl Cache {
     }
 }
 
-/// What a look into the cache shows.
+/// The result of looking an item up.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Look {
     /// The value.
     Hit(Vec<u8>),
-    /// Nothing, and whether the reader may put something there.
+    /// No value, and whether the reader may fill it.
     Miss(Fill),
 }
 
-/// Whether a reader may put the value there that it gets from the database.
+/// Whether a reader may put the value from the database into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
     /// It may.
     Free,
-    /// It may unless the item has been invalidated meanwhile: a lease with its token.
+    /// It may unless the item has been invalidated in the meantime: a lease with its token.
     Leased(u64),
     /// It may not: another reader has the lease, or the cache is away.
     No,
 }
 
-/// Whether a command may go out on a new connection when the old one is closed.
+/// Whether a command may be sent on a new connection if the old one is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// It may.
     Anew,
-    /// It may not: a lease belongs to its connection, since a server that was
-    /// started again gives the same tokens to others.
+    /// It may not: a lease belongs to its connection, since a restarted server gives the same
+    /// tokens to other readers.
     AsItIs,
 }
 
 /// A thread's connection to the cache.
 pub struct CacheConnection {
     cache: Arc<Cache>,
-    /// None when it broke: leases and answers under way are gone with it.
+    /// None if it broke. Its leases and outstanding answers are lost with it.
     connection: Option<AsyncMetaConnection>,
 }
 
@@ -287,7 +259,7 @@ impl CacheConnection {
         };
         let counts = &self.cache.counts;
         match looked {
-            // An empty value is a lease that some reader has.
+            // An empty value is a lease that another reader has.
             Ok(found) if found.value.as_ref().is_some_and(|value| !value.is_empty()) => {
                 add(&counts.hits, 1);
                 Look::Hit(found.value.unwrap_or_default())
@@ -307,10 +279,10 @@ impl CacheConnection {
         }
     }
 
-    /// Puts a value there, for `ttl_s` seconds where that is not 0.
+    /// Puts a value into the cache, for `ttl_s` seconds unless that is 0.
     pub async fn fill(&mut self, item: &Item, value: Vec<u8>, fill: Fill, ttl_s: u32) {
         let cache = self.cache.clone();
-        // A connection that is gone took the lease with it.
+        // The lease is lost with its connection.
         if fill == Fill::No || self.connection.is_none() {
             return;
         }
@@ -339,8 +311,8 @@ impl CacheConnection {
         }
     }
 
-    /// Removes items, and with them the leases on them. Where that cannot be
-    /// done, the cache is passed by until it has been emptied.
+    /// Removes items, and with them the leases on them. If that fails, the cache is bypassed
+    /// until it has been emptied.
     pub async fn invalidate(&mut self, items: &[Item]) {
         let options = DeleteOptions::default();
         let commands: Result<Vec<MetaCommand>, Error> =
@@ -362,9 +334,8 @@ impl CacheConnection {
         answers.pop().ok_or_else(|| Error::Protocol("memcached gave no answer".into()))
     }
 
-    /// Sends commands together and waits for their answers. What breaks a
-    /// connection that was open before is tried once on a new one: an idle
-    /// connection may have been closed long ago.
+    /// Sends commands together and waits for their answers. If a connection from before breaks, the
+    /// commands are retried once on a new one: an idle connection may have been closed long ago.
     async fn several(&mut self, commands: &[MetaCommand], reach: Reach) -> Result<Vec<MetaResponse>, Error> {
         let cache = self.cache.clone();
         if cache.is_suspect() && !cache.is_away() && cache.empty(cache.timeout).await.is_err() {
@@ -375,7 +346,7 @@ impl CacheConnection {
         }
         if let Some(connection) = self.connection.take() {
             match self.on(connection, commands).await {
-                // Too slow is not closed.
+                // A timeout does not mean that the connection is closed.
                 Err(Error::Io(error)) if error.kind() != io::ErrorKind::TimedOut && reach == Reach::Anew => {}
                 done => return done,
             }
@@ -398,8 +369,8 @@ impl CacheConnection {
     ) -> Result<Vec<MetaResponse>, Error> {
         let done = self.cache.in_time(connection.execute_batch(commands)).await;
         match &done {
-            // The server has answered, and read all that was sent. (An error that
-            // stands for a command of several would leave answers unread.)
+            // The server has answered, and read everything that was sent. (An error for one of
+            // several commands would leave answers unread.)
             Ok(_) => self.connection = Some(connection),
             Err(Error::Server(_) | Error::Rejected(_)) if commands.len() == 1 => self.connection = Some(connection),
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => self.cache.leave_alone(),

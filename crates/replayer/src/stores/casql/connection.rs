@@ -1,25 +1,24 @@
-//! One thread's operations: from the cache where it can answer, else from the
-//! database.
+//! One thread's operations: from the cache if it has the answer, else from the database.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use schemas::social::Operation;
+use schemas::social::{Operation, Social};
 
 use super::Consistency;
 use super::cache::{CacheConnection, Fill, Look};
 use super::codec::{Codec, Coder};
 use super::keys::Item;
 use crate::stores::answer::NotRows;
-use crate::stores::relational::actions::Actions;
 use crate::stores::relational::engine::Engine;
+use crate::stores::relational::social::actions::SocialConnection;
 use crate::stores::{Answer, Connection, OperationError};
 
 /// How the cache is used.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
-    /// How it is kept from telling what is no longer true.
+    /// How the cache avoids stale values.
     pub consistency: Consistency,
     /// How long a value stays, in seconds; 0 for ever.
     pub ttl_s: u32,
@@ -29,11 +28,11 @@ pub struct Protocol {
     pub fill_delay: Duration,
 }
 
-/// A thread's way to the cache and the database behind it.
+/// A thread's connections to the cache and to the database behind it.
 pub struct CasqlConnection<E: Engine> {
-    database: Actions<E>,
+    database: SocialConnection<E>,
     cache: CacheConnection,
-    /// That of all connections of a worker.
+    /// Shared by all connections of a worker.
     coder: Rc<RefCell<Coder>>,
     protocol: Protocol,
 }
@@ -41,7 +40,7 @@ pub struct CasqlConnection<E: Engine> {
 impl<E: Engine> CasqlConnection<E> {
     /// From its two connections.
     pub fn new(
-        database: Actions<E>,
+        database: SocialConnection<E>,
         cache: CacheConnection,
         coder: Rc<RefCell<Coder>>,
         protocol: Protocol,
@@ -86,7 +85,7 @@ impl<E: Engine> CasqlConnection<E> {
     }
 }
 
-impl<E: Engine> Connection for CasqlConnection<E> {
+impl<E: Engine> Connection<Social> for CasqlConnection<E> {
     async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         match Item::read_by(operation) {
             Some(item) => self.read(item, operation, answer).await,

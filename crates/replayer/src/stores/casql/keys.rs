@@ -1,8 +1,7 @@
-//! What is cached under which key, and which keys a write owes an invalidation
-//! (bg-2013, section C).
+//! What is cached under which key, and which keys a write must invalidate (bg-2013, section C).
 //!
-//! What a write changes comes from [`Operation::changes`]; here stands only in
-//! which cached items a changed count or list is found.
+//! [`Operation::changes`] says what a write changes. This module only says in which cached items
+//! a changed count or list is found.
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use schemas::social::{Action, Change, CountKind, ListKind, Operation};
 /// A cached item: the whole answer of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Item {
-    /// A member's profile as she sees it herself, with her pending count.
+    /// A member's profile as the member sees it, with the pending count.
     SelfProfile(u64),
     /// A member's profile as others see it.
     BrowseProfile(u64),

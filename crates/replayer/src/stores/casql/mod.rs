@@ -1,15 +1,18 @@
-//! `casql+SCHEME://…?memcached=HOST:PORT` a relational store with memcached in
-//! front (bg-2013's CASQL): reads are answered from the cache where it has their
-//! answer, and from the database otherwise, which then goes into the cache.
+//! `casql+SCHEME://…?memcached=HOST:PORT` a relational store with memcached in front (bg-2013's
+//! CASQL). A read is answered from the cache if the cache has the answer. Otherwise the database
+//! answers it, and the answer goes into the cache.
 //!
-//! | parameter | values |
-//! |---|---|
-//! | `memcached` | `HOST:PORT`; a load empties this server |
-//! | `consistency` | `invalidate` (default): a write removes what it makes stale; `lease`: likewise, and nobody may fill an item that was removed after it was missed; `ttl`: nobody removes anything |
-//! | `ttl_s` | how long a value stays, in seconds; `ttl`: 60, else for ever |
-//! | `compress` | `off` (default), `on`: values are compressed (zstd) |
-//! | `cache_timeout_ms` | how long the cache may take to answer before it is passed by (500) |
-//! | `fill_delay_us` | a pause between reading from the database and filling the cache (0), to provoke the race that leases close |
+//! The parameters:
+//!
+//! - `memcached`: `HOST:PORT`; a load empties this server.
+//! - `consistency`: `invalidate` (default): a write removes what it makes stale. `lease`: the same, and
+//!   a reader may not fill an item that was removed after the reader missed it. `ttl`: nothing is
+//!   removed.
+//! - `ttl_s`: how long a value stays, in seconds; default with `ttl` 60, else for ever.
+//! - `compress`: `off` (default), `on`: values are compressed (zstd).
+//! - `cache_timeout_ms`: how long the cache may take to answer before it is bypassed (500).
+//! - `fill_delay_us`: a pause between reading from the database and filling the cache (0), to provoke
+//!   the race that leases close.
 //!
 //! All other parameters are those of the database.
 
@@ -21,38 +24,40 @@ mod keys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use schemas::digest::StateDigest;
+use schemas::social::Social;
 
 use super::relational::Relational;
 use super::relational::engine::Engine;
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Store, StoreError, promise};
+use super::{HeldState, LoadProgress, Serves, Store, StoreError, promise};
 use crate::source::Source;
 use cache::{Cache, CacheConnection};
 use codec::{Codec, Coder};
 pub use connection::CasqlConnection;
 use connection::Protocol;
 
-/// The parameters that are not the database's.
+/// The parameters of the cache.
 const OWN: [&str; 6] = ["memcached", "consistency", "ttl_s", "compress", "cache_timeout_ms", "fill_delay_us"];
 
-/// memcached takes a longer time for a date.
+/// memcached interprets a longer time as a date.
 const TTL_S_MAX: u32 = 30 * 24 * 3600;
 
-/// How the cache is kept from telling what is no longer true.
+/// How the cache avoids stale values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
-    /// A write removes what it makes stale (bg-2013, section C). A reader that
-    /// missed before and fills afterwards can put the old value back.
+    /// A write removes what it makes stale (bg-2013, section C). A reader that missed before the
+    /// write and fills after it can put the old value back.
     Invalidate,
-    /// Nobody removes anything: values are stale until their time is over.
+    /// No write removes anything: values are stale until they expire.
     Ttl,
-    /// As `Invalidate`, but a fill needs the lease that its miss was given, and
-    /// which an invalidation takes away.
+    /// As `Invalidate`, but a fill needs the lease that its miss was given. An invalidation takes
+    /// that lease away.
     Lease,
 }
 
@@ -77,7 +82,7 @@ impl<E: Engine> Casql<E> {
     /// Reads the URL; opens nothing yet.
     pub fn open(url: StoreUrl) -> Result<Casql<E>, StoreError> {
         let Some(address) = url.text("memcached").filter(|address| address.contains(':')) else {
-            return Err(StoreError::usage(&url, "names no cache; add memcached=HOST:PORT"));
+            return Err(StoreError::usage(&url, "needs the address of memcached; add memcached=HOST:PORT"));
         };
         let consistency = url.choice("consistency", &Consistency::ALL)?;
         let ttl_s = url.number("ttl_s", if consistency == Consistency::Ttl { 60 } else { 0 })?;
@@ -85,7 +90,7 @@ impl<E: Engine> Casql<E> {
             return Err(StoreError::usage(&url, format!("parameter ttl_s: {ttl_s} is not between 1 and {TTL_S_MAX}")));
         }
         let timeout = Duration::from_millis(url.count("cache_timeout_ms")?.map_or(500, u64::from));
-        // What follows the credentials: no key holds a password.
+        // The part after the credentials, so that no key contains a password.
         let database = url.place().rsplit_once('@').map_or(url.place(), |(_, database)| database);
         let cache = Arc::new(Cache::new(address.to_string(), database, timeout));
         let inner = url.without(&OWN);
@@ -103,8 +108,8 @@ impl<E: Engine> Casql<E> {
         })
     }
 
-    /// What the cache is told of a state of the database: where its trace stands, and how
-    /// stale values may be there.
+    /// Names a state of the database, for the cache's marker: the design, the workload, where the
+    /// trace stands, and how stale values may be.
     fn state_of(&self, held: &HeldState) -> String {
         let Protocol { consistency, codec, .. } = self.protocol;
         let HeldState { design, workload_id, positions, .. } = held;
@@ -112,7 +117,7 @@ impl<E: Engine> Casql<E> {
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    /// Empties the cache, which fits any state then.
+    /// Empties the cache, which then matches any state, and records this one.
     async fn empty_for(&self, held: &HeldState) -> Result<(), StoreError> {
         let emptied = async {
             self.cache.empty(self.cache.patience()).await?;
@@ -128,20 +133,12 @@ impl<E: Engine> Casql<E> {
 }
 
 impl<E: Engine> Store for Casql<E> {
-    type Connection = CasqlConnection<E>;
-
     fn url(&self) -> &StoreUrl {
         &self.url
     }
 
-    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        // A cache that is away is no reason to begin.
-        self.cache.settings().await.map_err(|error| self.cache_failed(error))?;
-        self.database.load(source, progress).await?;
-        match self.database.held().await? {
-            Some(held) => self.empty_for(&held).await,
-            None => Ok(()),
-        }
+    fn file(&self) -> Option<&Path> {
+        self.database.file()
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
@@ -150,12 +147,12 @@ impl<E: Engine> Store for Casql<E> {
 
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
         let mut state = state.clone();
-        // Whoever goes on from here would find stale values, and know nothing of them.
+        // An experiment that continues from here would read stale values without noticing.
         if self.cache.is_suspect() && self.cache.empty(self.cache.patience()).await.is_err() {
-            state.diverged = state.diverged.or(Some("the cache could not be told of writes".to_string()));
+            state.diverged = state.diverged.or(Some("the cache may be stale: invalidations failed".to_string()));
         }
         self.database.set_held(&state).await?;
-        // Whatever is not said is found missing before the next experiment.
+        // If this fails, the marker is found missing before the next experiment.
         let _ = match state.diverged {
             None => self.cache.fits(&self.state_of(&state)).await,
             Some(_) => self.cache.fits_nothing().await,
@@ -163,7 +160,7 @@ impl<E: Engine> Store for Casql<E> {
         Ok(())
     }
 
-    async fn attune(&self, held: &HeldState) -> Result<(), StoreError> {
+    async fn prepare_cache(&self, held: &HeldState) -> Result<(), StoreError> {
         let fits = self.cache.state().await.map_err(|error| self.cache_failed(error))?;
         match fits.is_some_and(|state| state == self.state_of(held)) {
             true => Ok(()),
@@ -173,10 +170,6 @@ impl<E: Engine> Store for Casql<E> {
 
     fn is_suspect(&self) -> bool {
         self.cache.is_suspect()
-    }
-
-    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
-        self.database.check_loaded(source).await
     }
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
@@ -189,15 +182,11 @@ impl<E: Engine> Store for Casql<E> {
         let of_database = settings.get("isolation").cloned().unwrap_or_default();
         let isolation = match consistency {
             Consistency::Lease => of_database,
-            Consistency::Invalidate => format!("{of_database}: but for fills that overtake an invalidation"),
+            Consistency::Invalidate => format!("{of_database}: except fills that race with an invalidation"),
             Consistency::Ttl => format!("{}: values up to {ttl_s} s old", promise::NONE),
         };
         settings.insert("isolation".into(), isolation);
         Ok(settings)
-    }
-
-    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
-        self.database.digest(source).await
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
@@ -207,14 +196,44 @@ impl<E: Engine> Store for Casql<E> {
     fn connections_max(&self) -> Option<u32> {
         self.database.connections_max()
     }
+}
+
+impl<E: Engine> Serves<Social> for Casql<E> {
+    type Connection = CasqlConnection<E>;
+
+    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        // If the cache is away, the load does not begin.
+        self.cache.settings().await.map_err(|error| self.cache_failed(error))?;
+        Serves::<Social>::load(&self.database, source, progress).await?;
+        match self.database.held().await? {
+            Some(held) => self.empty_for(&held).await,
+            None => Ok(()),
+        }
+    }
+
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        Serves::<Social>::check_design(&self.database, held)
+    }
+
+    fn design_settings(&self) -> BTreeMap<String, String> {
+        Serves::<Social>::design_settings(&self.database)
+    }
+
+    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
+        Serves::<Social>::check_loaded(&self.database, source).await
+    }
+
+    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
+        Serves::<Social>::digest(&self.database, source).await
+    }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<CasqlConnection<E>>, StoreError> {
-        // From here on it changes, and the state of the database with it.
+        // From here on the cache changes, and the state of the database with it.
         self.cache.fits_nothing().await.map_err(|error| self.cache_failed(error))?;
         let coder = Coder::new(self.protocol.codec).map_err(|error| StoreError::store(&self.url, error))?;
         let coder = Rc::new(RefCell::new(coder));
         let mut connections = Vec::with_capacity(threads.len());
-        for database in self.database.connect(source, threads).await? {
+        for database in Serves::<Social>::connect(&self.database, source, threads).await? {
             let cache = CacheConnection::open(self.cache.clone()).await.map_err(|error| self.cache_failed(error))?;
             connections.push(CasqlConnection::new(database, cache, coder.clone(), self.protocol));
         }

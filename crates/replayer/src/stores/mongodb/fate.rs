@@ -1,4 +1,4 @@
-//! What an error of the driver's says: of a write's fate, and to people.
+//! What an error of the driver means: for a write's fate, and in words for users.
 
 use mongodb::error::{Error, ErrorKind, SYSTEM_OVERLOADED_ERROR, TRANSIENT_TRANSACTION_ERROR, WriteFailure};
 
@@ -23,20 +23,20 @@ mod code {
     pub const NOT_PRIMARY_OR_SECONDARY: i32 = 13436;
 }
 
-/// What an error says of the command that it ended.
+/// What became of the command that an error ended.
 pub fn fate(error: &Error) -> Fate {
     match &*error.kind {
         ErrorKind::Command(command) => match command.code {
             code::WRITE_CONFLICT => Fate::RolledBack,
-            // The driver gives this label to lost connections too; here the server did.
+            // The driver gives this label to lost connections too; here the server has set it.
             _ if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => Fate::RolledBack,
             code => of_code(code),
         },
         ErrorKind::Write(WriteFailure::WriteError(write)) if write.code == code::WRITE_CONFLICT => Fate::RolledBack,
         ErrorKind::Write(WriteFailure::WriteError(write)) => of_code(write.code),
-        // It is done, and nobody knows whether it stays.
+        // The write is done, and may be lost later.
         ErrorKind::Write(WriteFailure::WriteConcernError(_)) => Fate::Lost,
-        // The driver marks what went wrong before a connection could be used.
+        // The driver marks what went wrong before a connection was usable.
         ErrorKind::Io(_) if error.contains_label(SYSTEM_OVERLOADED_ERROR) => Fate::Refused,
         // Nothing was sent.
         ErrorKind::ServerSelection { .. }
@@ -48,19 +48,19 @@ pub fn fate(error: &Error) -> Fate {
         | ErrorKind::SessionsNotSupported
         | ErrorKind::Transaction { .. }
         | ErrorKind::Shutdown => Fate::Refused,
-        // A broken connection, an answer that cannot be read. A cleared pool too: its
-        // connections are interrupted wherever they are.
+        // A broken connection, or an answer that cannot be read. Also a cleared pool, whose
+        // connections are interrupted at any point.
         _ => Fate::Lost,
     }
 }
 
-/// Whether no server was found in the time that the driver has for it.
+/// Whether the driver found no server within its time limit.
 pub fn is_without_server(error: &Error) -> bool {
     matches!(*error.kind, ErrorKind::ServerSelection { .. })
 }
 
-/// The server gives most codes to what it has not done; not to what it was
-/// doing when it went away or was stopped, itself or one that it asked.
+/// Most codes say that the server has not done the command. The exceptions are codes of a server
+/// that went away or was stopped during the command, or that called such a server.
 fn of_code(code: i32) -> Fate {
     match code {
         code::HOST_UNREACHABLE
@@ -80,7 +80,7 @@ fn of_code(code: i32) -> Fate {
     }
 }
 
-/// An error in a line. The driver's own text has the whole answer of the server in it.
+/// An error in one line. The driver's own text contains the server's whole answer.
 pub fn words(error: &Error) -> String {
     match &*error.kind {
         ErrorKind::Command(command) => format!("{} ({})", command.message, command.code),
@@ -96,13 +96,25 @@ pub fn words(error: &Error) -> String {
                 (None, None) => error.kind.to_string(),
             }
         }
-        // What this store found wrong itself.
+        ErrorKind::ServerSelection { message, .. } => match cause(message) {
+            Some(cause) => format!("cannot connect: {cause}"),
+            None => "found no server to use within the time limit".to_string(),
+        },
+        // An error that this store has found itself.
         ErrorKind::Custom(_) => error.get_custom::<String>().cloned().unwrap_or_default(),
         kind => kind.to_string(),
     }
 }
 
-/// What to do about an error, where there is something to say.
+/// The last error of a connection, in the driver's description of all servers.
+fn cause(description: &str) -> Option<String> {
+    let (_, error) = description.rsplit_once("I/O error: ")?;
+    let error = error.split([',', '}']).next()?.split(" (os error").next()?.trim();
+    let first = error.chars().next()?.to_lowercase();
+    Some(first.chain(error.chars().skip(1)).collect())
+}
+
+/// What to do about an error, if there is any advice.
 pub fn advice(error: &Error, database: &str) -> Option<String> {
     match &*error.kind {
         ErrorKind::Authentication { .. } => Some(
@@ -112,6 +124,9 @@ pub fn advice(error: &Error, database: &str) -> Option<String> {
             "grant the user the role readWrite on {database} and on {database}_encore_loaded, or add reset=reload to \
              the URL"
         )),
+        ErrorKind::ServerSelection { message, .. } if cause(message).is_some() => {
+            Some("is the server running, and is the address right?".into())
+        }
         ErrorKind::ServerSelection { .. } => {
             Some("is the server running, is the address right, and has its replica set a primary?".into())
         }
@@ -133,6 +148,15 @@ mod tests {
         let answer: Document = doc! { "code": code, "codeName": "Some", "errmsg": "words" };
         let command: CommandError = deserialize_from_document(answer).unwrap();
         error(ErrorKind::Command(command))
+    }
+
+    #[test]
+    fn the_cause_is_taken_out_of_the_description_of_the_servers() {
+        let description = "Server selection timeout: No available servers. Topology: { Type: Unknown, Servers: [ { \
+                           Address: 127.0.0.1:1, Type: Unknown, Error: Kind: I/O error: Connection refused (os error \
+                           111), labels: {\"RetryableError\"}, source: None, server response: None } ] }";
+        assert_eq!(cause(description).as_deref(), Some("connection refused"));
+        assert_eq!(cause("Server selection timeout: No available servers. Topology: { Type: Unknown }"), None);
     }
 
     #[test]

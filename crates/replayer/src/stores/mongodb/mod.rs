@@ -1,46 +1,46 @@
-//! `mongodb://USER:PASSWORD@HOST:PORT/DATABASE` MongoDB, 4.4 or later: BG's
-//! data as documents (bg-2013, Figure 1.b), one connection a thread.
+//! `mongodb://USER:PASSWORD@HOST:PORT/DATABASE` MongoDB, 4.4 or later: BG's data as documents
+//! (bg-2013, Figure 1.b), or records as in YCSB's binding; one connection a thread.
 //!
-//! | parameter | values |
-//! |---|---|
-//! | `comments` | `embedded` (default): in their resource's document; `collection`: documents of their own (bg-2013, Figure 5) |
-//! | `transactions` | `off` (default): what an acceptance or a thaw does to two members is two updates; `on`: one transaction |
-//! | `reset` | `copy` (default): what actions have changed is taken back from a loaded copy; `reload`: every load inserts all documents |
-//! | `timeout_ms` | how long an operation may take before it is given up (10,000) |
-//! | `connections` | cap for all threads together; without it each has its own |
-//! | `w`, `journal`, `readConcernLevel`, `readPreference`, … | as in every connection string of MongoDB's, see [`DRIVER`] |
+//! The parameters:
 //!
-//! Write concern, read concern and read preference are those of the operations
-//! of an experiment. Whatever else is done to the store waits for a majority and
-//! reads the primary. The driver repeats nothing of its own accord unless the URL
-//! says `retryWrites=true` or `retryReads=true`: what an experiment's operations
-//! cost, and how they end, is the store's affair.
+//! - `comments`: `embedded` (default): in their resource's document; `collection`: documents of their
+//!   own (bg-2013, Figure 5). `social` only.
+//! - `transactions`: `off` (default): an acceptance or a thaw is two updates, one for each member;
+//!   `on`: one transaction. `social` only.
+//! - `reset`: `copy` (default): what actions have changed is restored from a loaded copy; `reload`:
+//!   every load inserts all documents.
+//! - `timeout_ms`: how long an operation may take before it times out (10,000).
+//! - `connections`: the most connections of all threads together; default: one a thread.
+//! - `w`, `journal`, `readConcernLevel`, `readPreference`, …: as in every connection string of
+//!   MongoDB's, see [`DRIVER`].
+//!
+//! Write concern, read concern and read preference apply to the operations of an experiment. All
+//! other work on the store waits for a majority and reads the primary. The driver retries nothing
+//! unless the URL says `retryWrites=true` or `retryReads=true`: an experiment measures what
+//! operations cost in the store, and how the store ends them.
 
-mod actions;
-mod audit;
-mod documents;
+mod batch;
 mod fate;
+mod kv;
 mod load;
-mod reads;
+mod marker;
+mod retry;
 mod settings;
-mod transactions;
+mod social;
+mod visit;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mongodb::bson::doc;
 use mongodb::error::{Error, ErrorKind};
 use mongodb::options::{ClientOptions, ConnectionString, ReadConcern, ReadPreference, WriteConcern};
 use mongodb::{Client, Database};
-use schemas::digest::StateDigest;
 
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Store, StoreError, patience};
-use crate::source::Source;
-use actions::{Actions, Shared};
-use documents::Comments;
+use super::{HeldState, Store, StoreError, patience};
+use social::documents::Comments;
 
 /// Parameters that the driver understands.
 pub const DRIVER: [&str; 20] = [
@@ -75,10 +75,10 @@ const TIMEOUT_MS: u32 = 10_000;
 /// How many connections a worker makes at the same time.
 const CONNECTING_MAX: u32 = 16;
 
-/// How a store is brought back to its data set.
+/// How a store is reset to its data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reset {
-    /// What differs from a loaded copy is taken back.
+    /// What differs from a loaded copy is restored.
     Copy,
     /// All documents are inserted again.
     Reload,
@@ -91,7 +91,7 @@ pub struct MongoDb {
     /// The database that the URL names.
     database: String,
     comments: Comments,
-    /// Whether what concerns two members is a transaction.
+    /// Whether a write to two members is a transaction.
     transactions: bool,
     reset: Reset,
     timeout: Duration,
@@ -103,20 +103,26 @@ impl MongoDb {
     pub fn open(url: StoreUrl) -> Result<MongoDb, StoreError> {
         url.allow(&[OWN.as_slice(), &DRIVER].concat())?;
         let misused = |message: String| StoreError::usage(&url, message);
-        // The driver would take what follows such a character for a host, and say so.
+        // The driver would take what follows such a character for a host, and print it.
         let credentials = url.place().trim_start_matches('/').rsplit_once('@').map_or("", |(before, _)| before);
         if credentials.split_once(':').unwrap_or((credentials, "")).1.contains([':', '/', '?', '#', '[', ']', '@']) {
-            return Err(misused("has a password with one of : / ? # [ ] @ in it; write it percent-encoded".into()));
+            return Err(misused("the password contains one of : / ? # [ ] @; write it percent-encoded".into()));
         }
         if url.text("w") == Some("0") {
-            let message =
-                "w=0 asks for no answer to a write, so that nobody knows whether it happened; w=1 is the least";
+            let message = "w=0 is not supported: writes would not be acknowledged; use w=1 or more";
             return Err(misused(message.into()));
         }
-        let connection = ConnectionString::parse(url.without(&OWN)).map_err(|e| misused(fate::words(&e)))?;
+        let text = url.without(&OWN);
+        if !has_whole_escapes(&text) {
+            // The driver panics at some of them.
+            let message = "contains a % that two hexadecimal digits do not follow; write %25 for a percent sign";
+            return Err(misused(message.into()));
+        }
+        let connection = ConnectionString::parse(text).map_err(|e| misused(fate::words(&e)))?;
         let Some(database) = connection.default_database.clone() else {
             return Err(misused("names no database; write mongodb://USER:PASSWORD@HOST:PORT/DATABASE".into()));
         };
+        url.not_of_the_server(&database, &["admin", "local", "config"])?;
         Ok(MongoDb {
             database,
             connection,
@@ -129,24 +135,24 @@ impl MongoDb {
         })
     }
 
-    /// What the driver is told, where a server must be found within `most`; for
-    /// `mongodb+srv` it asks the name service for the hosts.
+    /// The driver's options. It must find a server within `most`; for `mongodb+srv` it asks the
+    /// name service for the hosts.
     async fn options(&self, most: Duration) -> Result<ClientOptions, StoreError> {
         let mut options = ClientOptions::parse(self.connection.clone()).await.map_err(|error| match *error.kind {
             ErrorKind::DnsResolve { .. } => self.driver_failed(error),
             _ => self.misused(fate::words(&error)),
         })?;
-        // A little less than the time itself lets the driver say that there was no
-        // server, and with it that nothing was sent.
+        // The driver gets a little less than the whole time. So it can still say that there was
+        // no server, and thus that nothing was sent.
         options.server_selection_timeout = Some(most * 9 / 10);
-        // An operation ends in its time, connected or not.
+        // An operation ends within its time limit, connected or not.
         options.connect_timeout = Some(patience(self.timeout));
         options.retry_writes = Some(options.retry_writes.unwrap_or(false));
         options.retry_reads = Some(options.retry_reads.unwrap_or(false));
         Ok(options)
     }
 
-    /// A client for all that is not an operation of an experiment.
+    /// A client for everything except the operations of an experiment.
     async fn keeper(&self) -> Result<Client, StoreError> {
         let mut options = self.options(patience(self.timeout)).await?;
         options.write_concern = Some(WriteConcern::majority());
@@ -156,108 +162,18 @@ impl MongoDb {
         Client::with_options(options).map_err(|error| self.driver_failed(error))
     }
 
-    /// Something of the driver's that is not an operation, and must end too.
+    /// Waits for work of the driver that is not an operation, within a time limit.
     async fn in_time<X>(&self, work: impl IntoFuture<Output = Result<X, Error>>) -> Result<X, StoreError> {
         let most = patience(self.timeout);
         match tokio::time::timeout(most, work.into_future()).await {
             Ok(done) => done.map_err(|error| self.driver_failed(error)),
-            Err(_) => Err(self.failed(format!("gave no answer within {} ms", most.as_millis()))),
+            Err(_) => Err(self.failed(format!("timed out after {} ms", most.as_millis()))),
         }
     }
 
-    /// Refuses transactions where there can be none.
-    async fn check_transactions(&self, database: &Database) -> Result<(), StoreError> {
-        if !self.transactions {
-            return Ok(());
-        }
-        let hello = self.in_time(database.run_command(doc! { "hello": 1 })).await?;
-        match settings::is_single_server(&hello) {
-            false => Ok(()),
-            true => Err(self.misused(
-                "is a single server, and transactions=on needs a replica set (of one member, say): start it with \
-                 --replSet, initiate the set, or leave transactions=off",
-            )),
-        }
-    }
-
-    /// An error that the user can mend.
-    fn misused(&self, message: impl ToString) -> StoreError {
-        StoreError::usage(&self.url, message)
-    }
-
-    /// An error of the store's.
-    fn failed(&self, message: impl ToString) -> StoreError {
-        StoreError::store(&self.url, message)
-    }
-
-    /// An error of the driver's, with what a user should do about it.
-    fn driver_failed(&self, error: Error) -> StoreError {
-        match fate::advice(&error, &self.database) {
-            Some(advice) => self.failed(format!("{}; {advice}", fate::words(&error).trim_end_matches('.'))),
-            None => self.failed(fate::words(&error)),
-        }
-    }
-}
-
-/// Does some work with a client that is of no use afterwards: its connections and
-/// monitors do not outlive the work.
-async fn closing<X>(client: &Client, work: impl Future<Output = X>) -> X {
-    let done = work.await;
-    client.clone().shutdown().immediate(true).await;
-    done
-}
-
-impl Store for MongoDb {
-    type Connection = Actions;
-
-    fn url(&self) -> &StoreUrl {
-        &self.url
-    }
-
-    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        let client = self.keeper().await?;
-        closing(&client, load::load(self, &client, source, progress)).await
-    }
-
-    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        let client = self.keeper().await?;
-        let held = closing(&client, load::held(self, &client)).await?;
-        if let Some(held) = &held {
-            self.comments.check(&self.url, held)?;
-        }
-        Ok(held)
-    }
-
-    async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
-        let client = self.keeper().await?;
-        let database = client.database(&self.database);
-        closing(&client, self.in_time(load::write_state(&database, state))).await
-    }
-
-    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
-        let client = self.keeper().await?;
-        let database = client.database(&self.database);
-        closing(&client, audit::check_counts(self, &database, source)).await
-    }
-
-    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        let client = self.keeper().await?;
-        closing(&client, settings::settings(self, &client)).await
-    }
-
-    async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
-        let client = self.keeper().await?;
-        let database = client.database(&self.database);
-        closing(&client, audit::digest(self, &database)).await
-    }
-
-    fn connections_max(&self) -> Option<u32> {
-        self.connections_max
-    }
-
-    async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<Actions>, StoreError> {
-        // One client for the worker: its pool has a connection for each thread,
-        // and one monitor watches each server for all of them.
+    /// The database for the operations of a worker: one client, whose pool has a connection for each
+    /// thread. One monitor watches each server for all of them.
+    async fn connected(&self, threads: &Range<u32>) -> Result<Database, StoreError> {
         let mut options = self.options(self.timeout).await?;
         let count = (threads.len() as u32).max(1);
         options.max_pool_size = Some(count);
@@ -278,14 +194,90 @@ impl Store for MongoDb {
             }
         })
         .await?;
-        self.check_transactions(&database).await?;
-        // Each connection may take its time.
+        // Each connection may take the full time.
         if tokio::time::timeout(patience(self.timeout) * count, client.warm_connection_pool()).await.is_err() {
             return Err(self.failed(format!("{count} connections could not be made in time")));
         }
-        let shared = Arc::new(Shared::new(self, &database, source));
-        Ok(threads.map(|_| Actions::new(shared.clone())).collect())
+        Ok(database)
     }
+
+    /// Refuses transactions if the server has none.
+    async fn check_transactions(&self, database: &Database) -> Result<(), StoreError> {
+        if !self.transactions {
+            return Ok(());
+        }
+        let hello = self.in_time(database.run_command(doc! { "hello": 1 })).await?;
+        match settings::is_single_server(&hello) {
+            false => Ok(()),
+            true => Err(self.misused(
+                "is a single server, but transactions=on requires a replica set (one member is enough); start it with \
+                 --replSet and initiate the set, or use transactions=off",
+            )),
+        }
+    }
+
+    /// An error that the user can fix.
+    fn misused(&self, message: impl ToString) -> StoreError {
+        StoreError::usage(&self.url, message)
+    }
+
+    /// An error of the store.
+    fn failed(&self, message: impl ToString) -> StoreError {
+        StoreError::store(&self.url, message)
+    }
+
+    /// An error of the driver, with what a user should do about it.
+    fn driver_failed(&self, error: Error) -> StoreError {
+        match fate::advice(&error, &self.database) {
+            Some(advice) => self.failed(format!("{}; {advice}", fate::words(&error).trim_end_matches('.'))),
+            None => self.failed(fate::words(&error)),
+        }
+    }
+}
+
+/// Does some work with a client that is not needed afterwards, then closes its connections and monitors.
+async fn closing<X>(client: &Client, work: impl Future<Output = X>) -> X {
+    let done = work.await;
+    client.clone().shutdown().immediate(true).await;
+    done
+}
+
+impl Store for MongoDb {
+    fn url(&self) -> &StoreUrl {
+        &self.url
+    }
+
+    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
+        let client = self.keeper().await?;
+        let held = closing(&client, marker::held(self, &client)).await?;
+        match &held {
+            Some(held) if kv::is_of(held) => kv::check(&self.url, held)?,
+            Some(held) => self.comments.check(&self.url, held)?,
+            None => {}
+        }
+        Ok(held)
+    }
+
+    async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, self.in_time(marker::write_state(&database, state))).await
+    }
+
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let client = self.keeper().await?;
+        closing(&client, settings::settings(self, &client)).await
+    }
+
+    fn connections_max(&self) -> Option<u32> {
+        self.connections_max
+    }
+}
+
+/// Whether two hexadecimal digits follow each `%`.
+fn has_whole_escapes(url: &str) -> bool {
+    let is_hex = |rest: &str| rest.as_bytes().iter().take(2).filter(|byte| byte.is_ascii_hexdigit()).count() == 2;
+    url.split('%').skip(1).all(is_hex)
 }
 
 #[cfg(test)]
@@ -295,6 +287,14 @@ mod tests {
 
     fn open(url: &str) -> Result<MongoDb, StoreError> {
         MongoDb::open(StoreUrl::parse(url)?)
+    }
+
+    #[test]
+    fn a_percent_sign_needs_two_digits() {
+        assert!(has_whole_escapes("mongodb://a%20b:c%C3@h/d") && has_whole_escapes("mongodb://h/d"));
+        for broken in ["mongodb://a%\u{e9}b@h/d", "mongodb://a%2", "mongodb://a%zz@h/d", "%%41"] {
+            assert!(!has_whole_escapes(broken), "{broken}");
+        }
     }
 
     #[test]
@@ -309,22 +309,22 @@ mod tests {
         check("mongodb://h/", "names no database");
         check("mongodb://u:hush@h:1/?w=1", "names no database");
         check("mongodb+srv://u:hush@h", "names no database");
-        check("mongodb://h/d?w=0", "w=0 asks for no answer");
-        check("mongodb://h/d?ttl=1", "parameter ttl is unknown; mongodb: takes comments, transactions,");
-        check("mongodb://h/d?comments=table", "\"table\" is none of embedded, collection");
-        check("mongodb://h/d?transactions=true", "\"true\" is none of off, on");
-        check("mongodb://h/d?reset=template", "\"template\" is none of copy, reload");
+        check("mongodb://h/d?w=0", "w=0 is not supported");
+        check("mongodb://h/d?ttl=1", "unknown parameter ttl; mongodb: supports comments, transactions,");
+        check("mongodb://h/d?comments=table", "\"table\" is not one of embedded, collection");
+        check("mongodb://h/d?transactions=true", "\"true\" is not one of off, on");
+        check("mongodb://h/d?reset=template", "\"template\" is not one of copy, reload");
         check("mongodb://h/d?timeout_ms=0", "0 is too few");
         check("mongodb://h/d?connections=x", "\"x\" is not a number");
         check("mongodb://u:hush@h/d?journal=maybe", "journal");
         check("mongodb://u:hush@h:port/d", "invalid");
         check("mongodb://u:hu?sh@h/d", "percent-encoded");
         check("mongodb://u:hush@hush@h/d", "percent-encoded");
-        check("mongodb://u:h%75sh%@h/d", "unescaped %");
+        check("mongodb://u:h%75sh%@h/d", "write %25 for a percent sign");
     }
 
     #[tokio::test]
-    async fn a_url_is_what_the_driver_is_told() {
+    async fn a_url_gives_the_drivers_options() {
         let store = open(
             "mongodb://u:p%40ss@h1:1,h2/d?comments=collection&transactions=on&reset=reload&timeout_ms=500&connections=3\
              &w=2&journal=true&readConcernLevel=majority&readPreference=nearest&replicaSet=rs0",
@@ -344,13 +344,14 @@ mod tests {
         assert_eq!((repeating.retry_writes, repeating.retry_reads), (Some(true), Some(false)));
     }
 
-    /// Nobody listens there: the driver's words are in the error, the password is not.
+    /// No server listens there. The error says so in one line, without the password.
     #[tokio::test]
     async fn a_server_that_is_not_there_is_said_so_without_the_password() {
         let store = open("mongodb://user:hush@127.0.0.1:1/d?timeout_ms=300").unwrap();
         let error = store.held().await.unwrap_err();
         assert_eq!(error.blame, Blame::Store);
         let text = error.to_string();
-        assert!(text.contains("is the server running") && !text.contains("hush"), "{text}");
+        let expect = ": cannot connect: connection refused; is the server running, and is the address right?";
+        assert!(text.ends_with(expect) && !text.contains("hush"), "{text}");
     }
 }

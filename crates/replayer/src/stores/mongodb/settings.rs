@@ -1,4 +1,4 @@
-//! The settings in effect, as the server itself says, and what they promise.
+//! The settings in effect, as the server itself reports them, and what they promise.
 
 use std::collections::BTreeMap;
 
@@ -42,8 +42,8 @@ pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<Strin
     Ok(settings)
 }
 
-/// An answer, where the server gives one: a user may not be allowed to ask, a
-/// single server knows nothing of replica sets.
+/// The server's answer, if it gives one: a user may not be allowed to ask, and a single server
+/// has no replica set.
 async fn ask(store: &MongoDb, admin: &Database, command: Document) -> Option<Document> {
     tokio::time::timeout(patience(store.timeout), admin.run_command(command))
         .await
@@ -75,15 +75,15 @@ impl Server {
         is_single_server(&self.hello)
     }
 
-    /// Whether a write that a majority knows is in the journals of that majority.
+    /// Whether a write that a majority has acknowledged is in the journals of that majority.
     fn has_journal_majority(&self) -> bool {
         let config = self.set.as_ref().and_then(|set| set.get_document("config").ok());
         let set = config.and_then(|config| config.get_bool("writeConcernMajorityJournalDefault").ok());
-        // Whoever may not ask a replica set or cluster gets its default.
+        // If the user may not ask a replica set or cluster, its default is assumed.
         !self.is_alone() && set.unwrap_or(true)
     }
 
-    /// The URL's write concern, its gaps filled with what the server does without one.
+    /// The URL's write concern, with its gaps filled by the server's default.
     fn write_concern(&self, asked: Option<WriteConcern>) -> WriteConcern {
         let mut concern = asked.unwrap_or_default();
         if concern.w.is_none() {
@@ -108,7 +108,7 @@ impl Server {
         })
     }
 
-    /// Whatever else decides durability and speed.
+    /// The other settings that decide durability and speed.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![];
         let mut say = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
@@ -131,7 +131,7 @@ impl Server {
     }
 
     fn durability(&self, concern: &WriteConcern) -> &'static str {
-        // A replica set keeps several copies in memory; none is there after all machines crash.
+        // A replica set keeps several copies in memory; none of them survives a crash of all machines.
         let is_in_memory = self.storage_engine() == Some("inMemory");
         let is_journaled = match (&concern.journal, &concern.w) {
             (Some(journal), _) => *journal,
@@ -186,7 +186,7 @@ fn name_of(preference: &ReadPreference) -> &'static str {
 fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, transactions: bool) -> String {
     let mut remarks = vec![];
     let word = match level {
-        // The manual's words: of one document, on the primary.
+        // As the manual says: of one document, on the primary.
         ReadConcernLevel::Linearizable => promise::LINEARIZABLE,
         ReadConcernLevel::Majority => promise::READ_COMMITTED,
         ReadConcernLevel::Snapshot => {
@@ -194,16 +194,16 @@ fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, transactions
             promise::READ_COMMITTED
         }
         _ => {
-            remarks.push("reads may see what a change of the primary takes back");
+            remarks.push("reads may return data that a failover rolls back");
             promise::READ_UNCOMMITTED
         }
     };
     if *preference != ReadPreference::Primary {
-        remarks.push("secondaries answer, as far as they are");
+        remarks.push("secondaries may return stale data");
     }
     remarks.push(match transactions {
-        true => "what concerns two members is a transaction",
-        false => "a document changes at once, two do not",
+        true => "writes to two members are transactions",
+        false => "writes are atomic per document only",
     });
     format!("{word}: {}", remarks.join("; "))
 }
@@ -259,8 +259,8 @@ mod tests {
             assert!(found.starts_with(expect[0]) && expect.iter().all(|words| found.contains(words)), "{found}");
         };
         let primary = ReadPreference::Primary;
-        check(ReadConcernLevel::Local, primary.clone(), false, &["read uncommitted: ", "two do not"]);
-        check(ReadConcernLevel::Majority, primary.clone(), true, &["read committed: ", "is a transaction"]);
+        check(ReadConcernLevel::Local, primary.clone(), false, &["read uncommitted: ", "atomic per document only"]);
+        check(ReadConcernLevel::Majority, primary.clone(), true, &["read committed: ", "are transactions"]);
         check(ReadConcernLevel::Linearizable, primary, false, &["linearizable: "]);
         let secondary = ReadPreference::Secondary { options: Default::default() };
         check(ReadConcernLevel::Majority, secondary, false, &["read committed: ", "secondaries"]);

@@ -1,37 +1,33 @@
-//! Loads a data set into a database, and brings it back to it.
+//! Loads a data set into a database, and resets the database to it.
 //!
-//! The first load fills `DATABASE_encore_loaded` and copies its tables. Every
-//! later one of the same workload and design takes back, in one transaction, the
-//! rows that the replayed part of the trace has touched (`reset=copy`), which
-//! takes as long as what was written, not as what is there. Only when the
-//! trace set cannot tell (a replayer was killed, or a longer trace set of the same
-//! workload was replayed) are all rows copied again.
-//! With `reset=reload` there is no second database, and every load inserts all
-//! rows.
+//! The first load fills `DATABASE_encore_loaded` and copies its tables. Every later load of the
+//! same workload and design restores, in one transaction, the rows that the replayed part of the
+//! trace has touched (`reset=copy`). This takes as long as what was written, not as what is
+//! there. All rows are copied again only if the trace set cannot tell: a replayer was killed, or
+//! a longer trace set of the same workload was replayed. With `reset=reload` there is no second
+//! database, and every load inserts all rows.
 
 use sqlx::mysql::MySqlConnection;
 use sqlx::{Connection, Error, QueryBuilder};
 
 use super::{MySql, MySqlServer, Reset, code, number_of};
 use crate::source::Source;
+use crate::stores::relational::contents::{Batch, Contents, Touched, Value, every_table};
 use crate::stores::relational::engine::{Client, Engine};
-use crate::stores::relational::rows::{self, Batch, Value};
 use crate::stores::relational::state::{Found, find, insert_state, sql, state_creation};
-use crate::stores::relational::tables;
-use crate::stores::relational::touched::Touched;
 use crate::stores::{HeldState, LoadProgress, RUNNING, StoreError};
 
-/// Bytes of payload in one statement at the most, a single row excepted:
-/// servers refuse packets larger than `max_allowed_packet`, 16 MiB by default.
+/// The most bytes of payload in one statement, except for a single row: servers refuse packets
+/// larger than `max_allowed_packet`, 16 MiB by default.
 const STATEMENT_BYTES_MAX: usize = 1 << 20;
 
-/// Rows of the data set between two commits of a load: the log of a transaction is bounded.
+/// Rows of the data set between two commits of a load, so that the log of a transaction is bounded.
 const COMMIT_ROWS: u64 = 20_000;
 
 /// Identifiers of MySQL are at most this long.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Rows of one statement that notes what is touched: it has a parameter for each value.
+/// The most rows of a statement that lists touched rows: it has a parameter for each value.
 const TOUCHED_ROWS_MAX: usize = 2_000;
 
 const LOADED: &str = "_encore_loaded";
@@ -44,7 +40,7 @@ pub async fn held(store: &MySql) -> Result<Option<HeldState>, StoreError> {
     store.held_in(look_into(store, &store.engine().database).await?)
 }
 
-/// Looks into a database; one that is not there is empty.
+/// Looks into a database; a missing one counts as empty.
 async fn look_into(store: &MySql, database: &str) -> Result<Found, StoreError> {
     let looked = store.in_time(async {
         let mut client = match store.engine().connect_to(database).await {
@@ -60,11 +56,11 @@ async fn look_into(store: &MySql, database: &str) -> Result<Found, StoreError> {
 }
 
 /// See the module.
-pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+pub async fn load(store: &MySql, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let server = store.engine();
     let held = held(store).await?;
     let done = match server.reset {
-        Reset::Reload => fill(store, source, &server.database, progress).await,
+        Reset::Reload => fill(store, contents, &server.database, progress).await,
         Reset::Copy => {
             let loaded = format!("{}{LOADED}", server.database);
             if loaded.chars().count() > NAME_CHARS_MAX {
@@ -72,57 +68,59 @@ pub async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) ->
                 return Err(store
                     .misused(format!("the database's name is longer than {most} characters; choose a shorter one")));
             }
-            let fresh = store.design().loaded(source);
+            let fresh = contents.loaded();
             let filled = match look_into(store, &loaded).await? {
                 Found::Held(held) if held == fresh => Ok(()),
                 Found::Foreign => {
-                    return Err(store.misused(format!("the database {loaded} is in the way; Encore has not made it")));
+                    return Err(store.misused(format!(
+                        "the database {loaded} exists, and Encore has not made it; drop it, or choose another database"
+                    )));
                 }
-                _ => fill(store, source, &loaded, progress).await,
+                _ => fill(store, contents, &loaded, progress).await,
             };
             match (filled, held) {
                 (Err(error), _) => Err(error),
-                (Ok(()), Some(held)) if is_known(&held, &fresh, source) => {
-                    let touched = Touched::before(source, &held.positions).map_err(|e| store.failed(e))?;
-                    restore(store, &loaded, &fresh, &touched).await
+                (Ok(()), Some(held)) if is_known(&held, &fresh, contents.source()) => {
+                    let touched =
+                        contents.touched(&MySqlServer::DIALECT, &held.positions).map_err(|e| store.failed(e))?;
+                    restore(store, contents, &loaded, touched).await
                 }
-                (Ok(()), _) => copy(store, &loaded, &fresh).await,
+                (Ok(()), _) => copy(store, contents, &loaded).await,
             }
         }
     };
     done.map_err(|error| store.driver_failed(error))?;
-    progress(source.rows_total(), source.rows_total());
+    progress(contents.source().rows_total(), contents.source().rows_total());
     Ok(())
 }
 
-/// Whether a store holds the tables and the workload of a freshly loaded one, and
-/// this trace set tells all that was done to it since. It does not when a longer
-/// trace set of the same workload was replayed further than this one goes.
+/// Whether a store holds the tables and the workload of a freshly loaded one, and this trace set
+/// has all that was done to the store since. It does not if a longer trace set of the same
+/// workload was replayed beyond the end of this one.
 fn is_known(held: &HeldState, fresh: &HeldState, source: &Source) -> bool {
     let is_like = (held.layout, &held.design, &held.workload_id) == (fresh.layout, &fresh.design, &fresh.workload_id);
     let sessions =
         |fragment| source.manifest.fragments.iter().find(|f| f.fragment == fragment).map_or(0, |f| f.sessions);
-    let is_told = held.positions.iter().all(|position| position.next_session <= sessions(position.fragment));
-    is_like && is_told && held.diverged.as_deref() != Some(RUNNING)
+    let is_in_trace = held.positions.iter().all(|position| position.next_session <= sessions(position.fragment));
+    is_like && is_in_trace && held.diverged.as_deref() != Some(RUNNING)
 }
 
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A connection to a database that has none of Encore's tables but an empty
-/// marker. (A prepared statement stays with the database in which it was
-/// prepared, so each database gets a connection of its own.)
+/// A connection to a database without any of Encore's tables except an empty marker. (A prepared
+/// statement stays with the database in which it was prepared, so each database gets its own connection.)
 async fn empty_database(server: &MySqlServer, database: &str) -> Result<MySqlConnection, Error> {
     let mut client = server.connect_to(NEUTRAL).await?;
     client.run(sql(format!("CREATE DATABASE IF NOT EXISTS {}", quoted(database)))).await?;
     client.close().await?;
     let mut client = server.connect_to(database).await?;
-    // The marker goes last: a database with some of the tables stays Encore's.
+    // The marker's table is dropped last: a database with some of the tables stays Encore's.
     if let Ok(()) = client.run(sql("SELECT 1 FROM encore_state")).await {
         client.run(sql("DELETE FROM encore_state")).await?;
     }
-    for table in tables::every_name() {
+    for table in every_table() {
         client.run(sql(format!("DROP TABLE IF EXISTS {table}"))).await?;
     }
     client.run(state_creation(&MySqlServer::DIALECT)).await?;
@@ -130,63 +128,56 @@ async fn empty_database(server: &MySqlServer, database: &str) -> Result<MySqlCon
 }
 
 /// Copies all tables of the loaded database.
-async fn copy(store: &MySql, loaded: &str, fresh: &HeldState) -> Result<(), Error> {
+async fn copy(store: &MySql, contents: &dyn Contents, loaded: &str) -> Result<(), Error> {
     let from = quoted(loaded);
     let mut client = empty_database(store.engine(), &store.engine().database).await?;
-    for table in tables::tables(store.design()) {
+    for table in contents.tables(&MySqlServer::DIALECT) {
         let name = table.name;
         client.run(sql(format!("CREATE TABLE {name} LIKE {from}.{name}"))).await?;
         client.run(sql(format!("INSERT INTO {name} SELECT * FROM {from}.{name}"))).await?;
-        // Its answer is a row, which is of no interest.
+        // The answer is a row, which is ignored.
         client.run(sql(format!("ANALYZE TABLE {name}"))).await?;
     }
-    insert_state::<MySqlServer>(&mut client, fresh).await?;
+    insert_state::<MySqlServer>(&mut client, &contents.loaded()).await?;
     client.close().await
 }
 
-/// Takes back what a replay has touched, all at once or not at all.
-async fn restore(store: &MySql, loaded: &str, fresh: &HeldState, touched: &Touched) -> Result<(), Error> {
+/// Restores the rows that a replay has touched, all at once or not at all.
+async fn restore(store: &MySql, contents: &dyn Contents, loaded: &str, touched: Vec<Touched>) -> Result<(), Error> {
     let (to, from) = (quoted(&store.engine().database), quoted(loaded));
     let mut client = store.engine().connect().await?;
-    let pairs = touched.pairs.iter().map(|(a, b)| vec![*a as i64, *b as i64]).collect();
-    let [members, comments] =
-        [&touched.members, &touched.comments].map(|ids| ids.iter().map(|id| vec![*id as i64]).collect());
-    for ((table, columns), rows) in tables::TOUCHED.into_iter().zip([pairs, members, comments]) {
-        let (key, rows): (String, Vec<Vec<i64>>) = (columns.join(", "), rows);
-        let typed: Vec<String> = columns.iter().map(|column| format!("{column} BIGINT")).collect();
-        let typed = typed.join(", ");
+    for Touched { table, columns, kind, rows } in touched {
+        let key = columns.join(", ");
+        let typed = columns.iter().map(|column| format!("{column} {kind}")).collect::<Vec<_>>().join(", ");
         client.run(sql(format!("CREATE TEMPORARY TABLE {table} ({typed}, PRIMARY KEY ({key}))"))).await?;
         for some in rows.chunks(TOUCHED_ROWS_MAX) {
-            let rows = some.iter().map(|row| row.iter().copied().map(Value::Integer).collect()).collect();
-            insert(&mut client, &Batch { table, rows, rows_of_data_set: 0 }).await?;
+            insert(&mut client, &Batch { table, rows: some.to_vec(), rows_of_data_set: 0 }).await?;
         }
     }
-    // Nobody else writes there: locks of ranges would only cost.
+    // No other client writes there: locks of ranges would only cost time.
     client.run(sql("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")).await?;
     client.run(sql("START TRANSACTION")).await?;
-    for table in tables::tables(store.design()) {
-        for statement in table.restoration(&to, &from) {
-            client.run(sql(statement)).await?;
-        }
+    for statement in contents.restoration(&to, &from) {
+        client.run(sql(statement)).await?;
     }
     client.run(sql("DELETE FROM encore_state")).await?;
-    insert_state::<MySqlServer>(&mut client, fresh).await?;
+    insert_state::<MySqlServer>(&mut client, &contents.loaded()).await?;
     client.run(sql("COMMIT")).await?;
     client.close().await
 }
 
 /// Fills a database with all tables, rows and indexes; the marker's row comes last.
-async fn fill(store: &MySql, source: &Source, database: &str, progress: LoadProgress<'_>) -> Result<(), Error> {
-    let (design, dialect) = (store.design(), &MySqlServer::DIALECT);
+async fn fill(store: &MySql, contents: &dyn Contents, database: &str, progress: LoadProgress<'_>) -> Result<(), Error> {
+    let dialect = &MySqlServer::DIALECT;
     let mut client = empty_database(store.engine(), database).await?;
-    for table in tables::tables(design) {
-        client.run(sql(table.creation(dialect))).await?;
+    for table in contents.tables(dialect) {
+        client.run(sql(table.creation)).await?;
     }
-    let total = source.rows_total();
+    let total = contents.source().rows_total();
     let (mut done, mut committed) = (0, 0);
     client.run(sql("START TRANSACTION")).await?;
-    for fragment in source.fragments() {
-        for batch in rows::of_fragment(source, fragment, design).map_err(|e| Error::Encode(Box::new(e)))? {
+    for fragment in contents.source().fragments() {
+        for batch in contents.rows(fragment).map_err(|e| Error::Encode(Box::new(e)))? {
             let batch = batch.map_err(|e| Error::Encode(Box::new(e)))?;
             insert(&mut client, &batch).await?;
             done += batch.rows_of_data_set;
@@ -199,13 +190,13 @@ async fn fill(store: &MySql, source: &Source, database: &str, progress: LoadProg
         }
     }
     client.run(sql("COMMIT")).await?;
-    for index in tables::indexes(design) {
-        client.run(sql(index.creation())).await?;
+    for index in contents.indexes() {
+        client.run(sql(index)).await?;
     }
-    for table in tables::tables(design) {
+    for table in contents.tables(dialect) {
         client.run(sql(format!("ANALYZE TABLE {}", table.name))).await?;
     }
-    insert_state::<MySqlServer>(&mut client, &design.loaded(source)).await?;
+    insert_state::<MySqlServer>(&mut client, &contents.loaded()).await?;
     client.close().await
 }
 

@@ -4,9 +4,9 @@
 //! | parameter | values |
 //! |---|---|
 //! | `isolation` | `repeatable-read` (default), `read-committed`, `serializable`, `read-uncommitted` |
-//! | `reset` | `copy` (default): what actions have changed is taken back from a loaded copy; `reload`: every load inserts all rows |
-//! | `timeout_ms` | how long an operation may take before it is given up (10,000) |
-//! | `connections` | cap for all threads together; without it each has its own |
+//! | `reset` | `copy` (default): touched rows come from a loaded copy; `reload`: every load inserts all rows |
+//! | `timeout_ms` | how long an operation may take before it times out (10,000) |
+//! | `connections` | the most connections of all threads together; default: one a thread |
 //! | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | as in MySQL's own client |
 //!
 //! Tables and statements are those of [`relational`](super::relational), whose
@@ -22,18 +22,18 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{ConnectOptions, Error, Row};
 
 use super::postgres::TIMEOUT_MS;
-use super::relational::design::Design;
-use super::relational::engine::{Client, Engine};
+use super::relational::contents::Contents;
+use super::relational::engine::{Client, Engine, STATEMENTS_MAX};
+use super::relational::social::design::Design;
 use super::relational::state::sql;
 use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};
-use crate::source::Source;
 
 /// The store in a database of a MariaDB or MySQL server.
 pub type MySql = Relational<MySqlServer>;
 
-/// The server, and how a load is done again.
+/// The server, and how a store is reset.
 pub struct MySqlServer {
     options: MySqlConnectOptions,
     /// The database that the URL names.
@@ -43,17 +43,17 @@ pub struct MySqlServer {
     timeout: Duration,
 }
 
-/// How a store is brought back to its data set.
+/// How a store is reset to its data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reset {
-    /// What differs from a loaded copy is taken back.
+    /// Rows that differ from a loaded copy are restored.
     Copy,
     /// All rows are inserted again.
     Reload,
 }
 
 impl MySqlServer {
-    /// A connection to a database of the server's.
+    /// A connection to a database of the server.
     async fn connect_to(&self, database: &str) -> Result<MySqlConnection, Error> {
         let mut client = self.options.clone().database(database).connect().await?;
         let isolation = self.isolation;
@@ -62,7 +62,7 @@ impl MySqlServer {
     }
 }
 
-/// The number of an error of the server's.
+/// The number of an error of the server.
 fn number_of(error: &Error) -> Option<u16> {
     let error = error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?;
     Some(error.number())
@@ -86,10 +86,18 @@ mod code {
 impl Engine for MySqlServer {
     type Client = MySqlConnection;
 
+    const NAME: &'static str = "MariaDB or MySQL";
+
     const DIALECT: Dialect = Dialect {
         integer: "BIGINT",
         text: "MEDIUMTEXT",
         bytes: "MEDIUMBLOB",
+        key: "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        value: |bytes| match bytes {
+            ..=0xffff => "TEXT",
+            0x1_0000..=0xff_ffff => "MEDIUMTEXT",
+            _ => "LONGTEXT",
+        },
         narrow_table: "",
         parameter: |_| "?".to_string(),
         begin: "START TRANSACTION",
@@ -104,10 +112,12 @@ impl Engine for MySqlServer {
         let own: Vec<&str> =
             ["isolation", "reset", "timeout_ms", "connections"].into_iter().chain(Design::PARAMETERS).collect();
         let options = MySqlConnectOptions::from_str(&url.without(&own)).map_err(|e| StoreError::usage(url, e))?;
+        let options = options.statement_cache_capacity(STATEMENTS_MAX);
         let database = options.get_database().unwrap_or_default().to_string();
         if database.is_empty() {
             return Err(StoreError::usage(url, "names no database; write mysql://USER:PASSWORD@HOST:PORT/DATABASE"));
         }
+        url.not_of_the_server(&database, &["mysql", "information_schema", "performance_schema", "sys"])?;
         let isolation = url.choice(
             "isolation",
             &[
@@ -141,7 +151,7 @@ impl Engine for MySqlServer {
             (_, Some(code::SHUTDOWN | code::ERROR_DURING_COMMIT | code::INTERRUPTED | code::CONNECTION_KILLED)) => {
                 Fate::Lost
             }
-            // The server takes any other statement back that ends in an error.
+            // The server rolls back any other statement that ends in an error.
             (Error::Database(_), _) => Fate::Refused,
             _ => Fate::Lost,
         }
@@ -155,11 +165,10 @@ impl Engine for MySqlServer {
                 self.database
             ),
             Some(code::UNKNOWN_DATABASE) => {
-                format!("there is no database {:?}; `replayer load` makes it", self.database)
+                format!("create the database {:?} with `encore replay load`", self.database)
             }
             Some(code::TOO_MANY_CONNECTIONS) => {
-                "the server takes no more connections; give it a higher max_connections, or cap them with connections=N"
-                    .into()
+                "raise max_connections of the server, or set connections=N in the URL".into()
             }
             None if matches!(error, Error::Io(_)) => "is the server running, and is the address right?".into(),
             _ => return None,
@@ -171,8 +180,8 @@ impl Engine for MySqlServer {
         load::held(store).await
     }
 
-    async fn load(store: &MySql, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        load::load(store, source, progress).await
+    async fn load(store: &MySql, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(store, contents, progress).await
     }
 
     async fn settings(client: &mut MySqlConnection) -> Result<BTreeMap<String, String>, Error> {

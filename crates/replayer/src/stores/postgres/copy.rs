@@ -1,15 +1,15 @@
 //! Rows in PostgreSQL's binary COPY format (PostgreSQL's manual, COPY, "Binary
 //! Format").
 
-use crate::stores::relational::rows::Value;
+use crate::stores::relational::contents::Value;
 
-/// What a stream of rows begins with: signature, no flags, no extension.
+/// The header of a stream of rows: signature, no flags, no extension.
 const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// What it ends with.
+/// The end of a stream of rows.
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 
-/// Rows on their way into a table.
+/// Rows to be sent into a table.
 #[derive(Debug)]
 pub struct CopyBuffer {
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ impl CopyBuffer {
         self.bytes.extend_from_slice(&TRAILER);
     }
 
-    /// What there is, if it is worth a message of its own.
+    /// Takes the bytes, if there are at least this many.
     pub fn take(&mut self, at_least: usize) -> Option<Vec<u8>> {
         (self.bytes.len() >= at_least.max(1)).then(|| std::mem::take(&mut self.bytes))
     }

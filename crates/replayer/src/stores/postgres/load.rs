@@ -1,20 +1,17 @@
-//! Loads a data set into a database, and brings it back by copying another one.
+//! Loads a data set into a database, and resets the database by copying another one.
 //!
-//! The first load fills `DATABASE_encore_loaded`; that one is the template of
-//! `DATABASE`, and every later load of the same workload and design only copies
-//! it (`reset=template`). With `reset=reload` there is no second database, and
-//! every load inserts all rows.
+//! The first load fills `DATABASE_encore_loaded`, which is the template of `DATABASE`. Every
+//! later load of the same workload and design only copies it (`reset=template`). With
+//! `reset=reload` there is no second database, and every load inserts all rows.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Error, Row};
 
 use super::copy::CopyBuffer;
 use super::{Postgres, PostgresServer, Reset};
-use crate::source::Source;
+use crate::stores::relational::contents::{Batch, Contents, every_table};
 use crate::stores::relational::engine::{Client, Engine};
-use crate::stores::relational::rows;
 use crate::stores::relational::state::{Found, find, insert_state, sql, state_creation};
-use crate::stores::relational::tables;
 use crate::stores::{HeldState, LoadProgress, StoreError};
 
 /// Bytes of rows that are sent at a time.
@@ -32,7 +29,7 @@ pub async fn held(store: &Postgres) -> Result<Option<HeldState>, StoreError> {
     store.held_in(look_into(store, &store.engine().database).await?)
 }
 
-/// Looks into a database; one that is not there is empty.
+/// Looks into a database; a missing one counts as empty.
 async fn look_into(store: &Postgres, database: &str) -> Result<Found, StoreError> {
     let options = store.engine().options.clone().database(database);
     let looked = store.in_time(async {
@@ -53,18 +50,18 @@ fn code_of(error: &Error) -> Option<String> {
 }
 
 /// See the module.
-pub async fn load(store: &Postgres, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+pub async fn load(store: &Postgres, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let server = store.engine();
     held(store).await?;
     match server.reset {
-        Reset::Copy => load_by_copy(store, source, progress).await?,
-        Reset::Reload => load_in_place(store, source, progress).await?,
+        Reset::Copy => load_by_copy(store, contents, progress).await?,
+        Reset::Reload => load_in_place(store, contents, progress).await?,
     }
-    progress(source.rows_total(), source.rows_total());
+    progress(contents.source().rows_total(), contents.source().rows_total());
     Ok(())
 }
 
-async fn load_by_copy(store: &Postgres, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+async fn load_by_copy(store: &Postgres, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let server = store.engine();
     let database = &server.database;
     if database.len() + COPYING.len() > NAME_BYTES_MAX {
@@ -74,10 +71,12 @@ async fn load_by_copy(store: &Postgres, source: &Source, progress: LoadProgress<
     let [loaded, loading, copying] = [LOADED, LOADING, COPYING].map(|suffix| format!("{database}{suffix}"));
     let mut keeper = keeper(store).await?;
     let in_place = match look_into(store, &loaded).await? {
-        Found::Held(held) => held == store.design().loaded(source),
+        Found::Held(held) => held == contents.loaded(),
         Found::Empty | Found::Unfinished => false,
         Found::Foreign => {
-            return Err(store.misused(format!("the database {loaded} is in the way; Encore has not made it")));
+            return Err(store.misused(format!(
+                "the database {loaded} exists, and Encore has not made it; drop it, or choose another database"
+            )));
         }
     };
     let done = async {
@@ -85,12 +84,12 @@ async fn load_by_copy(store: &Postgres, source: &Source, progress: LoadProgress<
             drop_database(&mut keeper, &loading).await?;
             keeper.run(sql(format!("CREATE DATABASE {} TEMPLATE template0", quoted(&loading)))).await?;
             let mut client = PgConnection::connect_with(&server.options.clone().database(&loading)).await?;
-            fill(store, source, &mut client, progress).await?;
+            fill(contents, &mut client, progress).await?;
             client.close().await?;
             drop_database(&mut keeper, &loaded).await?;
             rename(&mut keeper, &loading, &loaded).await?;
         }
-        // The old state goes when the new one is complete.
+        // The old database is dropped when the new one is complete.
         let settings = settings_of_database(&mut keeper, database).await?;
         drop_database(&mut keeper, &copying).await?;
         keeper.run(sql(format!("CREATE DATABASE {} TEMPLATE {}", quoted(&copying), quoted(&loaded)))).await?;
@@ -126,8 +125,8 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// What somebody has set for the database (`ALTER DATABASE … SET`), as `name TO
-/// value`: a copy of another one would lose it.
+/// The settings of the database (`ALTER DATABASE … SET`), as `name TO value`. A copy of another
+/// database would lose them.
 async fn settings_of_database(keeper: &mut PgConnection, database: &str) -> Result<Vec<String>, Error> {
     let rows = sqlx::query(
         "SELECT unnest(s.setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase \
@@ -148,11 +147,15 @@ async fn settings_of_database(keeper: &mut PgConnection, database: &str) -> Resu
     Ok(settings)
 }
 
-/// Fills the database itself, in place of what it holds of Encore's.
-async fn load_in_place(store: &Postgres, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+/// Fills the database itself, and overwrites what Encore has loaded there.
+async fn load_in_place(
+    store: &Postgres,
+    contents: &dyn Contents,
+    progress: LoadProgress<'_>,
+) -> Result<(), StoreError> {
     let server = store.engine();
     if let Err(error) = store.client().await {
-        // Nothing there yet: the server makes the database, if it may.
+        // The database may be missing: the replayer creates it, if the user may.
         let mut keeper = keeper(store).await?;
         let made = keeper.run(sql(format!("CREATE DATABASE {}", quoted(&server.database)))).await;
         if made.is_err() {
@@ -160,31 +163,26 @@ async fn load_in_place(store: &Postgres, source: &Source, progress: LoadProgress
         }
     }
     let mut client = store.client().await?;
-    fill(store, source, &mut client, progress).await.map_err(|e| store.driver_failed(e))?;
+    fill(contents, &mut client, progress).await.map_err(|e| store.driver_failed(e))?;
     store.in_time(client.close()).await
 }
 
-/// Puts tables, rows and indexes in place of what is there in one transaction, which lets COPY write
-/// rows that need no second look (FREEZE), and gathers statistics.
-async fn fill(
-    store: &Postgres,
-    source: &Source,
-    client: &mut PgConnection,
-    progress: LoadProgress<'_>,
-) -> Result<(), Error> {
-    let (design, dialect) = (store.design(), &PostgresServer::DIALECT);
+/// Replaces tables, rows and indexes in one transaction, and gathers statistics. Because it is
+/// one transaction, COPY can write rows that the server need not visit again (FREEZE).
+async fn fill(contents: &dyn Contents, client: &mut PgConnection, progress: LoadProgress<'_>) -> Result<(), Error> {
+    let dialect = &PostgresServer::DIALECT;
     client.run(sql("BEGIN")).await?;
-    for table in tables::every_name() {
+    for table in every_table() {
         client.run(sql(format!("DROP TABLE IF EXISTS {table}"))).await?;
     }
     client.run(state_creation(dialect)).await?;
-    for table in tables::tables(design) {
-        client.run(sql(table.creation(dialect))).await?;
+    for table in contents.tables(dialect) {
+        client.run(sql(table.creation)).await?;
     }
-    let total = source.rows_total();
+    let total = contents.source().rows_total();
     let mut done = 0;
-    for fragment in source.fragments() {
-        let mut batches = rows::of_fragment(source, fragment, design).map_err(unreadable)?.peekable();
+    for fragment in contents.source().fragments() {
+        let mut batches = contents.rows(fragment).map_err(unreadable)?.peekable();
         while let Some(first) = batches.next_if(|_| true) {
             let first = first.map_err(unreadable)?;
             let table = first.table;
@@ -198,7 +196,7 @@ async fn fill(
                     copy.send(bytes).await?;
                     progress(done.min(total), total);
                 }
-                let same = |next: &Result<rows::Batch, _>| next.as_ref().is_ok_and(|next| next.table == table);
+                let same = |next: &Result<Batch, _>| next.as_ref().is_ok_and(|next| next.table == table);
                 batch = batches.next_if(same).transpose().map_err(unreadable)?;
             }
             buffer.finish();
@@ -208,14 +206,14 @@ async fn fill(
             copy.finish().await?;
         }
     }
-    for index in tables::indexes(design) {
-        client.run(sql(index.creation())).await?;
+    for index in contents.indexes() {
+        client.run(sql(index)).await?;
     }
-    insert_state::<PostgresServer>(client, &design.loaded(source)).await?;
+    insert_state::<PostgresServer>(client, &contents.loaded()).await?;
     client.run(sql("COMMIT")).await?;
     client.run(sql("ANALYZE")).await
 }
 
-fn unreadable(error: schemas::trace::TableError) -> Error {
+fn unreadable(error: schemas::table::TableError) -> Error {
     Error::Encode(Box::new(error))
 }

@@ -3,11 +3,11 @@
 //!
 //! | parameter | values |
 //! |---|---|
-//! | `synchronous_commit` | `on`, `off`, `local`, `remote_write`, `remote_apply`; without it what the server does |
+//! | `synchronous_commit` | `on`, `off`, `local`, `remote_write`, `remote_apply`; default: the server's setting |
 //! | `isolation` | `read-committed` (default), `repeatable-read`, `serializable` |
 //! | `reset` | `template` (default): a loaded database is copied; `reload`: every load inserts all rows |
-//! | `timeout_ms` | how long an operation may take before it is given up (10,000) |
-//! | `connections` | cap for all threads together; without it each has its own |
+//! | `timeout_ms` | how long an operation may take before it times out (10,000) |
+//! | `connections` | the most connections of all threads together; default: one a thread |
 //! | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `application_name`, `options` | as in libpq |
 //!
 //! Tables and statements are those of [`relational`](super::relational), whose
@@ -23,17 +23,17 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Error, Row};
 
-use super::relational::design::Design;
-use super::relational::engine::Engine;
-use super::relational::{Dialect, Relational};
+use super::relational::contents::Contents;
+use super::relational::engine::{Engine, STATEMENTS_MAX};
+use super::relational::social::design::Design;
+use super::relational::{Dialect, Relational, SSL_REQUEST};
 use super::url::StoreUrl;
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};
-use crate::source::Source;
 
 /// The store in a database of a PostgreSQL server.
 pub type Postgres = Relational<PostgresServer>;
 
-/// The server, and how a load is done again.
+/// The server, and how a store is reset.
 pub struct PostgresServer {
     options: PgConnectOptions,
     /// The database that the URL names.
@@ -42,7 +42,7 @@ pub struct PostgresServer {
     timeout: Duration,
 }
 
-/// How a store is brought back to its data set.
+/// How a store is reset to its data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
     /// A loaded copy beside it is copied again.
@@ -60,16 +60,20 @@ pub const TIMEOUT_MS: u64 = 10_000;
 impl Engine for PostgresServer {
     type Client = PgConnection;
 
+    const NAME: &'static str = "PostgreSQL";
+
     const DIALECT: Dialect = Dialect {
         integer: "BIGINT",
         text: "TEXT",
         bytes: "BYTEA",
+        key: "VARCHAR(255) COLLATE \"C\"",
+        value: |_| "TEXT",
         narrow_table: "",
         parameter: |n| format!("${n}"),
         begin: "BEGIN",
-        // A load drops the database. So tables count in whatever schema they are and
-        // whoever may read them, and none but Encore's schema may have any; what
-        // extensions brought along is nobody's.
+        // A load drops the database. So this counts tables in all schemas, even tables that the
+        // user may not read. Only Encore's schema may have tables. Tables that extensions have
+        // made do not count.
         tables: "SELECT count(*), count(*) FILTER (WHERE c.relname = 'encore_state' AND n.nspname = current_schema()) \
                      * (count(*) FILTER (WHERE n.nspname IS DISTINCT FROM current_schema()) = 0)::int \
                  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -99,6 +103,7 @@ impl Engine for PostgresServer {
         if database.is_empty() {
             return Err(StoreError::usage(url, "names no database; write postgres://USER:PASSWORD@HOST:PORT/DATABASE"));
         }
+        url.not_of_the_server(&database, &["postgres", "template0", "template1"])?;
         let commit = ["on", "off", "local", "remote_write", "remote_apply"].map(|word| (word, Some(word)));
         if let Some(word) = url.choice("synchronous_commit", &[[("", None)].as_slice(), &commit].concat())? {
             options = options.options([("synchronous_commit", word)]);
@@ -111,7 +116,8 @@ impl Engine for PostgresServer {
                 ("serializable", "serializable"),
             ],
         )?;
-        options = options.options([("default_transaction_isolation", isolation)]);
+        options =
+            options.options([("default_transaction_isolation", isolation)]).statement_cache_capacity(STATEMENTS_MAX);
         Ok(PostgresServer {
             options,
             database,
@@ -135,9 +141,9 @@ impl Engine for PostgresServer {
             Some("40001" | "40P01") => Fate::RolledBack,
             // The server shuts down or crashed: a commit may have been under way.
             Some(code) if code.starts_with("57P") || code.starts_with("08") => Fate::Lost,
-            // The disk or the server itself is the trouble.
+            // The disk or the server itself has failed.
             Some(code) if code.starts_with("58") || code.starts_with("XX") => Fate::Lost,
-            // PostgreSQL takes any other statement back that ends in an error.
+            // PostgreSQL rolls back any other statement that ends in an error.
             Some(_) => Fate::Refused,
             None => Fate::Lost,
         }
@@ -151,8 +157,8 @@ impl Engine for PostgresServer {
         load::held(store).await
     }
 
-    async fn load(store: &Postgres, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        load::load(store, source, progress).await
+    async fn load(store: &Postgres, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(store, contents, progress).await
     }
 
     async fn settings(client: &mut PgConnection) -> Result<BTreeMap<String, String>, Error> {
@@ -193,21 +199,19 @@ impl Engine for PostgresServer {
     }
 }
 
-/// What to do about an error on the way into a database.
+/// What to do about an error of connecting to a database, or of loading it.
 fn advice(error: &Error, database: &str) -> Option<String> {
     let code = error.as_database_error().and_then(|e| e.code());
     let advice = match code.as_deref() {
         Some("28P01" | "28000") => {
             "check the user and the password of the URL, and the server's pg_hba.conf".to_string()
         }
-        Some("3D000") => format!("there is no database {database:?}; `replayer load` makes it"),
-        Some("53300") => {
-            "the server takes no more connections; give it a higher max_connections, or cap them with connections=N"
-                .into()
-        }
+        Some("3D000") => format!("create the database {database:?} with `encore replay load`"),
+        Some("53300") => "raise max_connections of the server, or set connections=N in the URL".into(),
         Some("42501") => {
             "grant the user CREATEDB for resets by a template database, or add reset=reload to the URL".into()
         }
+        None if error.to_string().contains(SSL_REQUEST) => "is this a PostgreSQL server?".into(),
         None if matches!(error, Error::Io(_)) => "is the server running, and is the address right?".into(),
         _ => return None,
     };

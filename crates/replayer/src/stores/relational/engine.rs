@@ -1,8 +1,8 @@
-//! What a database adds to [`Relational`], and what is asked
-//! of its driver.
+//! What a database adds to [`Relational`], and what a store needs of its driver.
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::path::Path;
 use std::time::Duration;
 
 use sqlx::mysql::{MySqlConnection, MySqlRow};
@@ -10,11 +10,10 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Error, Row, SqlStr};
 
-use super::statements::{Argument, Read, Rows, Statement};
+use super::contents::Contents;
 use super::{Dialect, Relational};
-use crate::source::Source;
 use crate::stores::url::StoreUrl;
-use crate::stores::{Answer, Fate, HeldState, LoadProgress, StoreError};
+use crate::stores::{Fate, HeldState, LoadProgress, StoreError};
 
 /// A relational database: how it is reached, loaded and asked for its settings,
 /// and what its errors mean.
@@ -22,38 +21,46 @@ pub trait Engine: Sized + Send + Sync + 'static {
     /// Its driver's connection.
     type Client: Client;
 
-    /// Its words.
+    /// Its name, for messages.
+    const NAME: &'static str;
+
+    /// Its dialect of SQL.
     const DIALECT: Dialect;
 
-    /// The parameters of the URL that are its own, beside those of the design.
+    /// The URL's parameters for this database, besides those of the design.
     const PARAMETERS: &'static [&'static str];
 
     /// Reads the URL; opens nothing yet.
     fn open(url: &StoreUrl) -> Result<Self, StoreError>;
 
+    /// [`Store::file`](crate::stores::Store::file).
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+
     /// A connection to the database, ready for its first statement.
     fn connect(&self) -> impl Future<Output = Result<Self::Client, Error>> + Send;
 
-    /// How long an operation may take; none where nothing can hold it up for ever.
+    /// The time limit of an operation; none if nothing can hold an operation up for ever.
     fn timeout(&self) -> Option<Duration>;
 
-    /// What an error says of the statement or transaction that it ended.
+    /// What became of the statement or transaction that an error ended.
     fn fate(error: &Error) -> Fate;
 
-    /// What a user should do about an error, where there is something to say.
+    /// What a user should do about an error, if there is any advice.
     fn advice(&self, error: &Error) -> Option<String>;
 
-    /// What the database says that it holds; none when nothing of Encore's is there.
+    /// What the database's marker says; none if nothing of Encore's is there.
     fn held(store: &Relational<Self>) -> impl Future<Output = Result<Option<HeldState>, StoreError>> + Send;
 
-    /// [`Store::load`](crate::stores::Store::load).
+    /// Loads what a family keeps ([`Serves::load`](crate::stores::Serves::load)).
     fn load(
         store: &Relational<Self>,
-        source: &Source,
+        contents: &dyn Contents,
         progress: LoadProgress<'_>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The settings in effect; those of the design are added by the caller.
+    /// The settings in effect, without those of a physical design.
     fn settings(client: &mut Self::Client) -> impl Future<Output = Result<BTreeMap<String, String>, Error>> + Send;
 }
 
@@ -65,22 +72,22 @@ pub trait Fields {
     fn text(&self, column: usize) -> Result<&str, Error>;
     /// An image.
     fn bytes(&self, column: usize) -> Result<&[u8], Error>;
+    /// The bytes of a text.
+    fn octets(&self, column: usize) -> Result<&[u8], Error>;
 }
 
-/// What the parameters of an operation's statements stand for.
-#[derive(Debug, Clone)]
-pub struct Arguments {
-    /// The socialite.
-    pub me: i64,
-    /// The operation's target.
-    pub target: i64,
-    /// The comment's id.
-    pub comment: i64,
-    /// The text of a comment that is posted, else empty.
-    pub body: String,
-    /// The K of View Top-K Resources.
-    pub top_k: i64,
+/// What is bound to a parameter of a statement.
+#[derive(Debug, Clone, Copy)]
+pub enum Parameter<'a> {
+    /// An id or a count.
+    Integer(i64),
+    /// A text.
+    Text(&'a str),
 }
+
+/// The most statements that a connection keeps prepared. There is a statement for each field of a
+/// record that is read, updated or scanned alone, and the driver's own limit of 100 is too low for that.
+pub const STATEMENTS_MAX: usize = 256;
 
 /// A visitor of rows.
 pub type Visit<'a, R> = &'a mut (dyn FnMut(&R) -> Result<(), Error> + Send);
@@ -90,66 +97,48 @@ pub trait Client: Send + Sized + 'static {
     /// A row of an answer.
     type Row: Fields;
 
-    /// Executes a prepared statement; gives the number of rows that it changed.
-    fn change(
-        &mut self,
-        statement: &Statement,
-        arguments: &mut Arguments,
-    ) -> impl Future<Output = Result<u64, Error>> + Send;
+    /// Executes a prepared statement; returns the number of rows that it changed.
+    fn change(&mut self, sql: SqlStr, parameters: &[Parameter<'_>]) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Performs a prepared read; gives the number of its rows.
+    /// Shows the row of a prepared query that has at most one; returns whether there was one.
+    fn read_one(
+        &mut self,
+        sql: SqlStr,
+        parameters: &[Parameter<'_>],
+        visit: impl FnOnce(&Self::Row) -> Result<(), Error> + Send,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// Shows all rows of a prepared query, one after the other, without keeping them.
     fn read(
         &mut self,
-        read: &Read,
-        arguments: &mut Arguments,
-        answer: &mut Answer,
-    ) -> impl Future<Output = Result<usize, Error>> + Send;
+        sql: SqlStr,
+        parameters: &[Parameter<'_>],
+        visit: impl FnMut(&Self::Row) -> Result<(), Error> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Executes statements that have neither parameters nor results.
     fn run(&mut self, sql: SqlStr) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Executes a statement with one text for its parameter.
-    fn change_text(&mut self, sql: SqlStr, text: String) -> impl Future<Output = Result<u64, Error>> + Send;
-
     /// Shows all rows of a query, one after the other, without keeping them.
     fn visit(&mut self, sql: SqlStr, visit: Visit<'_, Self::Row>) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Says good-bye.
-    fn farewell(self) -> impl Future<Output = Result<(), Error>> + Send;
-}
-
-/// Adds a row to what the operation saw.
-fn take_in(row: &impl Fields, read: &Read, answer: &mut Answer) -> Result<(), Error> {
-    // View Profile has the most: three counts.
-    let mut values = [0; 3];
-    let values = &mut values[..read.values];
-    for (column, value) in values.iter_mut().enumerate() {
-        *value = row.integer(column)?;
-    }
-    let image = read.image_column.map_or(Ok(&[][..]), |column| row.bytes(column))?;
-    answer.take_in(values, row.text(read.values)?, image);
-    Ok(())
+    /// Closes the connection, and tells the server so.
+    fn disconnect(self) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 /// A statement with its parameters bound.
 macro_rules! bound {
-    ($database:ty, $statement:expr, $arguments:expr) => {
-        $statement.arguments().iter().fold(sqlx::query::<$database>($statement.sql()), |query, argument| {
-            match argument {
-                Argument::Me => query.bind($arguments.me),
-                Argument::Target => query.bind($arguments.target),
-                Argument::Comment => query.bind($arguments.comment),
-                // One statement of an operation has it, and has it once.
-                Argument::Body => query.bind(std::mem::take(&mut $arguments.body)),
-                Argument::TopK => query.bind($arguments.top_k),
-            }
+    ($database:ty, $sql:expr, $parameters:expr) => {
+        $parameters.iter().fold(sqlx::query::<$database>($sql), |query, parameter| match parameter {
+            Parameter::Integer(number) => query.bind(*number),
+            Parameter::Text(text) => query.bind(*text),
         })
     };
 }
-/// sqlx's drivers have the same methods on different types. Their common trait
-/// would need a dozen bounds at every function that uses it, since Rust does not
-/// imply those of a trait's `where` clause; so the few calls are written once
-/// and spelled out for each driver.
+
+/// sqlx's drivers have the same methods on different types. Their common trait would need a dozen
+/// bounds at every function that uses it, since Rust does not imply those of a trait's `where`
+/// clause. So the few calls are written once here, and expanded for each driver.
 macro_rules! client {
     ($database:ty, $connection:ty, $row:ty) => {
         impl Fields for $row {
@@ -164,47 +153,49 @@ macro_rules! client {
             fn bytes(&self, column: usize) -> Result<&[u8], Error> {
                 self.try_get(column)
             }
+
+            fn octets(&self, column: usize) -> Result<&[u8], Error> {
+                // Without the check of the column's type, which is a text.
+                self.try_get_unchecked(column)
+            }
         }
 
         impl Client for $connection {
             type Row = $row;
 
-            async fn change(&mut self, statement: &Statement, arguments: &mut Arguments) -> Result<u64, Error> {
-                let query = bound!($database, statement, arguments);
-                Ok(query.execute(self).await?.rows_affected())
+            async fn change(&mut self, sql: SqlStr, parameters: &[Parameter<'_>]) -> Result<u64, Error> {
+                Ok(bound!($database, sql, parameters).execute(self).await?.rows_affected())
+            }
+
+            async fn read_one(
+                &mut self,
+                sql: SqlStr,
+                parameters: &[Parameter<'_>],
+                visit: impl FnOnce(&$row) -> Result<(), Error> + Send,
+            ) -> Result<bool, Error> {
+                let row = bound!($database, sql, parameters).fetch_optional(self).await?;
+                row.as_ref().map_or(Ok(false), |row| visit(row).map(|()| true))
             }
 
             async fn read(
                 &mut self,
-                read: &Read,
-                arguments: &mut Arguments,
-                answer: &mut Answer,
-            ) -> Result<usize, Error> {
-                let query = bound!($database, read.statement, arguments);
-                if read.rows == Rows::One {
-                    let row = query.fetch_optional(self).await?;
-                    row.iter().try_for_each(|row| take_in(row, read, answer))?;
-                    return Ok(row.iter().len());
-                }
-                // Row by row as they come: `fetch_all` keeps them all, and wraps this
+                sql: SqlStr,
+                parameters: &[Parameter<'_>],
+                mut visit: impl FnMut(&$row) -> Result<(), Error> + Send,
+            ) -> Result<(), Error> {
+                // Reads row by row as they come. `fetch_all` keeps them all, and wraps this
                 // stream in three others, each of which is polled for every row.
-                let mut results = sqlx::Executor::fetch_many(self, query);
-                let mut rows = 0;
+                let mut results = sqlx::Executor::fetch_many(self, bound!($database, sql, parameters));
                 while let Some(result) = futures::TryStreamExt::try_next(&mut results).await? {
                     if let sqlx::Either::Right(row) = result {
-                        take_in(&row, read, answer)?;
-                        rows += 1;
+                        visit(&row)?;
                     }
                 }
-                Ok(rows)
+                Ok(())
             }
 
             async fn run(&mut self, sql: SqlStr) -> Result<(), Error> {
                 sqlx::raw_sql(sql).execute(self).await.map(|_| ())
-            }
-
-            async fn change_text(&mut self, sql: SqlStr, text: String) -> Result<u64, Error> {
-                Ok(sqlx::query::<$database>(sql).bind(text).execute(self).await?.rows_affected())
             }
 
             async fn visit(&mut self, sql: SqlStr, visit: Visit<'_, $row>) -> Result<(), Error> {
@@ -215,7 +206,7 @@ macro_rules! client {
                 Ok(())
             }
 
-            async fn farewell(self) -> Result<(), Error> {
+            async fn disconnect(self) -> Result<(), Error> {
                 sqlx::Connection::close(self).await
             }
         }

@@ -1,42 +1,33 @@
-//! What every relational store has in common: the physical designs that a URL
-//! can choose, their tables, the statements of the eleven actions on them, and
-//! how operations are performed with these.
+//! What all relational stores have in common. Each family has a room:
 //!
 //! ```text
-//!  URL ──▶ Design ──▶ tables, indexes      (creation)
-//!                 ├─▶ rows                 (the data set, as rows of these tables)
-//!                 ├─▶ Statements ──▶ Actions (one thread's operations)
-//!                 └─▶ audit ──▶ state      (row counts, digest, what must agree)
+//!  social/, kv/ ──▶ Contents              (tables, rows and indexes of the data set, for the loaders)
+//!               ├─▶ Statements ──▶ Actions (one thread's operations; perform.rs tries them)
+//!               └─▶ row counts, digest
 //! ```
 //!
-//! A database adds an [`Engine`]: its [`Dialect`], how it connects, loads in
-//! bulk and resets, its settings, and what its errors say of a write's fate.
+//! A database adds an [`Engine`]: its [`Dialect`], how it connects, loads in bulk and resets, its
+//! settings, and what its errors mean for a write's fate.
 
-pub mod actions;
-pub mod audit;
-pub mod design;
+pub mod contents;
 pub mod engine;
-pub mod rows;
+pub mod kv;
+pub mod perform;
+pub mod social;
 pub(crate) mod state;
-pub mod statements;
-pub mod tables;
-pub mod touched;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
-use schemas::digest::StateDigest;
-
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Store, StoreError, patience};
-use crate::source::Source;
-use actions::Actions;
-use design::Design;
+use super::{HeldState, Store, StoreError, patience};
 use engine::{Client, Engine};
-use statements::Statements;
+use perform::Performer;
+use social::design::Design;
 
-/// How a relational store says what all of them can say.
+/// What differs in the SQL of the relational stores.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
     /// The type of ids and counts, 64 bits.
@@ -45,14 +36,18 @@ pub struct Dialect {
     pub text: &'static str,
     /// The type of images.
     pub bytes: &'static str,
-    /// What follows the definition of a table that is little more than its key.
+    /// The type of keys that are texts, ordered by their bytes.
+    pub key: &'static str,
+    /// The type of texts of at most this many bytes.
+    pub value: fn(u32) -> &'static str,
+    /// What follows the definition of a table that has hardly more columns than its key.
     pub narrow_table: &'static str,
     /// The parameter of a statement that is bound n-th, from 1.
     pub parameter: fn(usize) -> String,
-    /// What begins a transaction that writes.
+    /// The statement that begins a transaction that writes.
     pub begin: &'static str,
-    /// A query for two numbers: tables of the database, and those of them that
-    /// are called `encore_state`.
+    /// A query for two numbers: the tables of the database, and how many of them are called
+    /// `encore_state`.
     pub tables: &'static str,
 }
 
@@ -87,7 +82,7 @@ impl<E: Engine> Relational<E> {
         &self.design
     }
 
-    /// What the database adds.
+    /// The database's own part.
     pub fn engine(&self) -> &E {
         &self.engine
     }
@@ -97,90 +92,121 @@ impl<E: Engine> Relational<E> {
         self.in_time(self.engine.connect()).await
     }
 
-    /// Something of the driver's that is not an operation, and must end too.
-    pub async fn in_time<X>(&self, work: impl Future<Output = Result<X, sqlx::Error>>) -> Result<X, StoreError> {
-        let done = match self.engine.timeout().map(patience) {
-            None => work.await,
-            Some(most) => match tokio::time::timeout(most, work).await {
-                Ok(done) => done,
-                Err(_) => return Err(self.failed(format!("gave no answer within {} ms", most.as_millis()))),
-            },
-        };
-        done.map_err(|error| self.driver_failed(error))
-    }
-
-    /// An error that the user can mend.
-    pub fn misused(&self, message: impl ToString) -> StoreError {
-        StoreError::usage(&self.url, message)
-    }
-
-    /// An error of the store's.
-    pub fn failed(&self, error: impl ToString) -> StoreError {
-        StoreError::store(&self.url, error)
-    }
-
-    /// An error of the driver's, with what a user should do about it.
-    pub fn driver_failed(&self, error: sqlx::Error) -> StoreError {
-        match self.engine.advice(&error) {
-            Some(advice) => self.failed(format!("{error}; {advice}")),
-            None => self.failed(error),
-        }
-    }
-}
-
-impl<E: Engine> Store for Relational<E> {
-    type Connection = Actions<E>;
-
-    fn url(&self) -> &StoreUrl {
-        &self.url
-    }
-
-    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        E::load(self, source, progress).await
-    }
-
-    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        let held = E::held(self).await?;
-        if let Some(held) = &held {
-            self.design.check(&self.url, held)?;
-        }
-        Ok(held)
-    }
-
-    async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
-        self.write_state(state).await
-    }
-
-    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_rows(source).await
-    }
-
-    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        let mut client = self.client().await?;
-        let mut settings = self.in_time(E::settings(&mut client)).await?;
-        settings.extend(self.design.settings());
-        self.in_time(client.farewell()).await?;
-        Ok(settings)
-    }
-
-    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
-        self.state_digest(source).await
-    }
-
-    fn connections_max(&self) -> Option<u32> {
-        self.connections_max
-    }
-
-    async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<Actions<E>>, StoreError> {
-        let statements = Arc::new(Statements::new(&self.design, &E::DIALECT));
+    /// A connection for each of these threads.
+    async fn performers<A>(
+        &self,
+        threads: Range<u32>,
+        attempts: impl Fn() -> A,
+    ) -> Result<Vec<Performer<E, A>>, StoreError> {
         let mut connections = Vec::with_capacity(threads.len());
         for thread in threads.clone() {
             let client = self.client().await.map_err(|error| StoreError {
                 message: format!("connection {} of {}: {}", thread - threads.start + 1, threads.len(), error.message),
                 ..error
             })?;
-            connections.push(Actions::new(self.engine.clone(), client, statements.clone(), source));
+            connections.push(Performer::new(self.engine.clone(), client, attempts()));
         }
         Ok(connections)
+    }
+
+    /// Waits for work of the driver that is not an operation, within a time limit.
+    pub async fn in_time<X>(&self, work: impl Future<Output = Result<X, sqlx::Error>>) -> Result<X, StoreError> {
+        let done = match self.engine.timeout().map(patience) {
+            None => work.await,
+            Some(most) => match tokio::time::timeout(most, work).await {
+                Ok(done) => done,
+                Err(_) => {
+                    let (waited_ms, name) = (most.as_millis(), E::NAME);
+                    return Err(self.failed(format!("timed out after {waited_ms} ms; is this a {name} server?")));
+                }
+            },
+        };
+        done.map_err(|error| self.driver_failed(error))
+    }
+
+    /// An error that the user can fix.
+    pub fn misused(&self, message: impl ToString) -> StoreError {
+        StoreError::usage(&self.url, message)
+    }
+
+    /// An error of the store.
+    pub fn failed(&self, error: impl ToString) -> StoreError {
+        StoreError::store(&self.url, error)
+    }
+
+    /// An error of the driver, with what a user should do about it.
+    pub fn driver_failed(&self, error: sqlx::Error) -> StoreError {
+        match self.engine.advice(&error) {
+            Some(advice) => self.failed(format!("{}; {advice}", words(&error))),
+            None => self.failed(words(&error)),
+        }
+    }
+}
+
+/// The message of a driver's error. The driver's own text names lines in the source of the server or
+/// of the driver.
+fn words(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => match error.code() {
+            Some(code) => format!("{} ({code})", error.message()),
+            None => error.message().to_string(),
+        },
+        // A server answers this request with one of two letters; another protocol begins otherwise.
+        sqlx::Error::Protocol(text) if text.contains(SSL_REQUEST) => {
+            "the server does not speak PostgreSQL's protocol".to_string()
+        }
+        other => without_its_place(&other.to_string()).to_string(),
+    }
+}
+
+/// What PostgreSQL's driver calls the first message of a connection.
+pub(super) const SSL_REQUEST: &str = "SSLRequest";
+
+/// The text without the line of the driver's source at its end, such as ` (sqlx_postgres::tls:95)`.
+fn without_its_place(text: &str) -> &str {
+    let place = text.rsplit_once(" (").filter(|(_, place)| place.starts_with("sqlx_") && place.ends_with(')'));
+    place.map_or(text, |(message, _)| message)
+}
+
+impl<E: Engine> Store for Relational<E> {
+    fn url(&self) -> &StoreUrl {
+        &self.url
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.engine.file()
+    }
+
+    async fn held(&self) -> Result<Option<HeldState>, StoreError> {
+        E::held(self).await
+    }
+
+    async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
+        self.write_state(state).await
+    }
+
+    async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut client = self.client().await?;
+        let settings = self.in_time(E::settings(&mut client)).await?;
+        self.in_time(client.disconnect()).await?;
+        Ok(settings)
+    }
+
+    fn connections_max(&self) -> Option<u32> {
+        self.connections_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_do_not_name_lines_of_source() {
+        let check = |text: &str, expect: &str| assert_eq!(words(&sqlx::Error::Protocol(text.into())), expect);
+        let no_postgres = "unexpected response from SSLRequest: 0x64 (sqlx_postgres::connection::tls:95)";
+        check(no_postgres, "the server does not speak PostgreSQL's protocol");
+        check("bad byte (sqlx_mysql::io:7)", "encountered unexpected or invalid data: bad byte");
+        check("bad byte (0x64)", "encountered unexpected or invalid data: bad byte (0x64)");
     }
 }

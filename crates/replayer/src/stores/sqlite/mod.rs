@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `journal` | `wal` (default), `delete` |
 //! | `synchronous` | `full` (default), `normal`, `off` |
-//! | `busy_ms` | how long a statement waits for a lock before it is tried again |
+//! | `busy_ms` | how long a statement waits for a lock before it is retried (10,000) |
 //!
 //! Tables and statements are those of [`relational`](super::relational), whose
 //! parameters choose the physical design.
@@ -19,12 +19,12 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Error, Row};
 
-use super::relational::engine::{Client as _, Engine};
+use super::relational::contents::Contents;
+use super::relational::engine::{Client as _, Engine, STATEMENTS_MAX};
 use super::relational::state::{Found, find};
 use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};
-use crate::source::Source;
 
 /// The store in one file.
 pub type Sqlite = Relational<SqliteFile>;
@@ -46,28 +46,28 @@ impl SqliteFile {
             .synchronous(self.synchronous)
             .busy_timeout(self.busy)
             .foreign_keys(false)
+            .statement_cache_capacity(STATEMENTS_MAX)
             // Each connection belongs to one thread: no mutex inside SQLite.
             .serialized(false)
     }
 }
 
-/// What the file at `path` says that it holds.
+/// What the marker of the file at `path` says.
 async fn held_in(store: &Sqlite, path: &Path) -> Result<Option<HeldState>, StoreError> {
     let empty = std::fs::metadata(path).map_or(true, |m| m.len() == 0);
     if empty {
         return Ok(None);
     }
-    // A file that no tool of Encore's has made must not be touched, not
-    // even by a change of its journal mode.
+    // A file that Encore has not made must not be changed, not even its journal mode.
     let options = SqliteConnectOptions::new().filename(path).busy_timeout(store.engine().busy);
     let mut client = options.connect().await.map_err(|e| store.failed(e))?;
     let found = find::<SqliteFile>(&mut client).await.map_err(|e| store.misused(format!("{}: {e}", path.display())))?;
-    client.farewell().await.map_err(|e| store.failed(e))?;
+    client.disconnect().await.map_err(|e| store.failed(e))?;
     match found {
         Found::Held(held) => Ok(Some(held)),
         Found::Empty | Found::Unfinished => Ok(None),
         Found::Foreign => Err(store.misused(format!(
-            "{} is a database, but not one that Encore has loaded; name another file",
+            "{} contains a database that Encore has not loaded; choose another file",
             path.display()
         ))),
     }
@@ -81,10 +81,14 @@ const CORRUPT: i64 = 11;
 impl Engine for SqliteFile {
     type Client = SqliteConnection;
 
+    const NAME: &'static str = "SQLite";
+
     const DIALECT: Dialect = Dialect {
         integer: "INTEGER",
         text: "TEXT",
         bytes: "BLOB",
+        key: "VARCHAR(255)",
+        value: |_| "TEXT",
         // The table is the tree of its key; otherwise each row would be stored twice.
         narrow_table: "WITHOUT ROWID",
         parameter: |n| format!("?{n}"),
@@ -103,7 +107,7 @@ impl Engine for SqliteFile {
         if path.starts_with(':') || path.starts_with("file:") {
             return Err(StoreError::usage(
                 url,
-                "is not a path, and every thread would have its own; write sqlite:PATH",
+                "is not a file path (each thread would get its own database); write sqlite:PATH",
             ));
         }
         let synchronous =
@@ -121,6 +125,10 @@ impl Engine for SqliteFile {
         })
     }
 
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     async fn connect(&self) -> Result<SqliteConnection, Error> {
         self.options().connect().await
     }
@@ -135,11 +143,11 @@ impl Engine for SqliteFile {
         match (error, code.map(|code| code & 0xff)) {
             // The low byte is the primary code. A locked store has done nothing.
             (_, Some(BUSY | LOCKED)) => Fate::RolledBack,
-            // The disk itself is the trouble: the commit may have reached it.
+            // The disk itself has failed: the commit may have reached it.
             (_, Some(IO_ERROR | CORRUPT)) => Fate::Lost,
-            // SQLite takes any other statement back that ends in an error.
+            // SQLite rolls back any other statement that ends in an error.
             (Error::Database(_), _) => Fate::Refused,
-            // Anything else is trouble on the way to or from it.
+            // Anything else is an error on the way to or from SQLite.
             _ => Fate::Lost,
         }
     }
@@ -152,8 +160,8 @@ impl Engine for SqliteFile {
         held_in(store, &store.engine().path).await
     }
 
-    async fn load(store: &Sqlite, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        load::load(store, source, progress).await
+    async fn load(store: &Sqlite, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        load::load(store, contents, progress).await
     }
 
     async fn settings(client: &mut SqliteConnection) -> Result<BTreeMap<String, String>, Error> {
@@ -195,12 +203,13 @@ impl Engine for SqliteFile {
 mod tests {
     use sqlx::AssertSqlSafe;
 
-    use super::super::relational::design::{Design, Indexes};
-    use super::super::relational::statements::Statements;
-    use super::super::relational::tables;
+    use super::super::relational::kv;
+    use super::super::relational::social::design::{Design, Indexes};
+    use super::super::relational::social::statements::Statements;
+    use super::super::relational::social::tables;
     use super::*;
 
-    /// How SQLite would execute every statement of a design, a line each step.
+    /// How SQLite would execute every statement of a design, one line for each step.
     async fn plans(design: &Design) -> Vec<String> {
         let mut client = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
         for table in tables::tables(design) {
@@ -220,8 +229,23 @@ mod tests {
         plans
     }
 
-    /// A table that is read from end to end for one member would make any rating
-    /// one of this mistake. Without indexes that is what is asked for.
+    #[tokio::test]
+    async fn records_are_found_by_their_keys() {
+        let mut client = SqliteConnectOptions::new().in_memory(true).connect().await.unwrap();
+        let creation =
+            format!("CREATE TABLE usertable (YCSB_KEY {} PRIMARY KEY, FIELD0 TEXT)", SqliteFile::DIALECT.key);
+        sqlx::raw_sql(AssertSqlSafe(creation)).execute(&mut client).await.unwrap();
+        let statements = kv::statements::Statements::new(1, &SqliteFile::DIALECT);
+        for sql in [statements.read(1), statements.scan(1), statements.update(1), statements.delete()] {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.as_str()));
+            let plan = sqlx::query(explain).fetch_all(&mut client).await.unwrap();
+            let plan: Vec<String> = plan.iter().map(|row| row.get("detail")).collect();
+            assert!(plan.len() == 1 && plan[0].starts_with("SEARCH "), "{}: {plan:?}", sql.as_str());
+        }
+    }
+
+    /// If a whole table were read for one member, any rating would measure this mistake. Only
+    /// `indexes=off` asks for such scans.
     #[tokio::test]
     async fn only_without_indexes_are_tables_scanned() {
         for design in Design::all() {

@@ -1,0 +1,295 @@
+//! The items of a fragment during an experiment: the fields of every record, and whether it exists.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use schemas::manifest::Manifest;
+use schemas::vocabulary::kv::{Found, FoundRecords, Operation, UNVERIFIABLE, Verb};
+use schemas::workload::kv::keys::KeyPlace;
+use schemas::workload::kv::{Keys, KvStatistics, KvWorkload, dataset};
+
+use super::names;
+use super::scans::{KeyRange, Order};
+use crate::error::DataSetError;
+use crate::validate::register::{EXISTENCE, Registers, places};
+use crate::validate::{Findings, Interval, ItemRead, Items, RegisterWrite, SHAPE, UnknownId, Violation};
+
+/// The bit of [`EXISTENCE`].
+const EXISTENCE_BIT: u64 = 1 << EXISTENCE;
+
+/// The items of a fragment. A record takes memory once it is written.
+pub struct KvItems {
+    keys: Keys,
+    /// The number of the first record of the data set, and how many there are in all fragments.
+    first: u64,
+    initial: u64,
+    range: KeyRange,
+    /// Whether writes of a record may have run at the same time, so that the sessions before the
+    /// experiment leave one of several states.
+    may_race: bool,
+    records: HashMap<u64, Registers>,
+    /// None if no session scans.
+    order: Option<Order>,
+}
+
+impl KvItems {
+    /// The items of a fragment of the trace set in the folder.
+    pub fn read(folder: &Path, manifest: &Manifest, fragment: u32) -> Result<KvItems, DataSetError> {
+        let workload: KvWorkload = manifest.spec.workload()?;
+        let keys = Keys::new(&workload.data);
+        let statistics: KvStatistics = manifest.statistics_of::<KvWorkload>().map_err(|e| {
+            let path = folder.join(schemas::manifest::FILE_NAME);
+            schemas::table::TableError::new(&path, format!("statistics: {e}"))
+        })?;
+        let place = |fragment: u32| {
+            let record = statistics.first_records.get(fragment as usize)?;
+            Some(keys.place(keys.number(*record)))
+        };
+        let from = if fragment == 0 { None } else { place(fragment) };
+        let scans = manifest.spec.kinds().iter().any(|(kind, _)| *kind == Verb::Scan.name());
+        let mut items = KvItems::new(&workload, KeyRange { from, to: place(fragment + 1) });
+        items.may_race = !KvWorkload::leaves_one_state(&manifest.spec, &workload.access);
+        if scans {
+            let mut initial = Vec::new();
+            for records in dataset::records(folder, fragment)? {
+                for record in records? {
+                    initial.push(items.index(record).map_err(|source| DataSetError::Row {
+                        table: folder.join(dataset::relative_path(fragment)).display().to_string(),
+                        row: initial.len(),
+                        source,
+                    })?);
+                }
+            }
+            items.order = Some(Order::new(initial));
+        }
+        Ok(items)
+    }
+
+    /// The items of the records with these keys, for a workload without scans whose writes do not
+    /// race.
+    pub fn new(workload: &KvWorkload, range: KeyRange) -> KvItems {
+        let data = &workload.data;
+        KvItems {
+            keys: Keys::new(data),
+            first: data.first_record,
+            initial: data.records,
+            range,
+            may_race: false,
+            records: HashMap::new(),
+            order: None,
+        }
+    }
+
+    /// The same, where writes may race.
+    #[cfg(test)]
+    pub(super) fn racing(self) -> KvItems {
+        KvItems { may_race: true, ..self }
+    }
+
+    /// The same, with scans. The records of the fragment's data set are in the order of their keys.
+    #[cfg(test)]
+    pub(super) fn scanned(self, records: &[u64]) -> KvItems {
+        let initial = records.iter().map(|record| self.index(*record).unwrap()).collect();
+        KvItems { order: Some(Order::new(initial)), ..self }
+    }
+
+    /// A record of the data set, counted from the first one.
+    fn index(&self, record: u64) -> Result<u32, UnknownId> {
+        let index = record.checked_sub(self.first).filter(|index| *index < self.initial);
+        index.and_then(|index| u32::try_from(index).ok()).ok_or(UnknownId { what: "record", id: record })
+    }
+
+    /// The place of a record's key, which must be in the fragment.
+    fn place(&self, record: u64) -> Result<KeyPlace, UnknownId> {
+        let place = self.keys.place(self.keys.number(record));
+        if self.range.contains(place) { Ok(place) } else { Err(UnknownId { what: "record", id: record }) }
+    }
+
+    /// Checks what was read of a record: these fields, or that it does not exist. Returns whether
+    /// nothing is wrong.
+    fn check_record(
+        &self,
+        record: u64,
+        fields: u64,
+        found: Option<Found<'_>>,
+        read: Interval,
+        violations: &mut Vec<Violation>,
+    ) -> bool {
+        let (is_initial, registers) = (self.index(record).is_ok(), self.records.get(&record));
+        let violations_before = violations.len();
+        let exists = i64::from(found.is_some());
+        let initially = i64::from(is_initial);
+        let may_exist = match registers {
+            Some(registers) => registers.may_return(Some(initially), EXISTENCE, read, exists),
+            None => exists == initially,
+        };
+        if !may_exist {
+            let (low, high) = (1 - exists, 1 - exists);
+            let (item, owner) = (names::EXISTENCE, record);
+            violations.push(Violation { item, owner, element: None, observed: exists, low, high });
+        }
+        let Some(found) = found else { return violations.len() == violations_before };
+        if registers.is_none() && is_initial && found.mask() == 0 {
+            return violations.len() == violations_before;
+        }
+        // A record that is not of the data set never had initial values.
+        let initial = is_initial.then_some(0);
+        for field in places(fields) {
+            let observed = found.of(field);
+            let may_be = match registers {
+                Some(registers) => registers.may_return(initial, field, read, observed),
+                None => initial == Some(observed),
+            };
+            if !may_be && observed != UNVERIFIABLE {
+                let newest = registers.and_then(|registers| registers.newest_before(field, read.start));
+                let newest = newest.map_or(0, |write| write.value);
+                let (item, element) = (names::FIELD, Some(field as i64));
+                violations.push(Violation { item, owner: record, element, observed, low: newest, high: newest });
+            }
+        }
+        violations.len() == violations_before
+    }
+
+    fn check_read(&self, operation: &Operation, observed: &[i64], read: Interval, findings: &mut Findings) {
+        let Operation { key, fields, .. } = *operation;
+        let found = match Found::read(observed) {
+            Ok(found) if found.is_none_or(|found| found.mask() & !fields == 0) => found,
+            _ => return findings.violations.push(shape(operation, observed, 1)),
+        };
+        let is_fresh = self.check_record(key, fields, found, read, &mut findings.violations);
+        let last_end = match self.records.get(&key) {
+            Some(registers) => registers.last_end_before(fields | EXISTENCE_BIT, read.start),
+            None => i64::MIN,
+        };
+        findings.items.extend(ItemRead::after(last_end, read.start, is_fresh));
+    }
+
+    /// Checks each record that a scan returned, and finds the records that it should have returned.
+    fn check_scan(
+        &self,
+        operation: &Operation,
+        observed: &[i64],
+        read: Interval,
+        findings: &mut Findings,
+    ) -> Result<(), UnknownId> {
+        let Operation { key, fields, length, .. } = *operation;
+        let violations = &mut findings.violations;
+        let start = self.place(key)?;
+        let Some(returned) = self.returned(operation, start, observed) else {
+            violations.push(shape(operation, observed, length as i64));
+            return Ok(());
+        };
+        let Some(order) = &self.order else { return Ok(()) };
+        // Which records are missing is known up to the last one that was returned, or to the end if
+        // fewer were returned than asked for. A scan returns `length` of them at most.
+        let is_short = returned < length as u64;
+        let mut missing_most = if is_short { length as u64 - returned } else { length as u64 };
+        let mut walk = order.from(&self.keys, self.first, start).peekable();
+        let check_missing = |record: u64, missing_most: &mut u64, violations: &mut Vec<Violation>| {
+            let is_missing = !self.check_record(record, 0, None, read, violations);
+            *missing_most -= u64::from(is_missing);
+        };
+        for (number, found) in FoundRecords::new(observed).flatten() {
+            let place = self.keys.place(number as u64);
+            while missing_most > 0
+                && let Some((_, record)) = walk.next_if(|(next, _)| *next < place)
+            {
+                check_missing(record, &mut missing_most, violations);
+            }
+            if !self.range.contains(place) {
+                break;
+            }
+            if walk.peek().is_some_and(|(next, _)| *next < place) {
+                walk = order.from(&self.keys, self.first, place).peekable();
+            }
+            match walk.next_if(|(next, _)| *next == place) {
+                Some((_, record)) => {
+                    self.check_record(record, fields, Some(found), read, violations);
+                }
+                // No record has this key, so the number in the key stands for it.
+                None => {
+                    let (item, owner) = (names::EXISTENCE, number as u64);
+                    violations.push(Violation { item, owner, element: None, observed: 1, low: 0, high: 0 });
+                }
+            }
+        }
+        while is_short
+            && missing_most > 0
+            && let Some((_, record)) = walk.next()
+        {
+            check_missing(record, &mut missing_most, violations);
+        }
+        Ok(())
+    }
+
+    /// How many records a scan returned; None unless they have the shape of an answer: their keys
+    /// ascend from the first one, they have no field that was not asked for, and they are not too
+    /// many.
+    fn returned(&self, operation: &Operation, start: KeyPlace, observed: &[i64]) -> Option<u64> {
+        let (mut records, mut last) = (0, None);
+        for record in FoundRecords::new(observed) {
+            let (number, found) = record.ok()?;
+            let place = self.keys.place(u64::try_from(number).ok()?);
+            if place < start || last.is_some_and(|last| place <= last) || found.mask() & !operation.fields != 0 {
+                return None;
+            }
+            last = Some(place);
+            records += 1;
+        }
+        (records <= operation.length as u64).then_some(records)
+    }
+}
+
+/// An answer that is not one about so many records. `low` and `high` say how many values one has.
+fn shape(operation: &Operation, observed: &[i64], records: i64) -> Violation {
+    // The mask, a value for each field, and in front of each record of a scan the number in its key.
+    let values = i64::from(operation.verb == Verb::Scan) + 1 + i64::from(operation.fields.count_ones());
+    Violation {
+        item: SHAPE,
+        owner: operation.key,
+        element: None,
+        observed: observed.len() as i64,
+        low: 0,
+        high: records * values,
+    }
+}
+
+impl Items<Operation> for KvItems {
+    fn register(&mut self, operation: &Operation, at: Interval, horizon: i64) -> Result<(), UnknownId> {
+        let Operation { verb, key, fields, id, .. } = *operation;
+        let place = self.place(key)?;
+        let is_delete = verb == Verb::Delete;
+        let value = if is_delete { 0 } else { id.number() };
+        let changes_existence = verb != Verb::Update;
+        if changes_existence && let Some(order) = &mut self.order {
+            order.add(place, key);
+        }
+        let fields = if is_delete { 0 } else { fields };
+        let registers = self.records.entry(key).or_default();
+        // Times of the experiment are not below 0.
+        if self.may_race && at.end < 0 {
+            // What was updated existed.
+            registers.register_earlier(fields | EXISTENCE_BIT, value);
+        } else {
+            let places = fields | if changes_existence { EXISTENCE_BIT } else { 0 };
+            registers.register(RegisterWrite { at, places, value }, horizon);
+        }
+        Ok(())
+    }
+
+    fn check(
+        &mut self,
+        operation: &Operation,
+        observed: &[i64],
+        read: Interval,
+        _horizon: i64,
+        findings: &mut Findings,
+    ) -> Result<(), UnknownId> {
+        if operation.verb == Verb::Scan {
+            return self.check_scan(operation, observed, read, findings);
+        }
+        self.place(operation.key)?;
+        self.check_read(operation, observed, read, findings);
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+-- The place in the trace of the write whose id a read observed. 0 is no id: it is an initial value.
+CREATE MACRO write_fragment(id) AS (id - 1) >> 48;
+CREATE MACRO write_session(id) AS ((id - 1) >> 12) & 68719476735;
+CREATE MACRO write_step(id) AS (id - 1) & 4095;
+
+CREATE VIEW item_updates AS
+SELECT
+    experiment, fragment, session, step, operation, outcome, start_ns, end_ns,
+    'field' AS item, key AS owner, field AS element, 1 AS change
+FROM operations, range(63) AS fields_of_records(field)
+WHERE operation IN ('insert', 'update') AND outcome IN ('ok', 'unknown') AND (fields >> field) & 1 = 1
+UNION ALL
+SELECT
+    experiment, fragment, session, step, operation, outcome, start_ns, end_ns,
+    'existence', key, NULL, CASE operation WHEN 'insert' THEN 1 ELSE -1 END
+FROM operations
+WHERE operation IN ('insert', 'delete') AND outcome IN ('ok', 'unknown');
+
+-- A scan is left out: which records it observed depends on its answer.
+CREATE VIEW item_reads AS
+SELECT
+    experiment, fragment, session, step, start_ns, warmup, drained,
+    'field' AS item, key AS owner, field AS element, 'record' AS unit
+FROM operations, range(63) AS fields_of_records(field)
+WHERE operation = 'read' AND outcome = 'ok' AND (fields >> field) & 1 = 1
+UNION ALL
+SELECT
+    experiment, fragment, session, step, start_ns, warmup, drained, 'existence', key, NULL, 'record'
+FROM operations
+WHERE operation = 'read' AND outcome = 'ok';

@@ -1,0 +1,85 @@
+//! Families of workloads, as the analyzer sees them: which items a data set has, and which
+//! operations change and observe them.
+//!
+//! A family is a folder here. Everything else is written against [`Family`], or against the views
+//! `item_updates` and `item_reads` in SQL.
+
+pub mod kv;
+pub mod social;
+
+use std::path::Path;
+
+use schemas::manifest::Manifest;
+use schemas::vocabulary::Vocabulary;
+
+use crate::error::DataSetError;
+use crate::validate::Items;
+
+/// A family of workloads.
+pub trait Family: Send + Sync + 'static {
+    /// Its name in a specification.
+    const NAME: &'static str;
+
+    /// Its operations.
+    type Vocabulary: Vocabulary;
+
+    /// The items of a fragment.
+    type Items: Items<OperationOf<Self>>;
+
+    /// The items of a fragment of the trace set in the folder, before the first session.
+    fn items(folder: &Path, manifest: &Manifest, fragment: u32) -> Result<Self::Items, DataSetError>;
+
+    /// The definitions of two views on `operations`:
+    ///
+    /// - `item_updates`: one row for each item that a write changes, for writes that happened or may
+    ///   have happened: `experiment, fragment, session, step, operation, outcome, start_ns, end_ns,
+    ///   item, owner, element, change`. `element` is the element of a list or the register of a
+    ///   record, else NULL; `change` is what is added to a count, 1 for what is added or written and
+    ///   -1 for what is removed.
+    /// - `item_reads`: one row for each item that an answered read observes and that operations can
+    ///   change: `experiment, fragment, session, step, start_ns, warmup, drained, item, owner, element,
+    ///   unit`. `element` is NULL if all elements are observed. Items of one owner that have the same
+    ///   `unit` count as one in the freshness.
+    ///
+    /// Functions that the family offers to those who write SQL are defined here too.
+    fn views() -> String;
+
+    /// What an item is called in sentences; None if the family has no such item.
+    fn words(item: &str) -> Option<ItemWords>;
+
+    /// A sentence on how often the most popular items of a trace set are drawn; None if it says
+    /// nothing.
+    fn popularity(manifest: &Manifest) -> Option<String>;
+}
+
+/// The operation of a family.
+pub type OperationOf<F> = <<F as Family>::Vocabulary as Vocabulary>::Operation;
+
+/// What an item is called in sentences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemWords {
+    /// What owns it, such as `member`.
+    pub owner: &'static str,
+    /// What it is.
+    pub is: ItemIs,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemIs {
+    /// A count that writes change, of these, such as `friends`.
+    Count(&'static str),
+    /// A number that no write changes, of these.
+    Constant(&'static str),
+    /// A list of these, such as `comment`, which writes change.
+    List(&'static str),
+    /// A place in a list of these that no write changes.
+    Place(&'static str),
+    /// A register that writes overwrite, such as a `field`. Its values are ids of writes
+    /// ([`WriteId`](schemas::vocabulary::kv::WriteId)), or 0 for the initial one.
+    Register(&'static str),
+    /// Whether the owner exists.
+    Existence,
+    /// The shape of an answer; this says what may be wrong with it.
+    Answer(&'static str),
+}

@@ -1,0 +1,201 @@
+//! The charts of all experiments of a run: throughput and the SLA, by threads.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use schemas::verdict::{Rating, Ruling};
+
+use super::RunData;
+use super::figures::{Answer, number, rounded, text};
+use super::layout::figure;
+use crate::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Rule, Scale, Stroke};
+use crate::error::AnalyzeError;
+use crate::report::thousands as grouped;
+
+/// The colour of the line of means: ink.
+const MEAN_LOOK: usize = 6;
+/// The colour of SoAR, which is also that of its band.
+const SOAR_LOOK: usize = 2;
+
+/// An experiment as a point of a chart.
+struct Point {
+    experiment: u32,
+    threads: f64,
+    value: f64,
+    ruling: String,
+}
+
+/// A number of every experiment.
+struct Number {
+    title: &'static str,
+    column: &'static str,
+    unit: &'static str,
+    scale: Scale,
+    rules: Vec<Rule>,
+    note: &'static str,
+}
+
+/// Throughput, share within β and share unpredictable by threads. The marks of the experiments
+/// are numbered in their order.
+pub(super) fn by_threads(data: &RunData<'_>) -> Result<Markup, AnalyzeError> {
+    let Some(last) = data.verdicts.last() else { return Ok(html! {}) };
+    let sla = last.sla;
+    let soar = data.rating.and_then(|rating| rating.soar.as_ref()).filter(|soar| soar.value > 0.0);
+    let numbers = [
+        Number {
+            title: "Throughput",
+            column: "throughput_per_s",
+            unit: "operations/s",
+            scale: Scale::Linear,
+            rules: soar.map(soar_rule).into_iter().collect(),
+            note: "",
+        },
+        Number {
+            title: "Within the response time",
+            column: "within_beta_percent",
+            unit: "% of operations",
+            scale: Scale::Near,
+            rules: vec![Rule::at(sla.alpha_percent, format!("SLA: at least {}%", sla.alpha_percent))],
+            note: "The vertical axis can start above 0.",
+        },
+        Number {
+            title: "Unpredictable",
+            column: "unpredictable_percent",
+            unit: "% of reads",
+            scale: Scale::Linear,
+            rules: vec![Rule::at(sla.tau_percent, format!("SLA: at most {}%", sla.tau_percent))],
+            note: "",
+        },
+    ];
+    let mut drawn = Vec::new();
+    for number in numbers {
+        let soar = soar.filter(|_| number.column == "throughput_per_s");
+        drawn.push(chart(data, number, soar)?);
+    }
+    Ok(html! {
+        p.soft {
+            "Each mark is one experiment, with its number where there is room; hover for details."
+            @if data.rating.is_some() {
+                " Hollow marks are experiments of the search, filled marks are final experiments. SoAR, its interval \
+                 and the final experiments are in rating.json."
+            }
+        }
+        @for figure in drawn { (figure) }
+    })
+}
+
+fn chart(data: &RunData<'_>, number: Number, soar: Option<&Rating>) -> Result<Markup, AnalyzeError> {
+    let Number { title, column, unit, scale, rules, note } = number;
+    let sql = format!("SELECT experiment, threads, {column}, ruling\nFROM experiments ORDER BY experiment");
+    let points = points(data, &sql)?;
+    let mut series = marks(data, &points, unit);
+    let mut in_words: Vec<String> = rules.iter().map(|rule| rule.label.clone()).collect();
+    in_words.extend(series.iter().flat_map(|series| series.tooltips.iter().cloned()));
+    if column == "throughput_per_s" {
+        // The line is below the marks.
+        series.insert(0, means(&points));
+    }
+    series.extend(soar.map(soar_ring));
+    series.retain(|series| !series.points.is_empty());
+    let chart = LineChart {
+        title: format!("{title} by threads"),
+        description: in_words.join("; "),
+        x_label: "threads".into(),
+        y_label: unit.into(),
+        across: Across::Numbers(Scale::suited_to(points.iter().map(|point| point.threads))),
+        y_scale: scale,
+        series,
+        rules,
+    };
+    Ok(figure(&chart, title, note, &sql)?)
+}
+
+fn points(data: &RunData<'_>, sql: &str) -> Result<Vec<Point>, AnalyzeError> {
+    let answer = Answer::to(data.database, sql)?;
+    let point = |row: &Vec<_>| Point {
+        experiment: number(&row[0]) as u32,
+        threads: number(&row[1]),
+        value: number(&row[2]),
+        ruling: text(&row[3]),
+    };
+    Ok(answer.rows.iter().map(point).collect())
+}
+
+/// The marks of the experiments, by their ruling and, in a rating, by whether they are final.
+fn marks(data: &RunData<'_>, points: &[Point], unit: &str) -> Vec<LineSeries> {
+    let (search, finals): (Vec<&Point>, Vec<&Point>) = points.iter().partition(|own| !data.is_final(own.experiment));
+    // Final experiments are drawn above the others.
+    match data.rating {
+        None => marks_of(&search, Mark::Filled, "", unit),
+        Some(_) => {
+            let mut all = marks_of(&search, Mark::Hollow, ", search", unit);
+            all.extend(marks_of(&finals, Mark::Filled, ", final", unit));
+            all
+        }
+    }
+}
+
+fn marks_of(points: &[&Point], mark: Mark, phase: &str, unit: &str) -> Vec<LineSeries> {
+    let of = |(look, ruling): (usize, Ruling)| {
+        let own = || points.iter().filter(|point| point.ruling == ruling.name());
+        let in_words = |point: &&Point| {
+            let Point { experiment, threads, value, ruling } = point;
+            format!("experiment {experiment}{phase}: T = {threads}, {} {unit}, {ruling}", rounded(*value))
+        };
+        LineSeries {
+            label: format!("{}{phase}", ruling.name()),
+            points: own().map(|point| LinePoint { x: point.threads, y: point.value, mark }).collect(),
+            tooltips: own().map(in_words).collect(),
+            names: own().map(|point| point.experiment.to_string()).collect(),
+            stroke: Stroke::Scattered,
+            // The colour of SoAR is no ruling's.
+            look: Some(if look < SOAR_LOOK { look } else { look + 1 }),
+        }
+    };
+    [Ruling::Pass, Ruling::Fail, Ruling::Void].into_iter().enumerate().map(of).collect()
+}
+
+/// A line through the means of the experiments with the same threads.
+fn means(points: &[Point]) -> LineSeries {
+    let mut by_threads: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for point in points.iter().filter(|point| point.ruling != Ruling::Void.name()) {
+        by_threads.entry(point.threads as u64).or_default().push(point.value);
+    }
+    let mean = |(threads, values): (u64, Vec<f64>)| LinePoint {
+        x: threads as f64,
+        y: values.iter().sum::<f64>() / values.len() as f64,
+        mark: Mark::Filled,
+    };
+    let points: Vec<LinePoint> = by_threads.into_iter().map(mean).collect();
+    // One point is no line.
+    let points = if points.len() > 1 { points } else { Vec::new() };
+    let label = "mean, without void".into();
+    LineSeries { label, points, stroke: Stroke::Plain, look: Some(MEAN_LOOK), ..LineSeries::default() }
+}
+
+/// SoAR as a line across the chart, with a band for its interval.
+fn soar_rule(soar: &Rating) -> Rule {
+    let least = if soar.at_least { "at least " } else { "" };
+    Rule {
+        y: soar.value,
+        label: format!("SoAR: {least}{}", whole(soar.value)),
+        band: soar.interval.as_ref().map(|interval| (interval.low, interval.high)),
+    }
+}
+
+/// A ring around the mark that SoAR is. The legend has the ends of the interval.
+fn soar_ring(soar: &Rating) -> LineSeries {
+    let interval = soar.interval.as_ref();
+    let band = interval.map_or(String::new(), |i| format!(", band: {} to {}", whole(i.low), whole(i.high)));
+    LineSeries {
+        label: format!("SoAR{band}"),
+        points: vec![LinePoint { x: f64::from(soar.threads), y: soar.value, mark: Mark::Ring }],
+        stroke: Stroke::Scattered,
+        look: Some(SOAR_LOOK),
+        ..LineSeries::default()
+    }
+}
+
+fn whole(value: f64) -> String {
+    grouped(value.round() as u64)
+}

@@ -1,0 +1,136 @@
+//! The sentence at the top of a run's page: what the run found.
+
+use schemas::sla::short_time;
+use schemas::verdict::{Rating, RatingDocument, Ruling, Verdict};
+
+use super::RunData;
+use crate::report::{plural, thousands};
+
+/// What the run found; None if no experiment has ended.
+pub(super) fn conclusion(data: &RunData<'_>) -> Option<String> {
+    match data.rating {
+        Some(rating) => of_rating(rating, data.verdicts),
+        None => data.detailed().map(of_experiment),
+    }
+}
+
+fn of_rating(document: &RatingDocument, verdicts: &[Verdict]) -> Option<String> {
+    let (soar, socialites) = (document.soar.as_ref(), document.socialites.as_ref());
+    let first = soar.or(socialites)?;
+    if first.unmeasured {
+        return Some("Nothing could be measured.".to_string());
+    }
+    if first.value <= 0.0 {
+        return Some("The store met the SLA at no number of threads.".to_string());
+    }
+    let mut sentences = Vec::new();
+    if let Some(soar) = soar {
+        let (least, value) = (at_least(soar), thousands(soar.value.round() as u64));
+        sentences.push(format!(
+            "The store completes {least}{value} operations/s within the SLA, with {}.",
+            plural(soar.threads.into(), "thread")
+        ));
+    }
+    if let Some(socialites) = socialites.filter(|own| soar.is_none_or(|soar| soar.threads != own.threads)) {
+        let most = plural(socialites.threads.into(), "thread");
+        sentences.push(format!("It meets the SLA with {}{most}.", at_least(socialites)));
+    }
+    sentences.push(beyond(socialites.unwrap_or(first), verdicts));
+    if first.confirmed_by.is_none() {
+        sentences.push("No final experiment confirms this.".to_string());
+    }
+    sentences.retain(|sentence| !sentence.is_empty());
+    Some(sentences.join(" "))
+}
+
+fn at_least(rating: &Rating) -> &'static str {
+    if rating.at_least { "at least " } else { "" }
+}
+
+/// Why the rating is not higher: the end of the search, or the failure at the next number of
+/// threads.
+fn beyond(rating: &Rating, verdicts: &[Verdict]) -> String {
+    if rating.at_least {
+        return "The search ended at its highest number of threads.".to_string();
+    }
+    let failed = verdicts.iter().filter(|own| own.ruling == Ruling::Fail && own.threads > rating.threads);
+    match failed.min_by_key(|own| own.threads) {
+        Some(own) => {
+            let threads = plural(own.threads.into(), "thread");
+            format!("With {threads} it misses the SLA: {}.", own.reasons.join("; "))
+        }
+        None => String::new(),
+    }
+}
+
+fn of_experiment(verdict: &Verdict) -> String {
+    let figures = &verdict.figures;
+    let threads = plural(verdict.threads.into(), "thread");
+    let reasons = verdict.reasons.join("; ");
+    let operations = thousands(figures.throughput_per_s.round() as u64);
+    let sentence = match verdict.ruling {
+        Ruling::Void => return format!("The experiment with {threads} is void: {reasons}."),
+        Ruling::Pass => format!("With {threads} the store completes {operations} operations/s and meets the SLA."),
+        Ruling::Fail => {
+            format!("With {threads} the store completes {operations} operations/s and misses the SLA: {reasons}.")
+        }
+    };
+    let counted_s = figures.counted_ns as f64 / 1e9;
+    if counted_s >= verdict.sla.delta_s * 0.999 {
+        return sentence;
+    }
+    let (counted, asked_s) = (short_time(figures.counted_ns), verdict.sla.delta_s);
+    format!("{sentence} It was judged over {counted}, while the SLA asks for {asked_s} s.")
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::sla::Sla;
+
+    use super::*;
+
+    fn verdict(threads: u32, ruling: Ruling, reason: &str) -> Verdict {
+        let reasons = Some(reason.to_string()).filter(|reason| !reason.is_empty()).into_iter().collect();
+        let mut verdict = crate::void_verdict(threads, threads, Sla::default(), reasons);
+        verdict.ruling = ruling;
+        verdict.figures.throughput_per_s = 1234.4;
+        verdict.figures.counted_ns = (verdict.sla.delta_s * 1e9) as u64;
+        verdict
+    }
+
+    fn rating(value: f64, threads: u32, at_least: bool) -> Rating {
+        Rating {
+            value,
+            threads,
+            interval: None,
+            at_least,
+            confirmed_by: Some(1),
+            unmeasured: false,
+            rests_on: Vec::new(),
+            rests_on_void: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_experiment_met_the_sla_or_says_why_not() {
+        let pass = of_experiment(&verdict(4, Ruling::Pass, ""));
+        assert_eq!(pass, "With 4 threads the store completes 1,234 operations/s and meets the SLA.");
+        let fail = of_experiment(&verdict(1, Ruling::Fail, "too slow"));
+        assert_eq!(fail, "With 1 thread the store completes 1,234 operations/s and misses the SLA: too slow.");
+        assert_eq!(
+            of_experiment(&verdict(4, Ruling::Void, "no room")),
+            "The experiment with 4 threads is void: no room."
+        );
+    }
+
+    #[test]
+    fn a_rating_says_what_limits_it() {
+        let verdicts = [(8, Ruling::Pass, ""), (16, Ruling::Fail, "worst"), (9, Ruling::Fail, "bad")]
+            .map(|(t, r, w)| verdict(t, r, w));
+        let beyond = |rating: &Rating| beyond(rating, &verdicts);
+        assert_eq!(beyond(&rating(8.0, 8, false)), "With 9 threads it misses the SLA: bad.");
+        assert_eq!(beyond(&rating(16.0, 16, true)), "The search ended at its highest number of threads.");
+        assert_eq!(beyond(&rating(16.0, 16, false)), "");
+    }
+}

@@ -1,0 +1,119 @@
+//! `encore rate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use schemas::verdict::Between;
+
+use super::WorkloadArgs;
+use crate::rate::Wanted;
+
+/// The arguments that a resumed rating takes from its run.
+const FROM_THE_RUN: [&str; 18] = [
+    "spec",
+    "trace",
+    "settings",
+    "sla",
+    "warmup",
+    "shared_actors",
+    "workers",
+    "leave_logs",
+    "name",
+    "runs",
+    "sessions",
+    "rating",
+    "search_s",
+    "delta_check",
+    "between",
+    "max_threads",
+    "first_threads",
+    "exhaustive",
+];
+
+/// `encore rate`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "\
+Examples:
+  encore rate                                              SQLite, quickstart workload
+  encore rate --store \"postgres://me@localhost/encore\"     overwrites that database
+  encore rate --store memory: --max-threads 64
+  encore rate my.toml --sla \"99% < 10ms, 0.01% unpredictable, 60s\" --search-s 5
+  encore rate --set data.members=100000 --set access.distribution=uniform
+  encore rate my.toml --rating soar --search-s 1,2,4 --between continue --warmup 500000ops
+  encore rate my.toml --delta-check 10 --monitor 1
+  encore rate my.toml --set fragments=8 --store postgres://me@db/x \\
+      --replayer load1:7070 --replayer \"load2:7070*2\" --certs certs
+  encore rate --resume runs/bg-1                           resume after Ctrl-C
+
+SoAR is the highest throughput that keeps the SLA; Socialites is the highest
+number of threads that keeps it. Exit code 1 when no number of threads keeps it
+or SoAR misses --fail-below, 3 when nothing could be measured because every
+experiment was void.
+
+With several values of --search-s, the search runs with each, shortest first. A
+note reports if the two longest give different ratings.")]
+pub struct RateArgs {
+    /// Workload specification [default: the built-in traces/quickstart.toml]
+    #[arg(value_name = "SPEC.toml")]
+    pub spec: Option<PathBuf>,
+    /// Number of sessions to generate [default: the spec's]
+    #[arg(help_heading = "Workload", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub sessions: Option<u64>,
+    /// Which ratings to search for
+    #[arg(help_heading = "Search", long, value_enum, default_value_t = Wanted::Both)]
+    pub rating: Wanted,
+    /// Duration of each search experiment in seconds; with several values, separated by commas,
+    /// the search is done with each [default: 1.5, at most the SLA's time]
+    #[arg(help_heading = "Search", long, value_name = "SECONDS", value_delimiter = ',')]
+    pub search_s: Vec<f64>,
+    /// The highest number of threads to try
+    #[arg(help_heading = "Search", long, value_name = "T", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_threads: u32,
+    /// The number of threads to begin with
+    #[arg(help_heading = "Search", long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub first_threads: u32,
+    /// Try every number of threads from 1 until the first that fails
+    #[arg(help_heading = "Search", long)]
+    pub exhaustive: bool,
+    /// Search again with experiments twice as long when the throughput of a final experiment
+    /// differs from the search by more than PERCENT [default: no check]
+    #[arg(help_heading = "Search", long, value_name = "PERCENT")]
+    pub delta_check: Option<f64>,
+    /// What to do with the store between two experiments
+    #[arg(help_heading = "Store and SLA", long, value_enum, default_value_t = BetweenArg::Load)]
+    pub between: BetweenArg,
+    /// The flags that `encore rate` and `encore run` share.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// Resume a rating that was interrupted or failed; finished experiments are not repeated. All
+    /// settings come from the run, except --store (give it again if its URL contains a password),
+    /// --replayer (with --replayers, --certs, --token-file and --calibrate), --retries,
+    /// --fail-below, --junit, --monitor, --json and --quiet
+    #[arg(help_heading = "Run", long, value_name = "RUN", conflicts_with_all = FROM_THE_RUN)]
+    pub resume: Option<PathBuf>,
+    /// Exit with code 1 when SoAR is not confirmed, or below this many operations per second
+    #[arg(help_heading = "Output", long, value_name = "OPERATIONS_PER_S")]
+    pub fail_below: Option<u64>,
+    /// Write the result of --fail-below to FILE as JUnit XML
+    #[arg(help_heading = "Output", long, value_name = "FILE", requires = "fail_below")]
+    pub junit: Option<PathBuf>,
+}
+
+/// The values of `--between`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum BetweenArg {
+    /// Restore the data set, and start the trace from its beginning
+    #[default]
+    Load,
+    /// Continue the trace where the last experiment stopped
+    Continue,
+}
+
+impl From<BetweenArg> for Between {
+    fn from(between: BetweenArg) -> Between {
+        match between {
+            BetweenArg::Load => Between::Load,
+            BetweenArg::Continue => Between::Continue,
+        }
+    }
+}

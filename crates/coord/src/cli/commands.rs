@@ -1,0 +1,144 @@
+//! What each command does: resolves its arguments, calls the module that does the work, prints the
+//! result, and returns the exit code.
+
+use std::process::ExitCode;
+
+use analyzer::checks::{self, Check};
+use schemas::program;
+use schemas::run::RunFolder;
+use schemas::terminal::complain;
+use schemas::verdict::Ruling;
+
+use super::args::{
+    CertsArgs, CollectArgs, CompareArgs, CompletionsArgs, FleetArgs, ManArgs, RateArgs, RunArgs, SimulateArgs,
+};
+use super::next_commands::STORE_VARIABLE;
+use super::resolve::{self, Invocation};
+use super::shell;
+use crate::failure::Failure;
+use crate::fleet::certs;
+use crate::run::{collect, single};
+use crate::{compare, rate, simulate};
+
+pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let rating = match &args.resume {
+        Some(run) => resolve::resumed(run, args, invocation)?,
+        None => resolve::rating(args, invocation)?,
+    };
+    let document = match rate::rate(rating) {
+        Err(failure @ Failure::Interrupted { run: Some(_) }) => return Ok(to_be_resumed(&failure)),
+        rated => rated?,
+    };
+    if args.workload.json {
+        print_json(&document)?;
+    }
+    let required: Vec<Check> = args.fail_below.map(|least| rate::at_least(&document, least)).into_iter().collect();
+    if let Some(path) = &args.junit {
+        checks::write_junit(path, "encore rate", &required)?;
+    }
+    let failures = checks::failures(&required, checks::in_github_actions());
+    failures.iter().for_each(|failure| eprintln!("{failure}"));
+    Ok(match document.exit_code() {
+        0 if !failures.is_empty() => ExitCode::from(1),
+        code => ExitCode::from(code),
+    })
+}
+
+/// Reports an interrupted rating, and the command that resumes it.
+fn to_be_resumed(failure: &Failure) -> ExitCode {
+    complain("error", failure);
+    if let Failure::Interrupted { run: Some(run) } = failure {
+        // A URL with a password is not in the run folder, so the command needs it again.
+        let store = RunFolder::new(run).read_document().map(|document| document.store).unwrap_or_default();
+        let (variable, encore) = (STORE_VARIABLE, program::to_type());
+        let again = if store.contains("***") {
+            eprintln!("export {variable}={}    # replace *** with the password", program::quoted(&store));
+            format!(" --store '${{{variable}}}'")
+        } else {
+            String::new()
+        };
+        eprintln!("resume with: {encore} rate --resume {}{again}", program::quoted(&run.display().to_string()));
+    }
+    failure.exit_code()
+}
+
+pub(super) fn run_once(args: &RunArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let verdict = single::run(resolve::single(args, invocation)?)?;
+    if args.workload.json {
+        print_json(&verdict)?;
+    }
+    Ok(ExitCode::from(match verdict.ruling {
+        Ruling::Pass => 0,
+        Ruling::Fail => 1,
+        Ruling::Void => 3,
+    }))
+}
+
+pub(super) fn make_certificates(args: &CertsArgs) -> Result<ExitCode, Failure> {
+    let made = certs::make(&args.folder, &args.hosts)?;
+    let names: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
+    let encore = program::to_type();
+    print(&format!(
+        "{}\nnext:\n  on each load host, after copying ca.pem, replayer.pem and replayer.key to DIR:\n    \
+         {encore} replay serve --listen ADDRESS:7070 --certs DIR\n  on this machine:\n    \
+         {encore} rate --replayer HOST:7070 --certs {} --store URL",
+        names.join("\n"),
+        args.folder.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn simulate_store(args: &SimulateArgs) -> Result<ExitCode, Failure> {
+    let simulation = simulate::simulate(&resolve::simulation(args)?);
+    if args.json {
+        print_json(&simulate::document(&simulation))?;
+    } else {
+        print(&simulate::table(&simulation))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn compare_stores(args: &CompareArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let document = compare::compare(&resolve::comparison(args, invocation)?, args.json)?;
+    if args.json {
+        print_json(&document)?;
+    }
+    compare::failures(&document).iter().for_each(|failure| complain("error", failure));
+    Ok(ExitCode::from(compare::exit_code(&document)))
+}
+
+pub(super) fn collect_logs(args: &CollectArgs) -> Result<ExitCode, Failure> {
+    let run = RunFolder::new(&args.run);
+    let document = run.read_document().map_err(Failure::usage)?;
+    let (replayers, secrets) = (args.replayers.clone(), args.secrets.clone());
+    let setting = resolve::fleet(&FleetArgs { replayers, secrets, ..FleetArgs::default() })?;
+    let fetched = collect::collect(&run, &document.fleet_name(), &setting)?;
+    let text = match fetched {
+        0 => format!("nothing to fetch: {} has all logs of these replayers", args.run.display()),
+        n => {
+            let logs = if n == 1 { "log" } else { "logs" };
+            format!("fetched {n} {logs}\nnext:\n  {} analyze summary {}", program::to_type(), args.run.display())
+        }
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn print_completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
+    print(&shell::completions(args.shell))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn write_manual(args: &ManArgs) -> Result<ExitCode, Failure> {
+    shell::manual(&args.folder)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::tool)?;
+    print(&text)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    schemas::terminal::print(&format!("{text}\n")).map_err(Failure::tool)
+}

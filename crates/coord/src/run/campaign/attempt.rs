@@ -1,0 +1,133 @@
+//! One attempt at an experiment: the replayers run its plan, the log is analyzed, and plan, report
+//! and verdict go to the run folder.
+
+use std::time::{Duration, SystemTime};
+
+use schemas::files;
+use schemas::plan::{Limit, Plan};
+use schemas::run::Purpose;
+
+use super::{Campaign, why};
+use crate::failure::Failure;
+use crate::fleet::{self, Logs, Order, Ran};
+use crate::run::standing::{self, Attempt, Standing};
+use crate::run::tools;
+use crate::run::trial::Trial;
+use crate::terminal::{self, Announced, Live, Monitor, Stage};
+
+/// The experiment that is attempted.
+struct Asked<'a> {
+    /// Its number.
+    number: u32,
+    /// T.
+    threads: u32,
+    /// When it is meant to end.
+    limit: Limit,
+    /// What it is for.
+    purpose: &'a Purpose,
+}
+
+impl Campaign {
+    /// Attempts an experiment once, and adds it to the run whatever came of it.
+    pub(super) fn once(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
+        self.driver.check_interrupt()?;
+        let number = self.record.next_number();
+        let live =
+            Live::start().with_sketch(&terminal::sketch(self.history.trials().iter().map(|trial| &trial.verdict)));
+        let planned_s = match limit {
+            Limit::DurationS(seconds) => Some(seconds),
+            Limit::Sessions(_) | Limit::WholeTrace => None,
+        };
+        let announced =
+            Announced { number, threads, why: why::why(self.history.trials(), threads, purpose), planned_s };
+        let (voice, mut standing) = (self.voice, self.standing.clone());
+        let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
+            let plan = self.plan(number, threads, limit, standing);
+            self.replay(&plan, &live, &announced)
+        })?;
+        live.analyzing(&announced);
+        let trial = self.judged(&Asked { number, threads, limit, purpose }, attempt)?;
+        drop(live);
+        files::write_json(&self.record.folder().experiment(number, threads).trial(), &trial.note())?;
+        if self.history.trials().is_empty() {
+            self.record.write()?;
+        }
+        self.standing = standing;
+        self.keep(&trial);
+        self.driver.check_interrupt()?;
+        Ok(trial)
+    }
+
+    /// Has the replayers run a plan, and writes plan and report into the run folder.
+    fn replay(&mut self, plan: &Plan, live: &Live, announced: &Announced) -> Result<Ran, Failure> {
+        let folder = self.record.folder().experiment(plan.experiment, plan.threads);
+        files::write_json(&folder.plan(), &plan.redacted())?;
+        let voice = self.voice;
+        let mut monitor = self.setting.monitor_s.map(Monitor::new);
+        let mut watch = |stage: Stage| {
+            live.experiment(announced, &stage);
+            if let (Some(monitor), Stage::Running { whole, each }) = (&mut monitor, &stage) {
+                for line in monitor.lines(whole, each) {
+                    live.above(|| voice.report(&line));
+                }
+            }
+        };
+        let run = self.record.fleet_name();
+        let logs = if self.setting.fleet.leave_logs { Logs::Left(self.setting.sla) } else { Logs::Fetched };
+        let order = Order { plan, manifest: &self.trace.manifest, folder: &folder, logs, run: &run };
+        let ran = self.driver.experiment(&order, &mut watch)?;
+        if let Some(note) = fleet::clock_note(&ran.report) {
+            live.above(|| voice.say(&note));
+        }
+        files::write_json(&folder.report(), &ran.report)?;
+        self.record.set_store_settings(&ran.report);
+        Ok(ran)
+    }
+
+    /// The experiment with its verdict.
+    fn judged(&self, asked: &Asked<'_>, attempt: Attempt<Ran>) -> Result<Trial, Failure> {
+        let Asked { number, limit, purpose, .. } = *asked;
+        match attempt {
+            Attempt::Ran(Ran { report, start_unix_ns }) => {
+                let verdict = tools::analyze(self.record.folder(), number, &self.setting.sla)?;
+                let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(start_unix_ns.max(0) as u64);
+                let took_s = SystemTime::now().duration_since(started).map_or(0.0, |d| d.as_secs_f64());
+                let started_unix_s = start_unix_ns.max(0) as u64 / 1_000_000_000;
+                let purpose = purpose.clone();
+                Ok(Trial { purpose, limit, started_unix_s, took_s, report: Some(report), lost: None, verdict })
+            }
+            Attempt::Refused(why) => {
+                let why = format!("the store is in the wrong state for this experiment: {why}");
+                self.never_ran(asked, why, None)
+            }
+            Attempt::Lost(why) => self.never_ran(asked, why.clone(), Some(why)),
+        }
+    }
+
+    /// Records the experiment as void.
+    fn never_ran(&self, asked: &Asked<'_>, why: String, lost: Option<String>) -> Result<Trial, Failure> {
+        let Asked { number, threads, limit, purpose } = *asked;
+        let verdict = standing::never_ran(number, threads, self.setting.sla, why);
+        files::write_json(&self.record.folder().experiment(number, threads).verdict(), &verdict)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let (purpose, started_unix_s) = (purpose.clone(), now.as_secs());
+        Ok(Trial { purpose, limit, started_unix_s, took_s: 0.0, report: None, lost, verdict })
+    }
+
+    /// The plan of an experiment that starts where the store stands.
+    fn plan(&self, experiment: u32, threads: u32, limit: Limit, standing: &Standing) -> Plan {
+        let (manifest, positions) = (&self.trace.manifest, standing.positions());
+        Plan {
+            format_version: schemas::RUN_FORMAT_VERSION,
+            experiment,
+            trace: self.trace.full_name(),
+            trace_id: self.trace.manifest.trace_id.clone(),
+            store: self.setting.store.clone(),
+            threads,
+            workers: self.setting.workers,
+            limit,
+            fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
+            unique_actors: self.setting.unique_actors,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a run is asked to do.
+
+use std::path::PathBuf;
+
+use schemas::manifest::Manifest;
+use schemas::plan::Warmup;
+use schemas::sla::Sla;
+use schemas::spec::Spec;
+use schemas::verdict::Between;
+
+use super::trial::Trial;
+use crate::fleet::FleetSetting;
+
+/// Where the trace set comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// Generated from a spec, or reused if it was generated before.
+    Spec(Box<Spec>),
+    /// A trace set that the user names; it is never changed.
+    Given {
+        /// Its folder.
+        folder: PathBuf,
+        /// Its manifest.
+        manifest: Box<Manifest>,
+    },
+}
+
+impl Source {
+    /// The workload.
+    pub fn spec(&self) -> &Spec {
+        match self {
+            Source::Spec(spec) => spec,
+            Source::Given { manifest, .. } => &manifest.spec,
+        }
+    }
+}
+
+/// What `encore rate` and `encore run` both need, resolved.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The run's name.
+    pub name: String,
+    /// Its folder, which does not exist yet.
+    pub folder: PathBuf,
+    /// Where generated trace sets are kept.
+    pub traces: PathBuf,
+    /// The trace set.
+    pub source: Source,
+    /// The store's URL, with its secrets.
+    pub store: String,
+    /// The SLA.
+    pub sla: Sla,
+    /// What is replayed before each experiment is measured.
+    pub warmup: Warmup,
+    /// Seconds between two lines with the figures of a running experiment.
+    pub monitor_s: Option<f64>,
+    /// Whether an actor acts in at most one thread at a time.
+    pub unique_actors: bool,
+    /// What happens to the store between two experiments.
+    pub between: Between,
+    /// Operating-system threads of a replayer.
+    pub workers: u32,
+    /// Which replayers do the work.
+    pub fleet: FleetSetting,
+    /// How many experiments may be repeated because a replayer was lost.
+    pub retries: u32,
+    /// What the earlier experiments showed, if the run is resumed.
+    pub past: Vec<Trial>,
+    /// Whether stdout is for one JSON object alone.
+    pub json: bool,
+    /// When the run began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// The command line without secrets.
+    pub command: Vec<String>,
+}

@@ -1,0 +1,359 @@
+//! A store of any kind, for callers that do not care which: the list of all stores, and what can be
+//! done with one.
+//!
+//! The choice of a store and of a vocabulary is made here, once for each experiment. Everything
+//! that runs below is compiled for one store and one vocabulary. A program can add a store of its own
+//! with [`add`].
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use schemas::digest::StateDigest;
+use schemas::run::{FragmentPosition, ReplayReport};
+use schemas::social::Social;
+use schemas::vocabulary::Vocabulary;
+use schemas::vocabulary::kv::Kv;
+
+use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
+use crate::run;
+use crate::source::Source;
+use crate::stores::casql::Casql;
+use crate::stores::memcached::{self, Memcached};
+use crate::stores::memory::Memory;
+use crate::stores::mongodb::MongoDb;
+use crate::stores::mysql::{MySql, MySqlServer};
+use crate::stores::null::Null;
+use crate::stores::postgres::{Postgres, PostgresServer};
+use crate::stores::redis::Redis;
+use crate::stores::sqlite::{Sqlite, SqliteFile};
+use crate::stores::url::StoreUrl;
+use crate::stores::{Blame, LoadProgress, Serves, Store, StoreError, block_on, check_workload};
+
+/// A kind of store.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// The schemes of its URLs.
+    pub schemes: &'static [&'static str],
+    /// One of its URLs.
+    pub example: &'static str,
+    /// Opens a store with all vocabularies that it serves. Nothing is created or changed yet.
+    pub open: fn(StoreUrl) -> Result<Box<dyn AnyStore>, StoreError>,
+}
+
+/// Every kind of store.
+const KINDS: [Kind; 11] = [
+    Kind {
+        schemes: &["sqlite"],
+        example: "sqlite:PATH",
+        open: |url| Ok(Opened::new(Sqlite::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["postgres", "postgresql"],
+        example: "postgres://HOST/DATABASE",
+        open: |url| Ok(Opened::new(Postgres::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["mysql", "mariadb"],
+        example: "mysql://HOST/DATABASE",
+        open: |url| Ok(Opened::new(MySql::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["mongodb", "mongodb+srv"],
+        example: "mongodb://HOST/DATABASE",
+        open: |url| Ok(Opened::new(MongoDb::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["redis", "rediss"],
+        example: "redis://HOST:6379/0",
+        open: |url| Ok(Opened::new(Redis::open(url)?).serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &[memcached::SCHEME],
+        example: "memcached://HOST:11211",
+        open: |url| Ok(Opened::new(Memcached::open(url)?).serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["casql+sqlite"],
+        example: "casql+sqlite:PATH?memcached=HOST:11211",
+        open: |url| Ok(Opened::new(Casql::<SqliteFile>::open(url)?).serving::<Social>().boxed()),
+    },
+    Kind {
+        schemes: &["casql+postgres", "casql+postgresql"],
+        example: "casql+postgres://HOST/DATABASE?memcached=HOST:11211",
+        open: |url| Ok(Opened::new(Casql::<PostgresServer>::open(url)?).serving::<Social>().boxed()),
+    },
+    Kind {
+        schemes: &["casql+mysql", "casql+mariadb"],
+        example: "casql+mysql://HOST/DATABASE?memcached=HOST:11211",
+        open: |url| Ok(Opened::new(Casql::<MySqlServer>::open(url)?).serving::<Social>().boxed()),
+    },
+    Kind {
+        schemes: &["memory"],
+        example: "memory:",
+        open: |url| Ok(Opened::new(Memory::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["null"],
+        example: "null:",
+        open: |url| Ok(Opened::new(Null::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+    },
+];
+
+/// The kinds of stores that a program has added.
+static ADDED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
+
+/// Adds a kind of store to those of Encore, for a program that has one of its own.
+pub fn add(kind: Kind) {
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).push(kind);
+}
+
+fn kinds() -> Vec<Kind> {
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+    KINDS.iter().chain(added.iter()).copied().collect()
+}
+
+/// Opens the store of a URL. Nothing is created or changed yet.
+pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
+    let url = StoreUrl::parse(url)?;
+    match kinds().iter().find(|kind| kind.schemes.contains(&url.scheme())) {
+        Some(kind) => (kind.open)(url),
+        None => {
+            let all = kinds().iter().map(|kind| kind.example).collect::<Vec<_>>().join(", ");
+            let message = format!("unknown store {:?}; use one of {all}", url.scheme());
+            Err(StoreError::usage(&url, message))
+        }
+    }
+}
+
+/// The kinds of stores that serve a vocabulary, as examples of URLs.
+pub(crate) fn that_serve(vocabulary: &str) -> Vec<&'static str> {
+    let serves = |kind: &Kind| {
+        let opened = StoreUrl::parse(kind.example).and_then(kind.open);
+        opened.is_ok_and(|store| store.vocabularies().contains(&vocabulary))
+    };
+    kinds().into_iter().filter(serves).map(|kind| kind.example).collect()
+}
+
+/// A store of any kind. Methods block until they are done. Those with a trace set or an experiment
+/// refuse one whose vocabulary the store does not serve.
+pub trait AnyStore: Send + Sync {
+    /// The names of the vocabularies that it serves.
+    fn vocabularies(&self) -> Vec<&'static str>;
+    /// [`Store::in_process`].
+    fn in_process(&self) -> bool;
+    /// [`Store::file`].
+    fn file(&self) -> Option<&Path>;
+    /// Checks that the server answers; a store without a server always does.
+    fn reach(&self) -> Result<(), StoreError>;
+    /// [`Serves::load`].
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    /// How far each fragment of the trace set has been replayed on the store, for an experiment that
+    /// continues there. Refuses a store that is not loaded with the trace set, or in an unknown state.
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
+    /// [`Serves::digest`], of a store that holds the trace set's workload.
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
+    /// Refuses a store that does not hold the state that the experiment starts from.
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
+    /// Runs an experiment, after [`AnyStore::check`]; `progress` is called several
+    /// times a second.
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError>;
+    /// Records in the store where it stands after an experiment that this replayer led, and how
+    /// many writes of the experiment did not succeed.
+    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError>;
+}
+
+/// An opened store, with the vocabularies that it serves.
+pub struct Opened<S> {
+    store: Arc<S>,
+    serving: Vec<Box<dyn Serving>>,
+}
+
+impl<S: Store> Opened<S> {
+    /// A store, with no vocabulary yet.
+    pub fn new(store: S) -> Opened<S> {
+        Opened { store: Arc::new(store), serving: Vec::new() }
+    }
+
+    /// The store, with one vocabulary more.
+    pub fn serving<V: Vocabulary>(mut self) -> Opened<S>
+    where
+        S: Serves<V>,
+    {
+        self.serving.push(Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData }));
+        self
+    }
+
+    /// The store, as one of any kind.
+    pub fn boxed(self) -> Box<dyn AnyStore> {
+        Box::new(self)
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The store with the vocabulary of a trace set.
+    fn with(&self, source: &Source) -> Result<&dyn Serving, StoreError> {
+        let wanted = source.vocabulary();
+        let found = self.serving.iter().find(|serving| serving.vocabulary() == wanted);
+        found.map(|serving| &**serving).ok_or_else(|| {
+            let message = format!(
+                "has no operations of {wanted}, which the trace set {} is made of; use one of {}",
+                source.folder.display(),
+                that_serve(wanted).join(", ")
+            );
+            StoreError::usage(self.store.url(), message)
+        })
+    }
+}
+
+impl<S: Store> AnyStore for Opened<S> {
+    fn vocabularies(&self) -> Vec<&'static str> {
+        self.serving.iter().map(|serving| serving.vocabulary()).collect()
+    }
+
+    fn in_process(&self) -> bool {
+        self.store.in_process()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.store.file()
+    }
+
+    fn reach(&self) -> Result<(), StoreError> {
+        if self.store.in_process() || self.store.file().is_some() {
+            return Ok(());
+        }
+        match block_on(self.store.url(), self.store.held()) {
+            // A database that is missing or not loaded is no hindrance: a load mends that.
+            Err(error) if error.blame == Blame::Store => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        self.with(source)?.load(source, progress)
+    }
+
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+        self.with(source)?.positions(source)
+    }
+
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
+        self.with(source)?.digest(source)
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
+        self.with(experiment.source())?.check(experiment)
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError> {
+        self.with(experiment.source())?.run(experiment, control, progress)
+    }
+
+    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError> {
+        run::settle(&*self.store, experiment, positions, writes_not_ok)
+    }
+}
+
+/// What a store does in one of its vocabularies.
+trait Serving: Send + Sync {
+    fn vocabulary(&self) -> &'static str;
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError>;
+}
+
+/// A store in one of its vocabularies.
+struct With<V, S> {
+    store: Arc<S>,
+    vocabulary: PhantomData<V>,
+}
+
+impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
+    fn vocabulary(&self) -> &'static str {
+        V::NAME
+    }
+
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        block_on(self.store.url(), self.store.load(source, progress))
+    }
+
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+        block_on(self.store.url(), run::positions::<V, S>(&*self.store, source))
+    }
+
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
+        let url = self.store.url();
+        block_on(url, async {
+            // Only a store that keeps something has a digest; the others return an error.
+            if self.store.keeps_state() {
+                let held = check_workload(url, self.store.held().await?, source)?;
+                self.store.check_design(&held)?;
+            }
+            self.store.digest(source).await
+        })
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
+        block_on(self.store.url(), async {
+            run::check_state(&*self.store, experiment).await?;
+            run::prepare_cache(&*self.store).await
+        })
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError> {
+        run::run(&*self.store, experiment, control, progress)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_store_opens_by_its_example() {
+        let (social, records) = (that_serve(Social::NAME), that_serve(Kv::NAME));
+        for kind in &KINDS {
+            assert!(social.contains(&kind.example) || records.contains(&kind.example), "{}", kind.example);
+        }
+        assert!(!social.contains(&"redis://HOST:6379/0") && records.contains(&"mongodb://HOST/DATABASE"));
+        assert!(!records.iter().any(|example| example.starts_with("casql+")), "{records:?}");
+        assert_eq!(that_serve("nothing"), [""; 0]);
+    }
+
+    #[test]
+    fn an_unknown_store_is_refused_with_the_known_ones() {
+        let error = open("oracle:x").err().unwrap();
+        assert_eq!(error.blame, Blame::Usage);
+        let text = error.to_string();
+        assert!(
+            text.contains("unknown store \"oracle\"; use one of sqlite:PATH, postgres://HOST/DATABASE, "),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! The `kv` family: records in the order of their keys. A field is the id of the write that it holds,
+//! since every value is a function of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemas::digest::StateDigest;
+use schemas::vocabulary::kv::{Found, Kv, Operation, Verb, WriteId};
+use schemas::workload::kv::LengthDistribution;
+use schemas::workload::kv::keys::KeyPlace;
+
+use super::connection::State;
+use super::{Inner, Kept, Room};
+use crate::source::Source;
+use crate::stores::kv::{ALREADY_THERE, KvData, MISSING};
+use crate::stores::url::StoreUrl;
+use crate::stores::{Answer, StoreError};
+
+impl Kept for Kv {
+    type State = Records;
+}
+
+/// The number of the write that each field holds, 0 for its initial value; empty if all are initial.
+type Ids = Box<[i64]>;
+
+/// A record, and what it was before its last write. None where it does not exist.
+#[derive(Debug, Clone)]
+struct Record {
+    number: u64,
+    now: Option<Ids>,
+    before: Option<Option<Ids>>,
+}
+
+impl Record {
+    fn seen(&self, stale: bool) -> Option<&Ids> {
+        match (&self.before, stale) {
+            (Some(before), true) => before.as_ref(),
+            _ => self.now.as_ref(),
+        }
+    }
+}
+
+/// The records of a data set.
+#[derive(Debug, Clone)]
+pub struct Records {
+    records: BTreeMap<KeyPlace, Record>,
+    data: Arc<KvData>,
+    /// All values have this length; None if they differ, or tell nothing.
+    bytes_each: Option<u32>,
+}
+
+impl Records {
+    fn place(&self, record: u64) -> KeyPlace {
+        self.data.keys.place(self.data.keys.number(record))
+    }
+
+    fn exists(&self, record: u64) -> bool {
+        self.records.get(&self.place(record)).is_some_and(|record| record.now.is_some())
+    }
+
+    /// Puts the value of a field in place of what `text` holds.
+    fn value(&self, record: u64, ids: &Ids, field: u32, text: &mut String) {
+        text.clear();
+        match ids.get(field as usize).copied().and_then(WriteId::from_number) {
+            Some(id) => self.data.values.written(id, field, text),
+            None => self.data.values.initial(record, field, text),
+        }
+    }
+
+    fn find(&self, record: u64, ids: &Ids, fields: u64, answer: &mut Answer) {
+        let places = (0..self.data.data.fields).filter(|field| fields >> field & 1 == 1);
+        let Answer { values, payload_bytes, .. } = answer;
+        if let Some(bytes) = self.bytes_each {
+            *payload_bytes += fields.count_ones() as u64 * bytes as u64;
+            return Found::push(values, places.map(|field| (field, ids.get(field as usize).copied().unwrap_or(0))));
+        }
+        let mut text = String::new();
+        let numbers = places.map(|field| {
+            self.value(record, ids, field, &mut text);
+            *payload_bytes += text.len() as u64;
+            (field, self.data.values.number(text.as_bytes()))
+        });
+        Found::push(values, numbers);
+    }
+}
+
+impl State<Kv> for Records {
+    const COUNTED: &'static str = "records";
+
+    fn loaded(source: &Source, url: &StoreUrl) -> Result<Records, StoreError> {
+        let data = Arc::new(KvData::of(source));
+        let is_constant = data.data.field_length == LengthDistribution::Constant && data.values.are_verifiable();
+        let bytes_each = is_constant.then_some(data.data.field_bytes);
+        let mut state = Records { records: BTreeMap::new(), data, bytes_each };
+        for fragment in source.fragments() {
+            for records in KvData::records(source, fragment, url)? {
+                for number in records? {
+                    let record = Record { number, now: Some(Ids::default()), before: None };
+                    state.records.insert(state.place(number), record);
+                }
+            }
+        }
+        Ok(state)
+    }
+
+    fn room(inner: &mut Inner) -> &mut Option<Room<Records>> {
+        &mut inner.kv
+    }
+
+    fn count(&self) -> u64 {
+        self.records.values().filter(|record| record.now.is_some()).count() as u64
+    }
+
+    fn expected(source: &Source) -> u64 {
+        KvData::count(source)
+    }
+
+    fn digest(&self, source: &Source, url: &StoreUrl) -> Result<StateDigest, StoreError> {
+        KvData::has_one_state(source, url)?;
+        let mut digest = StateDigest::default();
+        let mut texts = vec![String::new(); self.data.data.fields as usize];
+        for record in self.records.values() {
+            let Some(ids) = &record.now else { continue };
+            for (field, text) in (0..).zip(&mut texts) {
+                self.value(record.number, ids, field, text);
+            }
+            digest.record(&self.data.keys.key(record.number), texts.iter().map(|text| text.as_bytes()));
+        }
+        Ok(digest)
+    }
+
+    fn refusal(&self, write: &Operation) -> Option<&'static str> {
+        match (write.verb, self.exists(write.key)) {
+            (Verb::Insert, true) => Some(ALREADY_THERE),
+            (Verb::Update | Verb::Delete, false) => Some(MISSING),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, write: &Operation, keep_before: bool) {
+        let (place, fields) = (self.place(write.key), self.data.data.fields);
+        let record = self.records.entry(place).or_insert_with(|| Record { number: write.key, now: None, before: None });
+        if keep_before {
+            record.before = Some(record.now.clone());
+        }
+        match (write.verb, &mut record.now) {
+            (Verb::Insert, now) => *now = Some(vec![write.id.number(); fields as usize].into()),
+            (Verb::Update, Some(ids)) => {
+                if ids.is_empty() {
+                    *ids = vec![0; fields as usize].into();
+                }
+                for (field, id) in ids.iter_mut().enumerate() {
+                    if write.fields >> field & 1 == 1 {
+                        *id = write.id.number();
+                    }
+                }
+            }
+            (Verb::Delete, now) => *now = None,
+            // What a correct store would hold lacks records that this store has lost the delete of.
+            (Verb::Update | Verb::Read | Verb::Scan, _) => {}
+        }
+        if record.now.is_none() && !keep_before {
+            self.records.remove(&place);
+        }
+    }
+
+    fn read(&self, read: &Operation, stale: bool, answer: &mut Answer) {
+        if read.verb == Verb::Read {
+            if let Some((number, ids)) =
+                self.records.get(&self.place(read.key)).and_then(|one| one.seen(stale).map(|ids| (one.number, ids)))
+            {
+                self.find(number, ids, read.fields, answer);
+            }
+            return;
+        }
+        let from = self.records.range(self.place(read.key)..);
+        let seen = from.filter_map(|(_, record)| record.seen(stale).map(|ids| (record.number, ids)));
+        for (number, ids) in seen.take(read.length as usize) {
+            answer.values.push(self.data.keys.number(number) as i64);
+            self.find(number, ids, read.fields, answer);
+        }
+    }
+}

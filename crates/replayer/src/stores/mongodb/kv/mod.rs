@@ -1,0 +1,49 @@
+//! What the store does for `kv`: records as in YCSB's binding. The document of a record is in the
+//! collection `usertable`. Its `_id` is the key, and its fields `field0`, `field1`, and so on are
+//! binary. Fields that are texts are read too.
+
+mod actions;
+mod records;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use schemas::digest::StateDigest;
+use schemas::vocabulary::kv::Kv;
+
+use super::{MongoDb, closing, load};
+use crate::source::Source;
+use crate::stores::fields::check_one_state;
+use crate::stores::{LoadProgress, Serves, StoreError};
+pub use actions::KvActions;
+use actions::Shared;
+use records::Records;
+pub use records::{RECORDS, check, is_of};
+
+impl Serves<Kv> for MongoDb {
+    type Connection = KvActions;
+
+    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        closing(&client, load::load(self, &Records, &client, source, progress)).await
+    }
+
+    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, records::check_count(self, &database, source)).await
+    }
+
+    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
+        check_one_state(&self.url, source)?;
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, records::digest(self, &database, source)).await
+    }
+
+    async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<KvActions>, StoreError> {
+        let database = self.connected(&threads).await?;
+        let shared = Arc::new(Shared::new(self, &database, source));
+        Ok(threads.map(|_| KvActions::new(shared.clone())).collect())
+    }
+}

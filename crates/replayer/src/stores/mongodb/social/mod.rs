@@ -1,0 +1,51 @@
+//! What the store does for `social`: BG's data as documents, its actions, its checks.
+
+mod actions;
+mod audit;
+pub mod documents;
+mod reads;
+mod reset;
+mod transactions;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use schemas::digest::StateDigest;
+use schemas::social::Social;
+
+use super::{MongoDb, closing, load};
+use crate::source::Source;
+use crate::stores::{LoadProgress, Serves, StoreError};
+use actions::{Actions, Shared};
+
+impl Serves<Social> for MongoDb {
+    type Connection = Actions;
+
+    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        let loaded = async {
+            self.check_transactions(&client.database(&self.database)).await?;
+            load::load(self, &self.comments, &client, source, progress).await
+        };
+        closing(&client, loaded).await
+    }
+
+    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, audit::check_counts(self, &database, source)).await
+    }
+
+    async fn digest(&self, _source: &Source) -> Result<StateDigest, StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, audit::digest(self, &database)).await
+    }
+
+    async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<Actions>, StoreError> {
+        let database = self.connected(&threads).await?;
+        self.check_transactions(&database).await?;
+        let shared = Arc::new(Shared::new(self, &database, source));
+        Ok(threads.map(|_| Actions::new(shared.clone())).collect())
+    }
+}

@@ -1,0 +1,274 @@
+//! Performs operations on a thread's connection. After a lost connection or a timeout the next
+//! operation makes a new one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Client, Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind};
+use schemas::vocabulary::kv::{Kv, Operation, Verb};
+
+use super::scripts::{Script, Scripts};
+use crate::stores::fields::{Fields, exists, is_missing, lacks_field, places};
+use crate::stores::{Answer, Connection, Fate, OperationError};
+
+/// What the connections of a worker share.
+pub struct Shared {
+    pub(super) client: Client,
+    pub(super) fields: Fields,
+    pub(super) scripts: Scripts,
+    pub(super) timeout: Duration,
+}
+
+/// A thread's connection.
+pub struct RedisConnection {
+    shared: Arc<Shared>,
+    /// None if it broke, or if an operation on it timed out.
+    link: Option<MultiplexedConnection>,
+    /// The write under way may have been sent.
+    may_have_changed: bool,
+    key: String,
+    value: String,
+}
+
+/// Why an operation did not succeed.
+struct Refusal {
+    fate: Fate,
+    message: String,
+}
+
+impl From<RedisError> for Refusal {
+    fn from(error: RedisError) -> Refusal {
+        Refusal { fate: fate(&error), message: words(&error) }
+    }
+}
+
+impl From<redis::ParsingError> for Refusal {
+    fn from(error: redis::ParsingError) -> Refusal {
+        RedisError::from(error).into()
+    }
+}
+
+/// What became of the command that an error ended.
+fn fate(error: &RedisError) -> Fate {
+    match error.kind() {
+        // The server has answered: it checks a command, and its memory and disk, before it runs it.
+        ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::AuthenticationFailed => Fate::Refused,
+        _ => Fate::Lost,
+    }
+}
+
+/// An error in one line.
+pub fn words(error: &RedisError) -> String {
+    if error.is_connection_refusal() {
+        return "cannot connect: connection refused".to_string();
+    }
+    match error.kind() {
+        ErrorKind::Server(_) | ErrorKind::Extension => match (error.code(), error.detail()) {
+            (Some("ERR"), Some(detail)) => detail.to_string(),
+            (Some(code), Some(detail)) => format!("{code} {detail}"),
+            (code, detail) => code.or(detail).unwrap_or("an error without a text").to_string(),
+        },
+        _ => error.to_string(),
+    }
+}
+
+/// What a user should do about an error.
+pub fn advice(error: &RedisError) -> Option<&'static str> {
+    let text = error.to_string();
+    match () {
+        _ if error.is_connection_refusal() => Some("is the server running, and is the address right?"),
+        _ if text.contains("NOAUTH") => {
+            Some("give user and password in the URL: redis://USER:PASSWORD@HOST:PORT/NUMBER")
+        }
+        _ if error.kind() == ErrorKind::AuthenticationFailed || text.contains("WRONGPASS") => {
+            Some("check user and password")
+        }
+        _ if text.contains("index is out of range") || text.contains("switch database") => {
+            Some("use a smaller number in the URL, or raise the server's setting `databases`")
+        }
+        _ if text.contains("OOM") => Some("raise the server's setting `maxmemory`, or use a smaller data set"),
+        _ => None,
+    }
+}
+
+impl RedisConnection {
+    /// With what its worker's connections share.
+    pub fn new(shared: Arc<Shared>, link: MultiplexedConnection) -> RedisConnection {
+        RedisConnection { shared, link: Some(link), may_have_changed: false, key: String::new(), value: String::new() }
+    }
+
+    async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        let shared = self.shared.clone();
+        let operation = &shared.fields.within(operation);
+        shared.fields.key(operation, &mut self.key);
+        let done = match operation.verb {
+            Verb::Read => return self.read(operation, answer).await.map_err(not_read),
+            Verb::Scan => return self.scan(operation, answer).await.map_err(not_read),
+            Verb::Insert => self.write(&shared.scripts.insert, operation).await,
+            Verb::Update => self.write(&shared.scripts.update, operation).await,
+            Verb::Delete => match &shared.scripts.delete {
+                Some(script) => self.call(script, &script.call(&self.key), true).await,
+                None => self.ask(&redis::cmd("DEL").arg(&self.key).to_owned(), true).await,
+            },
+        };
+        match done {
+            Ok(0) if operation.verb == Verb::Insert => Err(exists(&self.key)),
+            Ok(0) => Err(is_missing(&self.key)),
+            Ok(_) => Ok(()),
+            Err(Refusal { fate: Fate::Lost, message }) => Err(OperationError::Unknown(message)),
+            Err(Refusal { message, .. }) => Err(OperationError::Failed(message)),
+        }
+    }
+
+    async fn write(&mut self, script: &Script, operation: &Operation) -> Result<u64, Refusal> {
+        let shared = self.shared.clone();
+        let mut command = script.call(&self.key);
+        for field in places(operation.fields) {
+            shared.fields.written(operation, field, &mut self.value);
+            command.arg(shared.fields.name(field)).arg(&self.value);
+        }
+        self.call(script, &command, true).await
+    }
+
+    async fn read(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
+        let shared = self.shared.clone();
+        let fields = &shared.fields;
+        let lacks = |key: &str, field| Refusal { fate: Fate::Refused, message: lacks_field(key, fields.name(field)) };
+        if !fields.are_all(operation.fields) {
+            let mut command = redis::cmd("HMGET").arg(&self.key).to_owned();
+            for field in places(operation.fields) {
+                command.arg(fields.name(field));
+            }
+            let values: Vec<Option<Vec<u8>>> = self.ask(&command, false).await?;
+            if values.iter().all(Option::is_none) {
+                return Ok(());
+            }
+            return see(fields, operation, &values, answer).map_err(|field| lacks(&self.key, field));
+        }
+        let pairs: Vec<(Vec<u8>, Vec<u8>)> = self.ask(&redis::cmd("HGETALL").arg(&self.key).to_owned(), false).await?;
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        // The server returns the fields in any order.
+        let mut values = vec![None; fields.names().len()];
+        for (name, value) in pairs {
+            if let Some(place) = fields.place(&name) {
+                values[place as usize] = Some(value);
+            }
+        }
+        see(fields, operation, &values, answer).map_err(|field| lacks(&self.key, field))
+    }
+
+    async fn scan(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
+        let shared = self.shared.clone();
+        let mut command = shared.scripts.scan.call(&self.key);
+        command.arg(operation.length);
+        for field in places(operation.fields) {
+            command.arg(shared.fields.name(field));
+        }
+        let found: Vec<redis::Value> = self.call(&shared.scripts.scan, &command, false).await?;
+        let mut found = found.into_iter();
+        while let (Some(key), Some(values)) = (found.next(), found.next()) {
+            let key = Vec::<u8>::from_redis_value(key)?;
+            let values = Vec::<Option<Vec<u8>>>::from_redis_value(values)?;
+            shared.fields.see_key(&key, answer);
+            see(&shared.fields, operation, &values, answer).map_err(|field| Refusal {
+                fate: Fate::Refused,
+                message: lacks_field(&String::from_utf8_lossy(&key), shared.fields.name(field)),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sends the call of a script. A server that has restarted has forgotten the script.
+    async fn call<X: FromRedisValue>(&mut self, script: &Script, call: &Cmd, writes: bool) -> Result<X, Refusal> {
+        match self.send(call, writes).await {
+            Err(Failure::Server(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                self.ask::<String>(&script.load_command(), false).await?;
+                self.ask(call, writes).await
+            }
+            done => Ok(done?),
+        }
+    }
+
+    async fn ask<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Refusal> {
+        Ok(self.send(command, writes).await?)
+    }
+
+    /// Sends a command, on a new connection if there is none.
+    async fn send<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Failure> {
+        let mut link = match self.link.take() {
+            Some(link) => link,
+            None => super::connect(&self.shared.client).await.map_err(Failure::Connect)?,
+        };
+        self.may_have_changed |= writes;
+        let answer = command.query_async(&mut link).await;
+        if answer.as_ref().err().is_none_or(|error| fate(error) == Fate::Refused) {
+            self.link = Some(link);
+        }
+        answer.map_err(Failure::Server)
+    }
+}
+
+/// Why there is no answer.
+enum Failure {
+    /// Nothing was sent.
+    Connect(RedisError),
+    /// The server, or the way to it or back.
+    Server(RedisError),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Refusal {
+        match failure {
+            Failure::Connect(error) => Refusal { fate: Fate::Refused, message: words(&error) },
+            Failure::Server(error) => error.into(),
+        }
+    }
+}
+
+fn not_read(refusal: Refusal) -> OperationError {
+    OperationError::Failed(refusal.message)
+}
+
+/// Adds the values of an operation's fields to an answer. An error is the field that is missing.
+fn see(fields: &Fields, operation: &Operation, values: &[Option<Vec<u8>>], answer: &mut Answer) -> Result<(), u32> {
+    if let Some((field, _)) = places(operation.fields).zip(values).find(|(_, value)| value.is_none()) {
+        return Err(field);
+    }
+    let values = values.iter().map(|value| value.as_deref().unwrap_or_default());
+    fields.see(places(operation.fields).zip(values), answer);
+    Ok(())
+}
+
+impl Connection<Kv> for RedisConnection {
+    async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        self.may_have_changed = false;
+        let most = self.shared.timeout;
+        let done = tokio::time::timeout(most, self.perform(operation, answer)).await;
+        done.unwrap_or_else(|_| Err(OperationError::timed_out(most, self.may_have_changed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_server_refuses_did_not_happen() {
+        let of_server = |kind: ServerErrorKind| RedisError::from((ErrorKind::Server(kind), "words"));
+        for kind in [ServerErrorKind::ReadOnly, ServerErrorKind::BusyLoading, ServerErrorKind::ResponseError] {
+            assert_eq!(fate(&of_server(kind)), Fate::Refused, "{kind:?}");
+        }
+        assert_eq!(fate(&RedisError::from((ErrorKind::Extension, "OOM"))), Fate::Refused);
+    }
+
+    #[test]
+    fn what_may_have_happened_is_of_unknown_fate() {
+        for kind in [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::UnexpectedEof] {
+            assert_eq!(fate(&RedisError::from(std::io::Error::from(kind))), Fate::Lost);
+        }
+        assert_eq!(fate(&RedisError::from((ErrorKind::Parse, "words"))), Fate::Lost);
+    }
+}

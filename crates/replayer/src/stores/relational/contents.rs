@@ -1,0 +1,94 @@
+//! What a family keeps in a relational database, for the loaders of all databases.
+
+use std::collections::BTreeSet;
+
+use schemas::run::FragmentPosition;
+use schemas::table::TableError;
+
+use super::{Dialect, kv, social};
+use crate::source::Source;
+use crate::stores::HeldState;
+
+/// The table of the marker.
+pub const MARKER: &str = "encore_state";
+
+/// The tables of a family and the rows of a trace set's data set.
+pub trait Contents: Sync {
+    /// The trace set.
+    fn source(&self) -> &Source;
+
+    /// The marker of a freshly loaded store.
+    fn loaded(&self) -> HeldState;
+
+    /// The tables.
+    fn tables(&self, dialect: &Dialect) -> Vec<Table>;
+
+    /// The statements that create secondary indexes, best executed after the rows are inserted.
+    fn indexes(&self) -> Vec<String>;
+
+    /// All rows of a fragment, table by table, made on demand.
+    fn rows(&self, fragment: u32) -> Result<Batches<'_>, TableError>;
+
+    /// What the sessions before each fragment's position have touched, whatever their outcome.
+    /// MariaDB and MySQL restore that when a store is reset.
+    fn touched(&self, dialect: &Dialect, positions: &[FragmentPosition]) -> Result<Vec<Touched>, TableError>;
+
+    /// Statements, in MySQL's dialect, that restore the touched rows of database `to` from database
+    /// `from`. The names are quoted already. The temporary tables of [`Contents::touched`] say what is
+    /// touched.
+    fn restoration(&self, to: &str, from: &str) -> Vec<String>;
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// The statement that creates it.
+    pub creation: String,
+}
+
+/// A temporary table that lists what a replay has touched.
+#[derive(Debug, Clone)]
+pub struct Touched {
+    /// Its name.
+    pub table: &'static str,
+    /// The columns, all of one type and part of the key.
+    pub columns: &'static [&'static str],
+    /// Their type.
+    pub kind: &'static str,
+    /// Its rows.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// An id or a count.
+    Integer(i64),
+    /// A text.
+    Text(String),
+    /// An image.
+    Bytes(Vec<u8>),
+}
+
+/// Some rows of one table, their values in the order of its columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// The table's name.
+    pub table: &'static str,
+    /// The rows, at least one.
+    pub rows: Vec<Vec<Value>>,
+    /// How many rows of the data set they come from; 0 if another batch has counted those rows.
+    pub rows_of_data_set: u64,
+}
+
+/// Batches as they are read.
+pub type Batches<'a> = Box<dyn Iterator<Item = Result<Batch, TableError>> + Send + 'a>;
+
+/// The names of all tables that Encore may have made, the marker's last. They are dropped when a
+/// database is filled again, with whatever family.
+pub fn every_table() -> impl Iterator<Item = &'static str> {
+    let names: BTreeSet<&str> = social::tables::every_name().chain([kv::TABLE]).collect();
+    names.into_iter().chain([MARKER])
+}

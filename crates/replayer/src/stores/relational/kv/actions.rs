@@ -1,0 +1,117 @@
+//! The five operations on a connection to a relational database: each is one statement.
+
+use std::sync::Arc;
+
+use schemas::vocabulary::kv::{FIELDS_MAX, Found, Kv, Operation, Verb};
+use sqlx::Error;
+
+use super::super::engine::{Client, Engine, Fields, Parameter};
+use super::super::perform::{Attempts, Refusal};
+use super::fields_of;
+use super::statements::Statements;
+use crate::stores::kv::{ALREADY_THERE, KvData, MISSING};
+use crate::stores::{Answer, Fate};
+
+/// The number of a key that is not one of the data set's.
+const FOREIGN: i64 = -1;
+
+/// The operations on a data set.
+pub struct Actions {
+    statements: Arc<Statements>,
+    data: Arc<KvData>,
+    /// The key and the values of the operation, which are made in place.
+    key: String,
+    values: Vec<String>,
+}
+
+impl Actions {
+    /// Operations on records.
+    pub fn new(statements: Arc<Statements>, data: Arc<KvData>) -> Actions {
+        let values = vec![String::new(); data.data.fields as usize];
+        Actions { statements, data, key: String::new(), values }
+    }
+
+    /// Makes the values that a write writes.
+    fn make_values(&mut self, write: &Operation) {
+        for (field, text) in fields_of(write.fields).zip(&mut self.values) {
+            text.clear();
+            self.data.values.written(write.id, field, text);
+        }
+    }
+}
+
+impl<E: Engine> Attempts<Kv, E> for Actions {
+    async fn attempt(
+        &mut self,
+        client: &mut E::Client,
+        operation: &Operation,
+        answer: &mut Answer,
+    ) -> Result<(), Refusal> {
+        // A trace set may come from elsewhere, and ask for fields that records do not have.
+        let operation = &Operation { fields: operation.fields & self.data.data.all_fields(), ..*operation };
+        self.data.keys.write(self.data.keys.number(operation.key), &mut self.key);
+        if matches!(operation.verb, Verb::Insert | Verb::Update) {
+            self.make_values(operation);
+        }
+        let (data, statements, fields) = (&*self.data, &*self.statements, operation.fields);
+        let keys = [Parameter::Text(&self.key)];
+        let [key] = keys;
+        let count = fields.count_ones() as usize;
+        let done = match operation.verb {
+            Verb::Read => {
+                let found = client.read_one(statements.read(fields), &keys, |row| find(data, row, 0, fields, answer));
+                return found.await.map(|_| ()).map_err(Refusal::of::<E>);
+            }
+            Verb::Scan => {
+                let parameters = [key, Parameter::Integer(operation.length as i64)];
+                let read = client.read(statements.scan(fields), &parameters, |row| {
+                    let key = std::str::from_utf8(row.octets(0)?).ok().and_then(|key| data.keys.parse(key));
+                    answer.values.push(key.map_or(FOREIGN, |number| number as i64));
+                    find(data, row, 1, fields, answer)
+                });
+                return read.await.map_err(Refusal::of::<E>);
+            }
+            Verb::Insert => {
+                let mut parameters = [key; FIELDS_MAX as usize + 1];
+                bind(&mut parameters[1..], &self.values);
+                client.change(statements.insert(), &parameters[..=count]).await
+            }
+            Verb::Update => {
+                let mut parameters = [key; FIELDS_MAX as usize + 1];
+                bind(&mut parameters[..count], &self.values);
+                client.change(statements.update(fields), &parameters[..=count]).await
+            }
+            Verb::Delete => client.change(statements.delete(), &keys).await,
+        };
+        match done {
+            Ok(0) => Err(Refusal::usable(Fate::Refused, MISSING.to_string())),
+            Ok(_) => Ok(()),
+            Err(error) if error.as_database_error().is_some_and(|error| error.is_unique_violation()) => {
+                Err(Refusal { message: ALREADY_THERE.to_string(), ..Refusal::of::<E>(error) })
+            }
+            Err(error) => Err(Refusal::of::<E>(error)),
+        }
+    }
+}
+
+fn bind<'a>(parameters: &mut [Parameter<'a>], values: &'a [String]) {
+    for (parameter, value) in parameters.iter_mut().zip(values) {
+        *parameter = Parameter::Text(value);
+    }
+}
+
+/// Adds to the answer the fields of a record, which begin at some column of the row.
+fn find(data: &KvData, row: &impl Fields, first: usize, fields: u64, answer: &mut Answer) -> Result<(), Error> {
+    let Answer { values, payload_bytes, .. } = answer;
+    let mut unreadable = None;
+    let numbers = fields_of(fields).zip(first..).map(|(field, column)| {
+        let value = row.octets(column).unwrap_or_else(|error| {
+            unreadable = Some(error);
+            &[]
+        });
+        *payload_bytes += value.len() as u64;
+        (field, data.values.number(value))
+    });
+    Found::push(values, numbers);
+    unreadable.map_or(Ok(()), Err)
+}

@@ -1,0 +1,105 @@
+//! What a family's generator does.
+
+use std::path::Path;
+
+use schemas::digest::StateDigest;
+use schemas::manifest::{FileEntry, Manifest};
+use schemas::run::FragmentPosition;
+use schemas::spec::{SpecError, SpecOf};
+use schemas::trace::TraceRow;
+use schemas::vocabulary::Vocabulary;
+use schemas::workload::Workload;
+
+use super::counts::Counts;
+use super::digest::DigestError;
+use super::generate::GenerateError;
+use super::room::Need;
+use super::show::Facts;
+
+/// The vocabulary of a generator.
+pub type VocabularyOf<G> = <<G as Generator>::Workload as Workload>::Vocabulary;
+
+/// An operation that a generator makes.
+pub type OperationOf<G> = <VocabularyOf<G> as Vocabulary>::Operation;
+
+/// The statistics of a generator's trace sets.
+pub type StatisticsOf<G> = <<G as Generator>::Workload as Workload>::Statistics;
+
+/// Generates the trace sets of a family: a value is one specification's.
+pub trait Generator: Sized + Sync {
+    /// The family's part of a specification.
+    type Workload: Workload;
+
+    /// What is counted of each fragment for the family's statistics.
+    type Tally: Send;
+
+    /// The sessions of a fragment.
+    type Sessions<'a>: Sessions<OperationOf<Self>>
+    where
+        Self: 'a;
+
+    /// The least that the trace set of a checked specification takes.
+    fn need(spec: &SpecOf<Self::Workload>) -> Need;
+
+    /// Everything that the fragments of a checked specification have in common.
+    fn new(spec: SpecOf<Self::Workload>) -> Result<Self, GenerateError>;
+
+    /// Each fragment's share of the sessions; all together 1.
+    fn weights(&self) -> &[f64];
+
+    /// How many actors a fragment has.
+    fn actors(&self, fragment: u32) -> u64;
+
+    /// Writes what is in the store before the first session.
+    fn write_dataset(&self, fragment: u32, folder: &Path) -> Result<Vec<FileEntry>, GenerateError>;
+
+    /// The sessions of a fragment, from the first one on.
+    fn sessions(&self, fragment: u32) -> Self::Sessions<'_>;
+
+    /// Why no actor can do anything of the mix, and what helps.
+    const NOTHING_TO_DO: [&'static str; 2];
+
+    /// The statistics of a fragment whose sessions are made.
+    fn tally(&self, fragment: u32, sessions: &Self::Sessions<'_>) -> Self::Tally;
+
+    /// How many threads the trace can keep busy, and the statistics of all fragments.
+    fn statistics(&self, tallies: Vec<Self::Tally>) -> (u64, StatisticsOf<Self>);
+
+    /// The state that the sessions before a position leave of a fragment.
+    fn digest(
+        spec: &SpecOf<Self::Workload>,
+        manifest: &Manifest,
+        folder: &Path,
+        position: &FragmentPosition,
+    ) -> Result<StateDigest, DigestError>;
+
+    /// What `trace show` says of the family.
+    fn facts(manifest: &Manifest) -> Result<Facts, SpecError>;
+
+    /// What the user should know about a new trace set.
+    fn remark(_manifest: &Manifest) -> Option<String> {
+        None
+    }
+}
+
+/// The result of drawing an actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drawn {
+    /// The actor has a session.
+    Session,
+    /// The actor can do nothing of the mix.
+    Nothing {
+        /// No-operations in a row, including those of actors drawn before this one.
+        noops: u32,
+    },
+}
+
+/// The sessions of a fragment, one after the other.
+pub trait Sessions<O> {
+    /// Draws an actor, and makes the next session if the actor can do anything of the mix. `each`
+    /// then gets the operations of the session, at least one.
+    fn try_next(&mut self, each: impl FnMut(&TraceRow<O>)) -> Drawn;
+
+    /// The totals over the sessions so far.
+    fn counts(&self) -> &Counts;
+}

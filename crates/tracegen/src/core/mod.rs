@@ -1,0 +1,19 @@
+//! What the generators of all families share: random numbers, the mix of kinds of sessions, waiting
+//! times, and the files of a trace set. It knows no family.
+
+pub mod alias;
+pub mod chance;
+pub mod counts;
+pub(crate) mod delays;
+pub mod digest;
+mod fragment;
+pub mod generate;
+pub mod generator;
+pub(crate) mod maps;
+pub mod mix;
+pub mod output;
+pub mod recorder;
+pub mod room;
+pub mod show;
+mod target;
+pub mod zipfian;

@@ -1,0 +1,134 @@
+//! The families: for each a generator. The list here is the only place that names them all. A program
+//! can add a family of its own with [`add`].
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::{PoisonError, RwLock};
+
+use schemas::digest::StateDigest;
+use schemas::manifest::Manifest;
+use schemas::run::FragmentPosition;
+use schemas::spec::{Spec, SpecError};
+use schemas::workload::Workload;
+
+use crate::core::digest::{DigestError, Ran};
+use crate::core::generate::{GenerateError, GenerateOptions, generate_with};
+use crate::core::generator::Generator;
+use crate::core::show::Facts;
+use crate::kv::Kv;
+use crate::social::Social;
+
+/// The families of Encore.
+static FAMILIES: [&dyn AnyGenerator; 2] = [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData)];
+
+/// The families that a program has added.
+static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());
+
+/// Adds the generator of a family that the program has added to
+/// [`schemas::workload`](schemas::workload::add).
+pub fn add<G: Generator + 'static>() {
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).push(&Of::<G>(PhantomData));
+}
+
+/// The generator of a family, whichever it is.
+trait AnyGenerator: Sync {
+    fn family(&self) -> &'static str;
+    fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError>;
+    fn digest(
+        &self,
+        manifest: &Manifest,
+        folder: &Path,
+        positions: &[FragmentPosition],
+    ) -> Result<StateDigest, DigestError>;
+    fn facts(&self, manifest: &Manifest) -> Result<Facts, SpecError>;
+    fn remark(&self, manifest: &Manifest) -> Option<String>;
+}
+
+struct Of<G>(PhantomData<G>);
+
+impl<G: Generator> AnyGenerator for Of<G> {
+    fn family(&self) -> &'static str {
+        G::Workload::FAMILY
+    }
+
+    fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
+        generate_with::<G>(spec, folder, options)
+    }
+
+    fn digest(
+        &self,
+        manifest: &Manifest,
+        folder: &Path,
+        positions: &[FragmentPosition],
+    ) -> Result<StateDigest, DigestError> {
+        let spec = manifest.spec.of::<G::Workload>()?;
+        let mut whole = StateDigest::default();
+        for position in positions {
+            whole.merge(G::digest(&spec, manifest, folder, position)?);
+        }
+        Ok(whole)
+    }
+
+    fn facts(&self, manifest: &Manifest) -> Result<Facts, SpecError> {
+        G::facts(manifest)
+    }
+
+    fn remark(&self, manifest: &Manifest) -> Option<String> {
+        G::remark(manifest)
+    }
+}
+
+/// The generator for a specification whose family is known.
+fn of(spec: &Spec) -> Result<&'static dyn AnyGenerator, SpecError> {
+    let family = spec.family()?.family();
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+    let found = FAMILIES.iter().chain(added.iter()).find(|generator| generator.family() == family);
+    found.copied().ok_or_else(|| SpecError::Value {
+        file: spec.name.clone(),
+        key: "family".into(),
+        message: format!("this program cannot generate trace sets of the family {family:?}"),
+    })
+}
+
+/// Generates the trace set of a specification into `folder`.
+///
+/// The bytes depend on the specification alone. If `folder` holds a trace set of the same workload
+/// that is no longer than the new one, `generate` replaces it. Anything else there is an error.
+pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
+    spec.check(&spec.name)?;
+    of(spec)?.generate(spec, folder, options)
+}
+
+/// The digest of the state that these sessions of a trace set leave in a store.
+pub fn digest(folder: &Path, ran: Ran<'_>) -> Result<StateDigest, DigestError> {
+    let manifest = Manifest::read(folder)?;
+    manifest.verify(folder)?;
+    let positions = ran.positions(&manifest);
+    let asked = positions.iter().map(FragmentPosition::sessions_run).sum();
+    if asked > manifest.sessions() {
+        return Err(DigestError::Short { folder: folder.into(), has: manifest.sessions(), asked });
+    }
+    of(&manifest.spec)?.digest(&manifest, folder, &positions)
+}
+
+/// What `trace show` says of a trace set, besides what every family has.
+pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
+    of(&manifest.spec)?.facts(manifest)
+}
+
+/// What the user should know about a new trace set.
+pub(crate) fn remark(manifest: &Manifest) -> Option<String> {
+    of(&manifest.spec).ok()?.remark(manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_has_a_generator() {
+        let generators = FAMILIES.map(|generator| generator.family());
+        let families = schemas::workload::families().into_iter().map(|family| family.family()).collect::<Vec<_>>();
+        assert_eq!(generators[..], families);
+    }
+}

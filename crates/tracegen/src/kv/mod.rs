@@ -1,0 +1,106 @@
+//! The generator of the `kv` family: records, and sessions that read and write them as YCSB does.
+
+mod dataset;
+mod digest;
+mod draw;
+mod sessions;
+mod show;
+mod space;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use schemas::digest::StateDigest;
+use schemas::manifest::{FileEntry, Manifest};
+use schemas::run::FragmentPosition;
+use schemas::spec::{SpecError, SpecOf};
+use schemas::words::plural;
+use schemas::workload::kv::{KvStatistics, KvWorkload};
+
+use crate::core::digest::DigestError;
+use crate::core::generate::GenerateError;
+use crate::core::generator::Generator;
+use crate::core::room::{Need, ROW_BYTES};
+use crate::core::show::Facts;
+use sessions::Sessions;
+use space::Space;
+use statistics::Tally;
+
+/// The records of a specification.
+pub(crate) struct Kv {
+    spec: SpecOf<KvWorkload>,
+    space: Space,
+}
+
+/// The least number of bytes of memory for a record: its places in two orders, its popularity, and
+/// how often it is drawn.
+const RECORD_BYTES: f64 = 20.0;
+
+impl Generator for Kv {
+    type Workload = KvWorkload;
+    type Tally = Tally;
+    type Sessions<'a> = Sessions<'a>;
+
+    const NOTHING_TO_DO: [&'static str; 2] = [
+        "nearly all records that could be drawn are deleted",
+        "lower the share of deletes, or add one of inserts with access.distribution = \"latest\"",
+    ];
+
+    fn need(spec: &SpecOf<KvWorkload>) -> Need {
+        let (records, sessions) = (spec.own.data.records as f64, spec.common.sessions as f64);
+        Need {
+            disk_bytes: (records + sessions) * ROW_BYTES,
+            memory_bytes: records * RECORD_BYTES,
+            what: format!("{} on {}", plural(spec.common.sessions, "session"), plural(spec.own.data.records, "record")),
+        }
+    }
+
+    fn new(spec: SpecOf<KvWorkload>) -> Result<Kv, GenerateError> {
+        let space = Space::new(&spec)?;
+        Ok(Kv { spec, space })
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.space.weights
+    }
+
+    fn actors(&self, fragment: u32) -> u64 {
+        let clients = sessions::clients(&self.spec, fragment);
+        clients.end - clients.start
+    }
+
+    fn write_dataset(&self, fragment: u32, folder: &Path) -> Result<Vec<FileEntry>, GenerateError> {
+        dataset::write(&self.space, fragment, folder)
+    }
+
+    fn sessions(&self, fragment: u32) -> Sessions<'_> {
+        Sessions::new(&self.spec, &self.space, fragment)
+    }
+
+    fn tally(&self, _fragment: u32, sessions: &Sessions<'_>) -> Tally {
+        sessions.tally()
+    }
+
+    fn statistics(&self, tallies: Vec<Tally>) -> (u64, KvStatistics) {
+        (self.spec.own.access.clients, statistics::statistics(self.spec.common.fragments, &self.space, &tallies))
+    }
+
+    fn digest(
+        spec: &SpecOf<KvWorkload>,
+        manifest: &Manifest,
+        folder: &Path,
+        position: &FragmentPosition,
+    ) -> Result<StateDigest, DigestError> {
+        digest::digest(spec, manifest, folder, position)
+    }
+
+    fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
+        show::facts(manifest)
+    }
+
+    fn remark(manifest: &Manifest) -> Option<String> {
+        show::remark(manifest)
+    }
+}

@@ -1,0 +1,216 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::share::sessions_by_fragment;
+use schemas::vocabulary::kv::{TraceRow, Verb};
+
+use super::*;
+use crate::core::generator::{Drawn, Sessions as _};
+
+fn spec(text: &str) -> SpecOf<KvWorkload> {
+    SpecOf::<KvWorkload>::parse(&format!("name = 't'\nfamily = 'kv'\n{text}"), "t.toml").unwrap()
+}
+
+/// The rows of all fragments.
+fn rows(spec: &SpecOf<KvWorkload>) -> Vec<Vec<TraceRow>> {
+    let kv = Kv::new(spec.clone()).unwrap();
+    let shares = sessions_by_fragment(kv.weights(), spec.common.sessions);
+    let of = |(fragment, count): (u32, u64)| {
+        let mut sessions = kv.sessions(fragment);
+        let mut rows = Vec::new();
+        (0..count).for_each(|_| assert_eq!(sessions.try_next(|row| rows.push(*row)), Drawn::Session));
+        rows
+    };
+    (0..spec.common.fragments).zip(shares).map(of).collect()
+}
+
+/// How often each record is drawn, by its number.
+fn drawn(spec: &SpecOf<KvWorkload>) -> BTreeMap<u64, u64> {
+    let mut drawn = BTreeMap::new();
+    for row in rows(spec).into_iter().flatten().filter(|row| row.operation.verb != Verb::Insert) {
+        *drawn.entry(row.operation.key).or_default() += 1;
+    }
+    drawn
+}
+
+/// Every operation is on a record that exists then, in its own fragment; it waits for the insert.
+#[test]
+fn every_operation_makes_sense() {
+    for distribution in ["uniform", "zipfian", "latest", "sequential", "exponential", "hotspot"] {
+        let spec = spec(&format!(
+            "sessions = 20000\nfragments = 3\n[data]\nrecords = 500\nfirst_record = 70\nfields = 4\n[access]\n\
+             distribution = '{distribution}'\nkey_space = 900\nscan_length_max = 40\nread_all_fields = false\n[mix]\nread = 40\nupdate = 20\n\
+             insert = 20\nscan = 10\nread_modify_write = 5\ndelete = 1\n"
+        ));
+        let kv = Kv::new(spec.clone()).unwrap();
+        let mut seen = BTreeSet::new();
+        for (fragment, rows) in (0u32..).zip(rows(&spec)) {
+            let mut exists: BTreeMap<u64, Option<u64>> =
+                kv.space.records(fragment).iter().map(|index| (70 + *index as u64, None)).collect();
+            let mut last_write: BTreeMap<u64, u64> = BTreeMap::new();
+            let clients = sessions::clients(&spec, fragment);
+            for row in rows {
+                let operation = row.operation;
+                let record = operation.key;
+                assert!(clients.contains(&row.actor) && kv.space.is_in(fragment, record), "{row:?}");
+                assert_eq!(operation.id.place(), (fragment, row.session, row.step));
+                let inserted = exists.get(&record).copied();
+                match operation.verb {
+                    Verb::Insert => {
+                        assert!(inserted.is_none() && seen.insert(record) && record >= 570, "{row:?}");
+                        exists.insert(record, Some(row.session));
+                        last_write.insert(record, row.session);
+                        assert_eq!((operation.fields, row.after), (0b1111, None));
+                    }
+                    // A scan begins at a key, whether its record exists or not.
+                    Verb::Scan if inserted.is_none() => assert!(kv.space.from(fragment, record) > 0),
+                    verb => {
+                        let inserted = inserted.unwrap_or_else(|| panic!("{row:?} is on a record that does not exist"));
+                        let after = match verb.writes() {
+                            true => last_write.insert(record, row.session).or(inserted),
+                            false => inserted,
+                        };
+                        assert_eq!(row.after, after, "{row:?}");
+                        assert_eq!(operation.length > 0, verb == Verb::Scan);
+                        assert!(operation.length <= 40);
+                        if verb == Verb::Delete {
+                            exists.remove(&record);
+                        } else {
+                            assert_eq!(operation.fields.count_ones(), 1, "{row:?}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(seen.len() > 3_000, "{distribution}");
+    }
+}
+
+/// A scan of a fragment that is not the last one never needs a record of the next one.
+#[test]
+fn scans_stay_inside_their_fragment() {
+    let spec = spec(
+        "sessions = 5000\nfragments = 4\n[data]\nrecords = 300\n[access]\nscan_length_max = 60\n[mix]\nscan = 1\ninsert = 1\n",
+    );
+    let kv = Kv::new(spec.clone()).unwrap();
+    let mut shortened = 0;
+    for (fragment, rows) in (0u32..4).zip(rows(&spec)) {
+        for row in rows.iter().filter(|row| row.operation.verb == Verb::Scan) {
+            let there = kv.space.from(fragment, row.operation.key);
+            assert!(fragment == 3 || there >= row.operation.length as usize, "{row:?}");
+            shortened += (there == row.operation.length as usize) as u32;
+        }
+    }
+    assert!(shortened > 100);
+}
+
+#[test]
+fn draws_follow_their_distribution() {
+    let of = |distribution: &str, fragments: u32| {
+        drawn(&spec(&format!(
+            "sessions = 200000\nfragments = {fragments}\n[data]\nrecords = 1000\n[access]\ndistribution = '{distribution}'\n\
+             [mix]\nread = 1\n"
+        )))
+    };
+    for fragments in [1, 5] {
+        let share = |drawn: &BTreeMap<u64, u64>, records: std::ops::Range<u64>| {
+            drawn.range(records).map(|(_, n)| n).sum::<u64>() as f64 / 200_000.0
+        };
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 0.006, "{found} for {expected}");
+        let uniform = of("uniform", fragments);
+        near(share(&uniform, 0..100), 0.1);
+        let hotspot = of("hotspot", fragments);
+        near(share(&hotspot, 0..200), 0.8);
+        let sequential = of("sequential", fragments);
+        assert!(sequential.values().all(|n| (190..=210).contains(n)), "{sequential:?}");
+        // With one fragment, the last record has the first rank.
+        let zipfian = crate::core::zipfian::Zipfian::new(1_000);
+        let latest = of("latest", fragments);
+        if fragments == 1 {
+            near(share(&latest, 999..1_000), zipfian.share(0));
+            near(share(&latest, 998..999), zipfian.share(1));
+            let exponential = of("exponential", 1);
+            near(share(&exponential, 143..1_000), 0.95 / (1.0 - libm::pow(0.05, 1.0 / 0.857_142_857_1)));
+        }
+        // YCSB scatters rank i to the record that the hash of i gives.
+        let scattered = of("zipfian", fragments);
+        let popularity = draw::popularity(
+            &spec("sessions = 1\n[data]\nrecords = 1000\n[access]\ndistribution = 'zipfian'\n[mix]\nread = 1\n").own,
+        );
+        let total: f64 = popularity.iter().sum();
+        for (record, share) in (0..).zip(&popularity).filter(|(_, share)| **share / total > 0.005) {
+            near(scattered[&record] as f64 / 200_000.0, share / total);
+        }
+        let first = schemas::workload::kv::keys::hash(0) % 1_000;
+        assert_eq!(scattered.iter().max_by_key(|(_, n)| **n).unwrap().0, &first);
+    }
+}
+
+/// With inserts, the latest records are those that were inserted lately.
+#[test]
+fn the_latest_follow_the_inserts() {
+    let spec = spec(
+        "sessions = 20000\n[data]\nrecords = 1000\n[access]\ndistribution = 'latest'\ndependency_window = 100\n[mix]\nread = 95\ninsert = 5\n",
+    );
+    let rows = rows(&spec).remove(0);
+    let mut inserted: Vec<u64> = Vec::new();
+    let (mut recent, mut late) = (0, 0);
+    for row in rows {
+        match row.operation.verb {
+            Verb::Insert => inserted.push(row.session),
+            _ if row.session > 10_000 => {
+                let back = inserted.len() as i64 - (row.operation.key as i64 - 1_000);
+                assert!(row.after.is_none_or(|after| after + 100 <= row.session));
+                recent += (back < 50) as u32;
+                late += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(recent * 2 > late, "{recent} of {late} reads are of the latest 50 records");
+}
+
+#[test]
+fn fragments_have_the_shares_of_their_weights() {
+    let weights = |text: &str| {
+        let spec = spec(&format!("sessions = 1\n{text}\n[access]\ndistribution = 'zipfian'\n[mix]\nread = 1\n"));
+        Kv::new(spec).map(|kv| kv.space.weights)
+    };
+    let found = weights("fragments = 3\nfragment_weights = [1, 2, 5]\n[data]\nrecords = 100000\n").unwrap();
+    for (found, expected) in found.iter().zip([0.125, 0.25, 0.625]) {
+        assert!((found - expected).abs() < 0.05 * expected, "{found} for {expected}");
+    }
+    let equal = weights("fragments = 8\n[data]\nrecords = 100000\n").unwrap();
+    assert!(equal.iter().all(|weight| (weight - 0.125).abs() < 0.03), "{equal:?}");
+    assert_eq!(weights("fragments = 10\n[data]\nrecords = 10\n").unwrap().len(), 10);
+    let error = weights("fragments = 2\nfragment_weights = [1, 1000]\n[data]\nrecords = 10\n").unwrap_err().to_string();
+    assert!(error.contains("one record cannot be split"), "{error}");
+}
+
+/// The hottest records are drawn as often as the distribution says.
+#[test]
+fn the_hottest_records_have_their_shares() {
+    for (distribution, more) in [
+        ("uniform", ""),
+        ("zipfian", ""),
+        ("zipfian", "key_space = 1_050"),
+        ("latest", "dependency_window = 10"),
+        ("exponential", ""),
+        ("hotspot", ""),
+    ] {
+        let spec = spec(&format!(
+            "sessions = 100000\n[data]\nrecords = 1000\n[access]\ndistribution = '{distribution}'\n{more}\n[mix]\nread = 999\ninsert = 1\n"
+        ));
+        let kv = Kv::new(spec.clone()).unwrap();
+        let mut sessions = kv.sessions(0);
+        (0..100_000).for_each(|_| assert_eq!(sessions.try_next(|_| {}), Drawn::Session));
+        let (threads, statistics) = kv.statistics(vec![kv.tally(0, &sessions)]);
+        assert_eq!(threads, 4_096);
+        for shares in [statistics.hottest, statistics.top_hundredth] {
+            let difference = (shares.achieved - shares.expected).abs();
+            // Inserted records take a part of what the others had.
+            let more_records = 0.12 * shares.expected;
+            assert!(difference < 0.003 + more_records, "{distribution} {more}: {shares:?}");
+        }
+        assert!(statistics.inserted_records > 60 && statistics.drawn_records > 100);
+    }
+}

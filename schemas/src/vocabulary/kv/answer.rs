@@ -1,0 +1,148 @@
+//! What a read or a scan observed, as the numbers of a log.
+//!
+//! | operation | observed |
+//! |---|---|
+//! | `read` of a record that does not exist | nothing |
+//! | `read` of a record | a mask, then a number for each bit of it, from the lowest bit on |
+//! | `scan` | for each record its number in the key, then as for `read` |
+//!
+//! The mask has a bit for each field that was read and does not have its initial value. The number
+//! is the id of the write that it came from, or [`UNVERIFIABLE`]. So a record with its initial
+//! values is a single 0.
+
+use super::{FIELDS_MAX, WriteId};
+
+/// In place of an id: a value that is too short to begin with one.
+pub const UNVERIFIABLE: i64 = -1;
+
+/// A record that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found<'a> {
+    mask: u64,
+    numbers: &'a [i64],
+}
+
+/// An answer that does not have the shape of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the observed values are not those of a record")]
+pub struct Malformed;
+
+impl<'a> Found<'a> {
+    /// Adds to `values` what was read of a record: for each field its place and the number in its
+    /// value, with 0 for the initial one. Fields come in ascending order.
+    #[inline]
+    pub fn push(values: &mut Vec<i64>, fields: impl Iterator<Item = (u32, i64)>) {
+        let at = values.len();
+        values.push(0);
+        let mut mask = 0i64;
+        for (field, number) in fields {
+            if number != 0 {
+                mask |= 1 << field;
+                values.push(number);
+            }
+        }
+        values[at] = mask;
+    }
+
+    /// What a read observed; None if the record does not exist.
+    pub fn read(observed: &'a [i64]) -> Result<Option<Found<'a>>, Malformed> {
+        if observed.is_empty() {
+            return Ok(None);
+        }
+        let (found, rest) = Found::split(observed)?;
+        if rest.is_empty() { Ok(Some(found)) } else { Err(Malformed) }
+    }
+
+    fn split(observed: &'a [i64]) -> Result<(Found<'a>, &'a [i64]), Malformed> {
+        let (mask, rest) = observed.split_first().ok_or(Malformed)?;
+        let mask = u64::try_from(*mask).map_err(|_| Malformed)?;
+        let (numbers, rest) = rest.split_at_checked(mask.count_ones() as usize).ok_or(Malformed)?;
+        Ok((Found { mask, numbers }, rest))
+    }
+
+    /// The fields with other values than the initial ones: the place, and the id of the write that
+    /// was seen; None if the value was too short for an id.
+    pub fn written(&self) -> impl Iterator<Item = (u32, Option<WriteId>)> + '_ {
+        let places = (0..FIELDS_MAX).filter(|field| self.mask >> field & 1 == 1);
+        places.zip(self.numbers).map(|(field, number)| (field, WriteId::from_number(*number)))
+    }
+
+    /// What was seen of a field: 0 for its initial value, an id, or [`UNVERIFIABLE`].
+    pub fn of(&self, field: u32) -> i64 {
+        if self.mask >> field & 1 == 0 {
+            return 0;
+        }
+        let before = (self.mask & ((1 << field) - 1)).count_ones();
+        self.numbers.get(before as usize).copied().unwrap_or_default()
+    }
+
+    /// The fields with other values than the initial ones, a bit each.
+    pub fn mask(&self) -> u64 {
+        self.mask
+    }
+}
+
+/// The records that a scan returned, each with the number in its key.
+#[derive(Debug, Clone)]
+pub struct FoundRecords<'a>(&'a [i64]);
+
+impl<'a> FoundRecords<'a> {
+    /// What a scan observed.
+    pub fn new(observed: &'a [i64]) -> FoundRecords<'a> {
+        FoundRecords(observed)
+    }
+}
+
+impl<'a> Iterator for FoundRecords<'a> {
+    type Item = Result<(i64, Found<'a>), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (number, rest) = self.0.split_first()?;
+        match Found::split(rest) {
+            Ok((found, rest)) => {
+                self.0 = rest;
+                Some(Ok((*number, found)))
+            }
+            Err(malformed) => {
+                self.0 = &[];
+                Some(Err(malformed))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_pushed_is_found() {
+        let mut values = Vec::new();
+        assert_eq!(Found::read(&values), Ok(None));
+        Found::push(&mut values, [(0, 7), (3, 0), (5, UNVERIFIABLE), (62, 9)].into_iter());
+        let found = Found::read(&values).unwrap().unwrap();
+        let ids: Vec<(u32, Option<i64>)> =
+            found.written().map(|(field, id)| (field, id.map(WriteId::number))).collect();
+        assert_eq!(ids, [(0, Some(7)), (5, None), (62, Some(9))]);
+        assert_eq!([0, 3, 5, 62].map(|field| found.of(field)), [7, 0, UNVERIFIABLE, 9]);
+        let mut initial = Vec::new();
+        Found::push(&mut initial, [(0, 0), (1, 0)].into_iter());
+        assert_eq!(initial, [0]);
+
+        let scanned = [&[11][..], &values, &[12], &initial].concat();
+        let records: Vec<(i64, u64)> =
+            FoundRecords::new(&scanned).map(|one| one.map(|(n, f)| (n, f.mask())).unwrap()).collect();
+        assert_eq!(records, [(11, 1 | 1 << 5 | 1 << 62), (12, 0)]);
+    }
+
+    #[test]
+    fn answers_of_another_shape_are_refused() {
+        for wrong in [&[1][..], &[-1], &[0, 0], &[3, 5], &[1, 5, 6]] {
+            assert_eq!(Found::read(wrong), Err(Malformed), "{wrong:?}");
+        }
+        let mut records = FoundRecords::new(&[4, 0, 5, 1]);
+        assert!(records.next().unwrap().is_ok());
+        assert_eq!(records.next(), Some(Err(Malformed)));
+        assert_eq!(records.next(), None);
+    }
+}

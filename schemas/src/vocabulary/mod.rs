@@ -1,0 +1,102 @@
+//! Vocabularies: the operations that a store can be asked for.
+//!
+//! Traces, replays and logs are the same for all of them. They know an operation by its code and
+//! its name, and whether it reads or writes; only a vocabulary's own folder, its generators, its
+//! adapters and its models know more.
+
+pub mod kv;
+pub mod social;
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::Field;
+
+use crate::table::TableError;
+
+/// A vocabulary. The type itself is only a name for the compiler: code that is generic over it
+/// is compiled once for each, so that an operation costs no choice between them.
+pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
+    /// Its name in documents and messages.
+    const NAME: &'static str;
+
+    /// Its operations, in the order of their codes.
+    const KINDS: &'static [OperationKind];
+
+    /// One of its operations: small enough to copy.
+    type Operation: Operation;
+
+    /// Some of its operations, column by column.
+    type Columns: Columns<Self::Operation>;
+}
+
+/// A kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationKind {
+    /// The name in specifications, files and tables.
+    pub name: &'static str,
+    /// Whether it observes data.
+    pub reads: bool,
+    /// Whether it changes data. An operation may do both.
+    pub writes: bool,
+}
+
+/// An operation of a vocabulary.
+pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
+    /// Its kind, as an index into [`Vocabulary::KINDS`].
+    fn code(&self) -> u8;
+
+    /// Whether it observes data.
+    fn reads(&self) -> bool;
+
+    /// Whether it changes data.
+    fn writes(&self) -> bool;
+}
+
+/// What the envelope of an operation says of its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The fragment.
+    pub fragment: u32,
+    /// The session in its fragment.
+    pub session: u64,
+    /// The step in its session.
+    pub step: u16,
+    /// On whose behalf the session runs.
+    pub actor: u64,
+}
+
+/// What a vocabulary stores of some operations, column by column; see
+/// [`Chunk`](crate::trace::Chunk). The envelope of an operation is stored elsewhere.
+pub trait Columns<O>: Clone + Debug + Default + Eq + Send + Sync + 'static {
+    /// The columns in files, besides those of every vocabulary.
+    fn fields() -> Vec<Field>;
+
+    /// The operations as these columns.
+    fn arrays(operations: &[O]) -> Vec<ArrayRef>;
+
+    /// The operation in a row, which has this place in the trace.
+    fn get(&self, row: usize, place: Place) -> O;
+
+    /// Adds an operation after the `rows` rows that are there.
+    fn push(&mut self, rows: usize, operation: &O);
+
+    /// Adds the operations of a batch after the `rows` rows that are there. `codes` are their
+    /// kinds; each is an index into [`Vocabulary::KINDS`].
+    fn append(
+        &mut self,
+        rows: usize,
+        codes: impl Iterator<Item = u8>,
+        batch: &RecordBatch,
+        path: &Path,
+    ) -> Result<(), TableError>;
+
+    /// Moves the operations from a row on to new columns, with room for `room` rows.
+    fn split_off(&mut self, row: usize, room: usize) -> Self;
+}
+
+/// The code of the operation with this name; None if the vocabulary has none.
+pub fn code_of<V: Vocabulary>(name: &str) -> Option<u8> {
+    V::KINDS.iter().position(|kind| kind.name == name).and_then(|code| u8::try_from(code).ok())
+}

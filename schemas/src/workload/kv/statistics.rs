@@ -1,0 +1,23 @@
+//! What a trace set says of its records and of the draws.
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Shares;
+
+/// Statistics of a data set and a trace, over all fragments.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct KvStatistics {
+    /// Records that sessions insert.
+    pub inserted_records: u64,
+    /// Records of the data set and inserted ones that sessions delete.
+    pub deleted_records: u64,
+    /// Share of the draws that go to the record that is the most popular by the distribution (among
+    /// the latest records: to the latest). Expected is what holds before the first insert.
+    pub hottest: Shares,
+    /// Share of the draws that go to the most popular hundredth of the records.
+    pub top_hundredth: Shares,
+    /// How many different records are drawn.
+    pub drawn_records: u64,
+    /// The first record of each fragment in the order of keys.
+    pub first_records: Vec<u64>,
+}

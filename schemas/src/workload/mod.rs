@@ -1,0 +1,163 @@
+//! Families of workloads: what a specification says besides what every specification has.
+//!
+//! A family is one file or folder here, and one line in the list. A program can add families of its
+//! own with [`add`].
+
+pub mod kv;
+pub mod social;
+
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::sync::{PoisonError, RwLock};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{Spec, SpecError, SpecOf, Wrong};
+use crate::vocabulary::Vocabulary;
+
+/// The part of a specification that only one family has.
+pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The family's name.
+    const FAMILY: &'static str;
+
+    /// Its keys in a specification.
+    const KEYS: &'static [&'static str];
+
+    /// Its operations.
+    type Vocabulary: Vocabulary;
+
+    /// What the manifest of a trace set says of its data set and its draws.
+    type Statistics: Debug + Serialize + DeserializeOwned;
+
+    /// Refuses values from which no trace set can be generated. What every family has is checked.
+    fn check(spec: &SpecOf<Self>) -> Result<(), Wrong>;
+
+    /// How many actors there are. A session runs on behalf of one of them.
+    fn actors(&self) -> u64;
+
+    /// The size of the data set in a few words, such as `10,000 members`.
+    fn size(&self) -> String;
+}
+
+/// A family of any kind.
+pub trait AnyWorkload: Send + Sync {
+    /// [`Workload::FAMILY`].
+    fn family(&self) -> &'static str;
+    /// [`Workload::KEYS`].
+    fn keys(&self) -> &'static [&'static str];
+    /// The name of its vocabulary.
+    fn vocabulary(&self) -> &'static str;
+    /// The family's own keys in the text of a specification, complete with defaults. Errors have line
+    /// and column.
+    fn complete_text(&self, text: &str) -> Result<toml::Table, toml::de::Error>;
+    /// The same for keys that were parsed before.
+    fn complete(&self, own: &toml::Table) -> Result<toml::Table, toml::de::Error>;
+    /// [`Workload::check`].
+    fn check(&self, spec: &Spec) -> Result<(), Wrong>;
+    /// [`Workload::actors`].
+    fn actors(&self, spec: &Spec) -> Result<u64, SpecError>;
+    /// [`Workload::size`].
+    fn size(&self, spec: &Spec) -> Result<String, SpecError>;
+    /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
+    fn check_statistics(
+        &self,
+        statistics: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), serde_json::Error>;
+}
+
+/// A family as one of any kind.
+struct Of<W>(PhantomData<W>);
+
+impl<W: Workload> AnyWorkload for Of<W> {
+    fn family(&self) -> &'static str {
+        W::FAMILY
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        W::KEYS
+    }
+
+    fn vocabulary(&self) -> &'static str {
+        W::Vocabulary::NAME
+    }
+
+    fn complete_text(&self, text: &str) -> Result<toml::Table, toml::de::Error> {
+        toml::from_str::<W>(text).map(|own| written(&own))
+    }
+
+    fn complete(&self, own: &toml::Table) -> Result<toml::Table, toml::de::Error> {
+        own.clone().try_into::<W>().map(|own| written(&own))
+    }
+
+    fn check(&self, spec: &Spec) -> Result<(), Wrong> {
+        // Only a document that was edited can fail here.
+        let spec = spec.of::<W>().map_err(|error| Wrong::new("family", error.to_string()))?;
+        W::check(&spec)
+    }
+
+    fn actors(&self, spec: &Spec) -> Result<u64, SpecError> {
+        spec.workload::<W>().map(|own| own.actors())
+    }
+
+    fn size(&self, spec: &Spec) -> Result<String, SpecError> {
+        spec.workload::<W>().map(|own| own.size())
+    }
+
+    fn check_statistics(
+        &self,
+        statistics: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), serde_json::Error> {
+        W::Statistics::deserialize(statistics).map(drop)
+    }
+}
+
+/// The keys of a family, with every default.
+pub(crate) fn written<W: Workload>(own: &W) -> toml::Table {
+    toml::Table::try_from(own).unwrap_or_else(|e| unreachable!("a workload is plain data: {e}"))
+}
+
+/// The family of a specification that names none.
+pub(crate) const DEFAULT: &str = social::SocialWorkload::FAMILY;
+
+/// The families of Encore.
+static FAMILIES: [&dyn AnyWorkload; 2] =
+    [&Of::<social::SocialWorkload>(PhantomData), &Of::<kv::KvWorkload>(PhantomData)];
+
+/// The families that a program has added.
+static ADDED: RwLock<Vec<&'static dyn AnyWorkload>> = RwLock::new(Vec::new());
+
+/// Adds a family to those of Encore, for a program that has one of its own. Call it before anything
+/// reads a specification.
+pub fn add<W: Workload>() {
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).push(&Of::<W>(PhantomData));
+}
+
+/// Every family.
+pub fn families() -> Vec<&'static dyn AnyWorkload> {
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+    FAMILIES.iter().chain(added.iter()).copied().collect()
+}
+
+/// The family with this name; None if there is none.
+pub fn family(name: &str) -> Option<&'static dyn AnyWorkload> {
+    families().into_iter().find(|family| family.family() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::social::SocialWorkload;
+    use super::*;
+
+    /// A key that is not in the list would be refused as unknown.
+    #[test]
+    fn the_keys_of_a_family_are_those_of_its_part() {
+        let text = "[data]\nmembers = 9\n[session.browse]\nsteps = [\"view_profile\"]\n";
+        let own: SocialWorkload = toml::from_str(text).unwrap();
+        let mut keys: Vec<String> = written(&own).keys().cloned().collect();
+        keys.sort();
+        let mut expect = SocialWorkload::KEYS.to_vec();
+        expect.sort();
+        assert_eq!(keys, expect);
+    }
+}

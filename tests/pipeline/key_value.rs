@@ -1,0 +1,116 @@
+//! Key-value workloads: YCSB's, on every store that serves them, from the specification to SQL.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::faults::with;
+use crate::support::Workplace;
+
+fn database() -> String {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    format!("encore_kv_{}_{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A ready specification, made small.
+fn workload(letter: &str) -> String {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
+    traces.join(format!("ycsb-{letter}.toml")).display().to_string()
+}
+
+/// A short experiment of one of YCSB's workloads; its run folder.
+fn experiment(place: &Workplace, letter: &str, store: &str, name: &str) -> String {
+    let arguments = ["run", &workload(letter), "--store", store, "--threads", "8", "--sessions", "6000"];
+    let small = ["--set", "data.records=500", "--set", "access.scan_length_max=20", "--name", name];
+    place.run(&[&arguments[..], &small].concat()).ends();
+    format!("runs/{name}")
+}
+
+fn ask(place: &Workplace, run: &str, sql: &str) -> String {
+    let answer = place.run(&["analyze", "sql", run, sql, "--format", "csv"]).succeeds();
+    answer.lines().skip(1).collect::<Vec<_>>().join(";")
+}
+
+/// Every operation succeeded, and every read returned what it may.
+fn is_flawless(place: &Workplace, run: &str, store: &str) {
+    let sql =
+        "SELECT count(*) FILTER (outcome <> 'ok'), count(*) FILTER (unpredictable), count(*) >= 6000 FROM operations";
+    assert_eq!(ask(place, run, sql), "0,0,true", "{store}: {run}");
+}
+
+fn servers() -> Vec<String> {
+    let databases = [servers::postgres(), servers::mysql(), servers::mongodb()].into_iter().flatten();
+    let mut urls: Vec<String> = databases.map(|server| server.url(&database())).collect();
+    urls.extend(servers::redis().map(|redis| redis.url("5")));
+    urls
+}
+
+/// YCSB's workloads A to F on every store: nothing fails, and no read is unpredictable.
+#[test]
+fn every_store_runs_the_workloads_of_ycsb() {
+    let place = Workplace::new();
+    let mut stores = servers();
+    stores.extend(["memory:".to_string(), "sqlite:kv.db".to_string()]);
+    for (number, store) in stores.iter().enumerate() {
+        for letter in ["a", "d", "e", "f"] {
+            let run = experiment(&place, letter, store, &format!("{letter}-{number}"));
+            is_flawless(&place, &run, store);
+        }
+    }
+    // memcached has no databases, so the test has a server of its own.
+    if let Some(server) = servers::Server::start(servers::Kind::Memcached, servers::Options::default()) {
+        let store = format!("memcached://{}", server.address());
+        let run = experiment(&place, "a", &store, "cached");
+        is_flawless(&place, &run, &store);
+        let scans = ["run", &workload("e"), "--store", &store, "--threads", "1", "--set", "data.records=500"];
+        place.run(&scans).fails(2, &["memcached", "scan", "redis://HOST"]);
+    }
+}
+
+/// Reads and the writes that they saw are joined by the ids of writes.
+#[test]
+fn a_read_says_whose_write_it_saw() {
+    let place = Workplace::new();
+    let run = experiment(&place, "f", "memory:", "joined");
+    let kinds = ask(&place, &run, "SELECT operation, count(*) FROM operations GROUP BY ALL ORDER BY ALL");
+    assert!(kinds.starts_with("read,6000;update,"), "{kinds}");
+    // What a read observed besides the mask are ids of updates of the same record that had begun.
+    let sql = "WITH seen AS (
+                   SELECT fragment, key, end_ns, unnest(observed[2:]) AS id FROM operations WHERE operation = 'read'
+               )
+               SELECT count(*) > 1000, bool_and(w.key = s.key AND w.start_ns < s.end_ns)
+               FROM seen AS s LEFT JOIN operations AS w
+                   ON w.fragment = write_fragment(s.id) AND w.session = write_session(s.id) AND w.step = write_step(s.id)";
+    assert_eq!(ask(&place, &run, sql), "true,true");
+    let fresh = ask(&place, &run, "SELECT sum(reads) > 0, sum(reads) = sum(fresh) FROM freshness");
+    assert_eq!(fresh, "true,true");
+}
+
+/// A store that lies is found out, with the write that proves it.
+#[test]
+fn lies_about_values_are_found() {
+    let place = Workplace::new();
+    for lie in ["stale=0.05", "lost=0.05"] {
+        let run = experiment(&place, "a", &with("memory:", lie), &lie[..4]);
+        let counters = std::fs::read_to_string(place.experiment(&run, 1).expect("an experiment").join("replay.json"));
+        let report: serde_json::Value = serde_json::from_str(&counters.expect("a report")).expect("JSON");
+        let told = report["store_counters"]["lies_told"].as_u64().unwrap_or_else(|| panic!("{report}"));
+        let found = ask(&place, &run, "SELECT count(*) FILTER (unpredictable) FROM operations");
+        assert!(told > 50 && found == told.to_string(), "{lie}: {found} of {told} lies");
+        let shown = place.run(&["analyze", "validate", &run]).stdout();
+        assert!(shown.contains("field ") && shown.contains(" of record "), "{shown}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_by_name() {
+    let place = Workplace::new();
+    let a = workload("a");
+    place
+        .run(&["run", &a, "--store", "casql+sqlite:x.db?memcached=127.0.0.1:1", "--threads", "1"])
+        .fails(2, &["has no operations of kv", "redis://HOST:6379/0", "sqlite:PATH"]);
+    place.run(&["trace", "gen", &a, "--set", "data.members=5"]).fails(2, &["ycsb-a.toml", "members"]);
+    place.run(&["trace", "gen", "busy.toml", "--set", "data.records=5"]).fails(2, &["busy.toml", "records"]);
+    place
+        .run(&["trace", "gen", &a, "--set", "mix.view_profile=1"])
+        .fails(2, &["mix.view_profile", "read_modify_write"]);
+}
