@@ -107,7 +107,7 @@ impl RunFolder {
         })
     }
 
-    /// The experiments of the run, by number.
+    /// The experiments of the run that have begun, by number.
     pub fn experiments(&self) -> Result<Vec<(u32, ExperimentFolder)>, RunError> {
         let folder = self.root.join("experiments");
         let mut found = Vec::new();
@@ -126,7 +126,10 @@ impl RunFolder {
             let name = entry.file_name();
             let number = name.to_str().and_then(|n| n.split_once("-T")).and_then(|(n, _)| n.parse().ok());
             if let Some(number) = number {
-                found.push((number, ExperimentFolder { root: entry.path() }));
+                let experiment = ExperimentFolder { root: entry.path() };
+                if experiment.has_begun()? {
+                    found.push((number, experiment));
+                }
             }
         }
         found.sort_by_key(|(number, _)| *number);
@@ -191,6 +194,18 @@ impl ExperimentFolder {
     /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whether the folder contains a file of the experiment. A coordinator that was killed while it
+    /// wrote the plan leaves the folder with at most a temporary file, whose name begins with a dot.
+    fn has_begun(&self) -> Result<bool, FileError> {
+        for entry in std::fs::read_dir(&self.root).map_err(files::at(&self.root))? {
+            let name = entry.map_err(files::at(&self.root))?.file_name();
+            if !name.to_string_lossy().starts_with('.') {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// `plan.json`.
@@ -544,4 +559,23 @@ pub struct TrialNote {
     pub took_s: f64,
     /// Which replayer was lost before the experiment began, and how; null if none was.
     pub lost: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_without_a_plan_has_not_begun() {
+        let root = tempfile::tempdir().expect("a folder");
+        let run = RunFolder::new(root.path());
+        for (number, file) in [(1, "plan.json"), (2, ".tmpA1b2C3"), (3, "verdict.json")] {
+            let folder = run.experiment(number, 4);
+            std::fs::create_dir_all(folder.root()).expect("a folder");
+            std::fs::write(folder.root().join(file), "{}").expect("a file");
+        }
+        std::fs::create_dir(run.experiment(4, 4).root()).expect("a folder");
+        let found: Vec<u32> = run.experiments().expect("experiments").into_iter().map(|(number, _)| number).collect();
+        assert_eq!(found, [1, 3]);
+    }
 }
