@@ -17,6 +17,7 @@ mod length;
 mod record;
 mod why;
 
+use replayer::stores::Blame;
 use schemas::files;
 use schemas::plan::{Warmup, redact};
 use schemas::run::{RunFolder, RunState};
@@ -57,12 +58,13 @@ impl Campaign {
         let trace = TraceSet::obtain(&setting.source, &setting.traces, voice, &interrupt)?;
         let warmup_sessions = warmup_sessions(&setting, &trace)?;
         setting.warmup = Warmup::Sessions(warmup_sessions);
+        let standing = standing(&setting, &trace)?;
         let history = History::new(std::mem::take(&mut setting.past));
         let driver = Driver::open(runtime, interrupt, &setting.fleet)?;
         let record = Record::begin(&setting, &trace)?;
         voice.say(&header(&setting, &trace));
         let mut campaign = Campaign {
-            standing: Standing::new(setting.between),
+            standing,
             retries_left: setting.retries,
             table: ExperimentTable::new(&setting.sla, &trace.manifest),
             setting,
@@ -180,6 +182,20 @@ fn reach(setting: &Setting) -> Result<(), Failure> {
     }
     let reached = replayer::any_store::open(&setting.store).and_then(|store| store.reach());
     reached.map_err(|error| Failure::tool(format!("--store {error}")))
+}
+
+/// The state of the store before the first experiment. Records that the user keeps are checked here,
+/// before anything is written.
+fn standing(setting: &Setting, trace: &TraceSet) -> Result<Standing, Failure> {
+    if !setting.keep_data {
+        return Ok(Standing::new(setting.between));
+    }
+    let source = replayer::source::Source { folder: trace.folder.clone(), manifest: trace.manifest.clone() };
+    let adopted = replayer::any_store::open(&setting.store).and_then(|store| store.adopt(&source));
+    adopted.map(Standing::kept).map_err(|error| match error.blame {
+        Blame::Store => Failure::tool(format!("--store {error}")),
+        Blame::Usage | Blame::State => Failure::usage(format!("--store {error}")),
+    })
 }
 
 /// How many sessions are replayed before each experiment is measured. A share of the trace would

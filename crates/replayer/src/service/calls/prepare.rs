@@ -128,9 +128,9 @@ fn load_or_check(
             let _ = sender.try_send(Ok(LoadProgress { rows, rows_total }));
         }
     };
-    match experiment.continues() || duty == StoreDuty::Follows {
+    match experiment.continues() || duty == StoreDuty::Follows || store.is_adopted()? {
         // Here the store is only checked. No load can bring it into the state that
-        // the plan starts from, or another replayer has loaded it.
+        // the plan starts from, or another replayer or another tool has loaded it.
         true => store.check(experiment)?,
         false => store.load(experiment.source(), &progress)?,
     }

@@ -33,8 +33,10 @@ use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
+use super::adoption::{Adopts, Marked, Records, adopt};
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
+use super::kv::KvData;
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience};
 use crate::source::Source;
@@ -105,6 +107,16 @@ impl Redis {
         HeldState::loaded(LAYOUT, design.into(), source)
     }
 
+    /// Refuses records that expire if sessions scan.
+    fn check_ttl(&self, source: &Source) -> Result<(), StoreError> {
+        if self.ttl.is_some() && has_scans(source) {
+            let message = "ttl does not go with scans: the index of keys would keep those of expired records; remove \
+                           ttl, or use a trace set without scans";
+            return Err(StoreError::usage(&self.url, message));
+        }
+        Ok(())
+    }
+
     /// A connection for everything except the operations of an experiment.
     async fn keeper(&self) -> Result<MultiplexedConnection, StoreError> {
         self.in_time(connect(&self.client)).await
@@ -141,12 +153,7 @@ impl Store for Redis {
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        let held = load::held(self, &mut self.keeper().await?).await?;
-        if let Some(held) = &held {
-            let design = self.design();
-            held.check(&self.url, LAYOUT, &design.each_ref().map(|(name, value)| (*name, value.as_str())))?;
-        }
-        Ok(held)
+        load::held(self, &mut self.keeper().await?).await
     }
 
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
@@ -173,12 +180,18 @@ impl Serves<Kv> for Redis {
     type Connection = RedisConnection;
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        if self.ttl.is_some() && has_scans(source) {
-            let message = "ttl does not go with scans: the index of keys would keep those of expired records; remove \
-                           ttl, or use a trace set without scans";
-            return Err(StoreError::usage(&self.url, message));
-        }
+        self.check_ttl(source)?;
         load::load(self, source, progress).await
+    }
+
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        let design = self.design();
+        held.check(&self.url, LAYOUT, &design.each_ref().map(|(name, value)| (*name, value.as_str())))
+    }
+
+    async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
+        self.check_ttl(source)?;
+        adopt(self, source).await
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
@@ -202,6 +215,34 @@ impl Serves<Kv> for Redis {
         let connections =
             stream::iter(threads).map(async |_| Ok(RedisConnection::new(shared.clone(), self.keeper().await?)));
         connections.buffered(CONNECTING_MAX).try_collect().await
+    }
+}
+
+impl Adopts for Redis {
+    async fn marked(&self) -> Result<Marked, StoreError> {
+        Ok(match load::look_into(self, &mut self.keeper().await?).await? {
+            load::Found::Empty => Marked::Empty,
+            load::Found::Unfinished => Marked::Unfinished,
+            load::Found::Foreign(_) => Marked::Foreign,
+            load::Found::Held(held) => Marked::Held(held),
+        })
+    }
+
+    async fn records(&self, source: &Source) -> Result<Records, StoreError> {
+        let keys = keys::of_records(self, &mut self.keeper().await?, &KvData::of(source).keys).await?;
+        Ok(Records { what: load::KEYS, count: keys.len() as u64, example: keys.into_iter().next() })
+    }
+
+    fn fresh(&self, source: &Source) -> HeldState {
+        self.loaded(source)
+    }
+
+    async fn mark(&self, source: &Source, state: &HeldState) -> Result<(), StoreError> {
+        let mut connection = self.keeper().await?;
+        if has_scans(source) {
+            load::index(self, &mut connection, source).await?;
+        }
+        load::write_state(self, &mut connection, state).await
     }
 }
 
