@@ -1,5 +1,8 @@
 //! `--keep-data`: runs on a table that another tool has loaded, through the program.
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use schemas::workload::kv::{Keys, KvWorkload};
 use sqlx::{AssertSqlSafe, Connection, Executor, Row, SqliteConnection};
 
@@ -90,9 +93,36 @@ fn runs_on_kept_records_continue_the_trace() {
     // Nothing overwrites the table.
     place
         .run(&["rate", "kept.toml", "--store", "sqlite:ycsb.db", "--name", "loads"])
-        .fails(2, &["sqlite:ycsb.db", "does not overwrite them", "encore_state"]);
+        .fails(2, &["sqlite:ycsb.db", "does not overwrite them", "--keep-data"]);
+    let load = ["replay", "load", "--trace", "runs/traces/kept.trace", "--store", "sqlite:ycsb.db"];
+    place.run(&load).fails(2, &["sqlite:ycsb.db", "does not overwrite them", "encore_state"]);
     assert_eq!(count(&place, "FIELD0 LIKE 'precious%'") + count(&place, "FIELD0 NOT LIKE 'precious%'"), 400);
     assert!(count(&place, "FIELD0 LIKE 'precious%'") > 0);
+}
+
+/// The store itself says where the trace continues, also after the experiment that Ctrl-C has ended.
+#[test]
+fn an_interrupted_rating_of_kept_records_is_resumed() {
+    let place = place();
+    let rating = ["--search-s", "0.4", "--max-threads", "4", "--sla", "50% < 10s, 0.6s", "--name", "r"];
+    let mut command = place.command(&[&["rate"], &KEPT[..], &rating].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a rating");
+    let patience = Instant::now() + Duration::from_secs(120);
+    let second = || place.experiment("runs/r", 2).is_some_and(|folder| folder.join("log").exists());
+    while !second() {
+        assert!(Instant::now() < patience, "the second experiment has not begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: sends a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(place.run(&["rate", "--resume", "runs/r"]).ends().contains("SoAR"));
+    let sql = "SELECT count(*) FILTER (unpredictable), count(DISTINCT experiment) > 2 FROM operations";
+    assert_eq!(ask(&place, "runs/r", sql), "0,true");
+    // No session ran twice.
+    let twice =
+        "SELECT count(*) FROM (SELECT session FROM operations GROUP BY ALL HAVING count(DISTINCT experiment) > 1)";
+    assert_eq!(ask(&place, "runs/r", twice), "0");
 }
 
 #[test]
@@ -105,10 +135,25 @@ fn a_replay_keeps_records_too() {
     place.run(&[&short[..], &["--keep-data", "--load"]].concat()).fails(2, &["--keep-data", "--load"]);
     let ran = place.run(&[&short[..], &["--keep-data"]].concat());
     ran.succeeds();
-    // Two of the three fields are too short, and so are those of no session.
     assert!(!ran.stderr().contains("not checked"), "{}", ran.stderr());
     place.run(&[&short[..], &["--continue"]].concat()).succeeds();
     assert_eq!(ask(&place, "r", "SELECT max(session) FROM operations"), "599");
+}
+
+/// Rows that were deleted by hand after a load by Encore.
+#[test]
+fn a_count_that_contradicts_the_trace_set_stops_a_replay_before_it_starts() {
+    let place = Workplace::new();
+    std::fs::write(place.path("kept.toml"), SPEC).expect("the spec is written");
+    place.run(&["trace", "gen", "kept.toml", "-o", "kept.trace"]).succeeds();
+    place.run(&["replay", "load", "--trace", "kept.trace", "--store", "sqlite:ycsb.db"]).succeeds();
+    sql(&place, "DELETE FROM usertable WHERE YCSB_KEY = (SELECT min(YCSB_KEY) FROM usertable)");
+    let replay = ["replay", "run", "--trace", "kept.trace", "--store", "sqlite:ycsb.db", "-T", "2", "-o", "r"];
+    place.run(&replay).fails(
+        2,
+        &["sqlite:ycsb.db", "rows of table usertable: found 399", "kept.trace has 400", "`encore replay load --trace"],
+    );
+    assert!(!place.path("r").exists(), "a run was begun");
 }
 
 #[test]

@@ -174,14 +174,22 @@ impl Campaign {
     }
 }
 
-/// Refuses a store whose server does not answer, before a trace set is generated. Replayers on other
+/// Refuses a store whose server does not answer, or that a load would have to overwrite, before a trace set is generated. Replayers on other
 /// machines may reach what this machine does not.
 fn reach(setting: &Setting) -> Result<(), Failure> {
     if !setting.fleet.replayers.is_empty() {
         return Ok(());
     }
-    let reached = replayer::any_store::open(&setting.store).and_then(|store| store.reach());
-    reached.map_err(|error| Failure::tool(format!("--store {error}")))
+    let store = replayer::any_store::open(&setting.store);
+    let is_adopted = store.and_then(|store| store.reach().and_then(|()| store.is_adopted()));
+    match is_adopted.map_err(|error| Failure::tool(format!("--store {error}")))? {
+        true if !setting.keep_data => Err(Failure::usage(format!(
+            "--store {}: contains records that another tool has loaded, and Encore does not overwrite them; add \
+             --keep-data to run on them, or choose another database",
+            redact(&setting.store)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The state of the store before the first experiment. Records that the user keeps are checked here,
