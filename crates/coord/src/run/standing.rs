@@ -25,7 +25,7 @@ pub struct Standing {
     /// Whether another tool has loaded the store, so that Encore cannot load it again.
     is_kept: bool,
     /// Why no experiment can continue on a store that is kept.
-    lost: Option<String>,
+    ended_by: Option<String>,
     /// Where each fragment stands; empty when the next experiment begins with a load.
     positions: Vec<FragmentPosition>,
 }
@@ -33,13 +33,13 @@ pub struct Standing {
 impl Standing {
     /// The state before the first experiment, which always begins with a load.
     pub fn new(between: Between) -> Standing {
-        Standing { between, is_kept: false, lost: None, positions: Vec::new() }
+        Standing { between, is_kept: false, ended_by: None, positions: Vec::new() }
     }
 
     /// The state before the first experiment on records that another tool has loaded, and on which
     /// the trace has been replayed up to these positions.
     pub fn kept(positions: Vec<FragmentPosition>) -> Standing {
-        Standing { between: Between::Continue, is_kept: true, lost: None, positions }
+        Standing { between: Between::Continue, is_kept: true, ended_by: None, positions }
     }
 
     /// Where the next experiment begins in each fragment. A fragment without a position begins at
@@ -71,7 +71,7 @@ impl Standing {
             return Some(format!("the next experiment loads the store first: {why}"));
         }
         let note = format!("no other experiment can run on the records that were kept: {why}");
-        self.lost = Some(why);
+        self.ended_by = Some(why);
         Some(note)
     }
 
@@ -176,7 +176,7 @@ pub fn attempt<R>(
     say: &mut dyn FnMut(&str),
     run: &mut dyn FnMut(&Standing) -> Result<R, Failure>,
 ) -> Result<Attempt<R>, Failure> {
-    if let Some(why) = &standing.lost {
+    if let Some(why) = &standing.ended_by {
         return Err(unkept(why));
     }
     let refused = match run(standing) {

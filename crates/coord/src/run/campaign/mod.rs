@@ -174,8 +174,8 @@ impl Campaign {
     }
 }
 
-/// Refuses a store whose server does not answer, or that a load would have to overwrite, before a trace set is generated. Replayers on other
-/// machines may reach what this machine does not.
+/// Refuses a store whose server does not answer, or that Encore may not load, before a trace set is
+/// generated. Replayers on other machines may reach what this machine does not.
 fn reach(setting: &Setting) -> Result<(), Failure> {
     if !setting.fleet.replayers.is_empty() {
         return Ok(());

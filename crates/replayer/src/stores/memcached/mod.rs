@@ -12,6 +12,7 @@
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections`: the most connections of all threads together; default: one a thread.
 
+mod adopted;
 mod connection;
 mod load;
 mod record;
@@ -27,7 +28,7 @@ use schemas::digest::StateDigest;
 use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::kv::Kv;
 
-use super::adoption::{Adopts, Marked, Records, adopt};
+use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
 use super::url::StoreUrl;
@@ -260,29 +261,6 @@ impl Serves<Kv> for Memcached {
             connections.push(MemcachedConnection::new(shared.clone(), self.keeper().await?));
         }
         Ok(connections)
-    }
-}
-
-impl Adopts for Memcached {
-    async fn marked(&self) -> Result<Marked, StoreError> {
-        Ok(match load::marker(self, &mut self.keeper().await?).await? {
-            load::Marker::Missing => Marked::Foreign,
-            load::Marker::Unfinished => Marked::Unfinished,
-            load::Marker::Held(held) => Marked::Held(held),
-        })
-    }
-
-    async fn records(&self, source: &Source) -> Result<Records, StoreError> {
-        let count = load::count(self, source).await?;
-        Ok(Records { what: load::ITEMS, count, example: load::example(self).await? })
-    }
-
-    fn fresh(&self, source: &Source) -> HeldState {
-        self.loaded(source)
-    }
-
-    async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
-        self.set_held(state).await
     }
 }
 

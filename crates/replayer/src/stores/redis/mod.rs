@@ -16,6 +16,7 @@
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections`: the most connections of all threads together; default: one a thread.
 
+mod adopted;
 mod connection;
 mod keys;
 mod load;
@@ -33,10 +34,9 @@ use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
-use super::adoption::{Adopts, Marked, Records, adopt};
+use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
-use super::kv::KvData;
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience};
 use crate::source::Source;
@@ -215,34 +215,6 @@ impl Serves<Kv> for Redis {
         let connections =
             stream::iter(threads).map(async |_| Ok(RedisConnection::new(shared.clone(), self.keeper().await?)));
         connections.buffered(CONNECTING_MAX).try_collect().await
-    }
-}
-
-impl Adopts for Redis {
-    async fn marked(&self) -> Result<Marked, StoreError> {
-        Ok(match load::look_into(self, &mut self.keeper().await?).await? {
-            load::Found::Empty => Marked::Empty,
-            load::Found::Unfinished => Marked::Unfinished,
-            load::Found::Foreign(_) => Marked::Foreign,
-            load::Found::Held(held) => Marked::Held(held),
-        })
-    }
-
-    async fn records(&self, source: &Source) -> Result<Records, StoreError> {
-        let keys = keys::of_records(self, &mut self.keeper().await?, &KvData::of(source).keys).await?;
-        Ok(Records { what: load::KEYS, count: keys.len() as u64, example: keys.into_iter().next() })
-    }
-
-    fn fresh(&self, source: &Source) -> HeldState {
-        self.loaded(source)
-    }
-
-    async fn mark(&self, source: &Source, state: &HeldState) -> Result<(), StoreError> {
-        let mut connection = self.keeper().await?;
-        if has_scans(source) {
-            load::index(self, &mut connection, source).await?;
-        }
-        load::write_state(self, &mut connection, state).await
     }
 }
 

@@ -29,6 +29,10 @@ impl Serves<Kv> for MongoDb {
         closing(&client, load::load(self, &Records, &client, source, progress)).await
     }
 
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        check(&self.url, held)
+    }
+
     async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
         adopt(self, source).await
     }
