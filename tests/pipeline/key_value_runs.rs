@@ -24,7 +24,9 @@ fn two_replayers_share_a_key_value_store() {
         let name = format!("f{number}");
         let mut command = place.command(&["run", &workload("a"), "--store", &store, "--name", &name]);
         command.args(SMALL).args(["--threads", "6", "--sessions", "3000", "--certs", "certs", "--calibrate"]);
-        hosts.iter().for_each(|host| drop(command.args(["--replayer", &host.address])));
+        for host in &hosts {
+            command.args(["--replayer", &host.address]);
+        }
         let said = ends(&command.output().expect("the program starts"));
         assert!(said.contains("calibrating"), "{said}");
         let run = format!("runs/{name}");

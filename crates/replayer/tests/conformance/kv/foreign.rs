@@ -59,7 +59,9 @@ impl Foreign {
         if self.is("redis") {
             self.redis(keys.iter().enumerate().flat_map(|(number, key)| {
                 let mut set = redis::cmd("HSET").arg(key).to_owned();
-                fields().for_each(|field| drop(set.arg(field).arg(VALUE)));
+                for field in fields() {
+                    set.arg(field).arg(VALUE);
+                }
                 [set, redis::cmd("ZADD").arg("_indices").arg(number).arg(key).to_owned()]
             }));
         } else if self.is("mongodb") {
