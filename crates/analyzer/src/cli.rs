@@ -347,7 +347,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         });
         format!("{object}\n")
     } else {
-        report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
+        let unchecked = document.spec.unchecked().map_or(String::new(), |what| format!("note: {what}\n"));
+        unchecked + &report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
     };
     Ok((output, if figures.unpredictable_reads > 0 { VIOLATION } else { SUCCESS }))
 }

@@ -41,6 +41,9 @@ pub(crate) fn header(document: &RunDocument) -> String {
     }
     let _ = writeln!(out, "trace  {} ({})", document.trace.display(), document.trace_id);
     let _ = writeln!(out, "host   {}, {}, {}", host.name, host.system, plural(host.cpus.into(), "processor"));
+    if let Some(unchecked) = document.spec.unchecked() {
+        let _ = writeln!(out, "note   {unchecked}");
+    }
     out
 }
 

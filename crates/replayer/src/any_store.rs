@@ -148,6 +148,11 @@ pub trait AnyStore: Send + Sync {
     fn reach(&self) -> Result<(), StoreError>;
     /// [`Serves::load`].
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    /// [`Serves::adopt`]. Returns how far each fragment has been replayed on the records.
+    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
+    /// Whether another tool has loaded the store's records ([`AnyStore::adopt`]), so that [`AnyStore::load`]
+    /// refuses.
+    fn is_adopted(&self) -> Result<bool, StoreError>;
     /// How far each fragment of the trace set has been replayed on the store, for an experiment that
     /// continues there. Refuses a store that is not loaded with the trace set, or in an unknown state.
     fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
@@ -239,7 +244,32 @@ impl<S: Store> AnyStore for Opened<S> {
     }
 
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        self.with(source)?.load(source, progress)
+        let serving = self.with(source)?;
+        if self.is_adopted()? {
+            let message = "contains records that another tool has loaded and --keep-data has kept, so Encore does not \
+                           overwrite them; remove them yourself, with Encore's marker (the table or collection \
+                           encore_state, or the key encore:held or encore-held), or choose another database";
+            return Err(StoreError::usage(self.store.url(), message));
+        }
+        serving.load(source, progress)
+    }
+
+    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+        let serving = self.with(source)?;
+        if self.in_process() || !self.store.keeps_state() {
+            let message = "keeps no data of another tool; remove --keep-data";
+            return Err(StoreError::usage(self.store.url(), message));
+        }
+        serving.adopt(source)
+    }
+
+    fn is_adopted(&self) -> Result<bool, StoreError> {
+        match block_on(self.store.url(), self.store.held()) {
+            Ok(held) => Ok(held.is_some_and(|held| held.adopted)),
+            Err(error) if error.blame == Blame::Store => Err(error),
+            // A load refuses by itself what Encore has not marked.
+            Err(_) => Ok(false),
+        }
     }
 
     fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
@@ -272,6 +302,7 @@ impl<S: Store> AnyStore for Opened<S> {
 trait Serving: Send + Sync {
     fn vocabulary(&self) -> &'static str;
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
     fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
     fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
     fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
@@ -296,6 +327,13 @@ impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
 
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         block_on(self.store.url(), self.store.load(source, progress))
+    }
+
+    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+        block_on(self.store.url(), async {
+            self.store.adopt(source).await?;
+            run::positions::<V, S>(&*self.store, source).await
+        })
     }
 
     fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {

@@ -271,6 +271,12 @@ impl Spec {
         self.family_in(&self.name)
     }
 
+    /// What a run cannot check about the reads, in a sentence without a period; None if it checks them
+    /// all.
+    pub fn unchecked(&self) -> Option<String> {
+        self.family().ok()?.unchecked(self)
+    }
+
     /// The family's own part.
     pub fn workload<W: Workload>(&self) -> Result<W, SpecError> {
         if self.family != W::FAMILY {

@@ -38,6 +38,12 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
 
     /// The size of the data set in a few words, such as `10,000 members`.
     fn size(&self) -> String;
+
+    /// What a run cannot check about the reads, in a sentence without a period; None if it checks
+    /// them all.
+    fn unchecked(_spec: &SpecOf<Self>) -> Option<String> {
+        None
+    }
 }
 
 /// A family of any kind.
@@ -59,6 +65,8 @@ pub trait AnyWorkload: Send + Sync {
     fn actors(&self, spec: &Spec) -> Result<u64, SpecError>;
     /// [`Workload::size`].
     fn size(&self, spec: &Spec) -> Result<String, SpecError>;
+    /// [`Workload::unchecked`].
+    fn unchecked(&self, spec: &Spec) -> Option<String>;
     /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
     fn check_statistics(
         &self,
@@ -102,6 +110,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn size(&self, spec: &Spec) -> Result<String, SpecError> {
         spec.workload::<W>().map(|own| own.size())
+    }
+
+    fn unchecked(&self, spec: &Spec) -> Option<String> {
+        W::unchecked(&spec.of::<W>().ok()?)
     }
 
     fn check_statistics(

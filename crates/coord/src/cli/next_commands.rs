@@ -6,7 +6,7 @@ use analyzer::html::quoted;
 use clap::ValueEnum;
 use schemas::plan::{Warmup, redact};
 
-use super::args::{BetweenArg, DEFAULT_RETRIES, FleetArgs, RateArgs, SecretArgs, WorkloadArgs};
+use super::args::{DEFAULT_RETRIES, FleetArgs, RateArgs, SecretArgs, WorkloadArgs};
 use crate::rate::{Rating, Typed, Wanted};
 use crate::run::setting::Setting;
 use crate::run::trace_set::TraceSet;
@@ -68,6 +68,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
         warmup: _,
         monitor,
         shared_actors,
+        keep_data,
         workers,
         fleet,
         name: _,
@@ -85,7 +86,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
     words.value_if(*first_threads != 1, "--first-threads", first_threads);
     words.value_if(*wanted != Wanted::Both, "--rating", typed(wanted));
     words.option("--delta-check", delta_check.as_ref());
-    words.value_if(*between != BetweenArg::Load, "--between", typed(between));
+    words.option("--between", between.as_ref().map(typed));
     words.flag_if(*exhaustive, "--exhaustive");
     words.option("--fail-below", fail_below.as_ref());
     words.option("--junit", junit.as_deref().map(whole));
@@ -103,6 +104,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
             secret = Some(shown);
         }
     }
+    words.flag_if(*keep_data, "--keep-data");
     words.value("--sla", setting.sla);
     words.value_if(runs != Path::new("runs"), "--runs", whole(runs));
     words.value_if(setting.warmup != Warmup::Sessions(0), "--warmup", setting.warmup);

@@ -58,6 +58,8 @@ pub struct Setting {
     pub unique_actors: bool,
     /// What happens to the store between two experiments.
     pub between: Between,
+    /// Whether the records in the store stay as another tool has loaded them.
+    pub keep_data: bool,
     /// Operating-system threads of a replayer.
     pub workers: u32,
     /// Which replayers do the work.

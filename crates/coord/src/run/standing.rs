@@ -1,6 +1,7 @@
 //! Where the next experiment continues the trace, and what happens to an experiment whose store
 //! is not in the state that it starts from.
 
+use replayer::stores::LOAD_AGAIN;
 use schemas::run::FragmentPosition;
 use schemas::sla::Sla;
 use schemas::verdict::{Between, Figures, Ruling, Verdict};
@@ -21,6 +22,10 @@ const RESERVE: f64 = 1.25;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     between: Between,
+    /// Whether another tool has loaded the store, so that Encore cannot load it again.
+    is_kept: bool,
+    /// Why no experiment can continue on a store that is kept.
+    ended_by: Option<String>,
     /// Where each fragment stands; empty when the next experiment begins with a load.
     positions: Vec<FragmentPosition>,
 }
@@ -28,7 +33,13 @@ pub struct Standing {
 impl Standing {
     /// The state before the first experiment, which always begins with a load.
     pub fn new(between: Between) -> Standing {
-        Standing { between, positions: Vec::new() }
+        Standing { between, is_kept: false, ended_by: None, positions: Vec::new() }
+    }
+
+    /// The state before the first experiment on records that another tool has loaded, and on which
+    /// the trace has been replayed up to these positions.
+    pub fn kept(positions: Vec<FragmentPosition>) -> Standing {
+        Standing { between: Between::Continue, is_kept: true, ended_by: None, positions }
     }
 
     /// Where the next experiment begins in each fragment. A fragment without a position begins at
@@ -48,13 +59,24 @@ impl Standing {
     }
 
     /// Makes the next experiment begin with a load.
-    pub fn reload(&mut self) {
+    fn reload(&mut self) {
         self.positions.clear();
     }
 
     /// Records how an experiment left the store. If the next one should have continued but has to
-    /// begin with a load, returns the reason.
+    /// begin with a load, returns what to tell the user.
     pub fn after(&mut self, trial: &Trial) -> Option<String> {
+        let why = self.moved(trial)?;
+        if !self.is_kept {
+            return Some(format!("the next experiment loads the store first: {why}"));
+        }
+        let note = format!("no other experiment can run on the records that were kept: {why}");
+        self.ended_by = Some(why);
+        Some(note)
+    }
+
+    /// Takes the positions after an experiment, or returns why they are not known.
+    fn moved(&mut self, trial: &Trial) -> Option<String> {
         self.reload();
         if self.between == Between::Load {
             return None;
@@ -154,8 +176,12 @@ pub fn attempt<R>(
     say: &mut dyn FnMut(&str),
     run: &mut dyn FnMut(&Standing) -> Result<R, Failure>,
 ) -> Result<Attempt<R>, Failure> {
+    if let Some(why) = &standing.ended_by {
+        return Err(unkept(why));
+    }
     let refused = match run(standing) {
         Ok(ran) => return Ok(Attempt::Ran(ran)),
+        Err(Failure::State(why)) if standing.is_kept => return Err(unkept(&why)),
         Err(Failure::State(why)) => why,
         Err(Failure::Lost(why)) => return Ok(Attempt::Lost(why)),
         Err(other) => return Err(other),
@@ -171,6 +197,11 @@ pub fn attempt<R>(
         Err(Failure::Lost(why)) => Ok(Attempt::Lost(why)),
         Err(other) => Err(other),
     }
+}
+
+/// Why no experiment can run on records that another tool has loaded.
+fn unkept(why: &str) -> Failure {
+    Failure::tool(format!("--keep-data: the trace cannot continue on the store's records: {why}; {LOAD_AGAIN}"))
 }
 
 /// The verdict on an experiment that never ran, for this reason.
@@ -227,12 +258,32 @@ mod tests {
         assert_eq!(standing.after(&with_failed(2, 0)), None);
         assert!(standing.is_continued());
         let why = standing.after(&with_failed(0, 2));
-        assert_eq!(why.as_deref(), Some("2 writes of experiment 3 did not succeed"));
+        assert_eq!(
+            why.as_deref(),
+            Some("the next experiment loads the store first: 2 writes of experiment 3 did not succeed")
+        );
         assert!(!standing.is_continued());
         let never_ran = Trial { report: None, ..left() };
         assert!(standing.after(&never_ran).unwrap().contains("experiment 3 found the store in the wrong state"));
         // If each experiment begins with a load anyway, there is no reason to report.
         assert_eq!(Standing::new(Between::Load).after(&with_failed(0, 2)), None);
+    }
+
+    /// Encore cannot load again what another tool has loaded, so it stops instead.
+    #[test]
+    fn kept_records_are_never_loaded() {
+        let mut standing = Standing::kept(left().report.unwrap().positions);
+        let fails = |standing: &mut Standing| {
+            let mut never = |_: &str| panic!("a load is announced");
+            attempt::<u32>(standing, &mut never, &mut |_| Err(Failure::State("at session 7".into()))).unwrap_err()
+        };
+        let text = fails(&mut standing).to_string();
+        assert!(text.contains("--keep-data") && text.contains("at session 7; load the records again"), "{text}");
+        assert_eq!(standing.after(&left()), None);
+        let note = standing.after(&with_failed(0, 2)).unwrap();
+        assert!(note.starts_with("no other experiment can run") && note.contains("2 writes of experiment 3"), "{note}");
+        let text = fails(&mut standing).to_string();
+        assert!(text.contains("2 writes of experiment 3 did not succeed"), "{text}");
     }
 
     #[test]

@@ -37,6 +37,9 @@ impl fmt::Display for Header<'_> {
         for (name, text) in [("store", *store), ("trace", &trace), ("SLA", &sla), ("run", &run)] {
             writeln!(f, "{name:<6} {text}")?;
         }
+        if let Some(unchecked) = manifest.spec.unchecked() {
+            writeln!(f, "note   {unchecked}")?;
+        }
         Ok(())
     }
 }

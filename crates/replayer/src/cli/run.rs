@@ -49,6 +49,13 @@ pub struct RunArgs {
     /// same workload, and all its writes must have succeeded.
     #[arg(long = "continue", conflicts_with = "load")]
     continued: bool,
+    /// Run on the records that YCSB or go-ycsb has loaded into the store; Encore never overwrites
+    /// them
+    ///
+    /// The first experiment checks their number and reads some of them. Every later one continues
+    /// the trace where the last one stopped.
+    #[arg(long, conflicts_with_all = ["load", "continued"])]
+    keep_data: bool,
     /// The run folder; an existing run gets one more experiment
     #[arg(long, short = 'o', value_name = "RUN")]
     output: PathBuf,
@@ -100,6 +107,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // Nothing is written before the store's state has been checked.
     store.check(&experiment)?;
     recording.begin()?;
+    if let Some(unchecked) = source.manifest.spec.unchecked() {
+        complain("note", unchecked);
+    }
     let report = replay(store.as_ref(), &experiment, &mut recording)?;
     recording.finish(&report)?;
     let digest = if args.digest { Some(store.digest(&source)?.to_string()) } else { None };
@@ -137,6 +147,9 @@ fn plan(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result
 
 /// Where each fragment starts; none for the beginning of the trace.
 fn positions(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result<Vec<FragmentPosition>> {
+    if args.keep_data {
+        return Ok(store.adopt(source)?);
+    }
     match args.continued {
         true if store.in_process() => {
             anyhow::bail!(ExperimentError::Plan(

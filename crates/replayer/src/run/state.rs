@@ -5,7 +5,7 @@ use schemas::vocabulary::Vocabulary;
 
 use crate::experiment::Experiment;
 use crate::source::Source;
-use crate::stores::{HeldState, RUNNING, Serves, Store, StoreError, check_workload, load_command, this_process};
+use crate::stores::{HeldState, RUNNING, Serves, Store, StoreError, check_workload, this_process};
 
 /// The positions of all fragments after some of them have moved on.
 pub fn advanced(before: &[FragmentPosition], moved: &[FragmentPosition]) -> Vec<FragmentPosition> {
@@ -29,13 +29,18 @@ pub async fn positions<V: Vocabulary, S: Serves<V>>(
     store: &S,
     source: &Source,
 ) -> Result<Vec<FragmentPosition>, StoreError> {
+    Ok(known(store, source).await?.positions)
+}
+
+/// The marker of a store in a known state.
+async fn known<V: Vocabulary, S: Serves<V>>(store: &S, source: &Source) -> Result<HeldState, StoreError> {
     let held = check_workload(store.url(), store.held().await?, source)?;
     store.check_design(&held)?;
     match held.diverged {
-        None => Ok(held.positions),
-        Some(why) => {
-            let load = load_command(store.url(), source);
-            Err(StoreError::state(store.url(), format!("is in an unknown state: {why}; load it again with {load}")))
+        None => Ok(held),
+        Some(ref why) => {
+            let remedy = held.remedy(store.url(), source);
+            Err(StoreError::state(store.url(), format!("is in an unknown state: {why}; {remedy}")))
         }
     }
 }
@@ -46,9 +51,9 @@ pub async fn check_state<V: Vocabulary, S: Serves<V>>(store: &S, experiment: &Ex
     if !store.keeps_state() {
         return Ok(());
     }
-    let positions = positions(store, source).await?;
+    let held = known(store, source).await?;
     let position = |fragment| {
-        let found = positions.iter().find(|p| p.fragment == fragment);
+        let found = held.positions.iter().find(|p| p.fragment == fragment);
         found.cloned().unwrap_or_else(|| FragmentPosition::at(fragment, 0))
     };
     for fragment in &plan.fragments {
@@ -59,18 +64,19 @@ pub async fn check_state<V: Vocabulary, S: Serves<V>>(store: &S, experiment: &Ex
                 _ => String::new(),
             };
             let message = format!(
-                "has fragment {} at session {}, the experiment starts at {wanted}{given_back}; load it again with {} \
-                 or --load, or continue with --continue",
+                "has fragment {} at session {}, the experiment starts at {wanted}{given_back}; {}{}, or continue with \
+                 --continue",
                 fragment.fragment,
                 at.next_session,
-                load_command(url, source)
+                held.remedy(url, source),
+                if held.adopted { "" } else { " or --load" }
             );
             return Err(StoreError::state(url, message));
         }
     }
     if source.fragments().all(|f| position(f).next_session == 0) {
         // Whatever the error, these rows are not what the experiment needs: the state is to blame.
-        store.check_loaded(source).await.map_err(StoreError::into_state)?;
+        store.check_loaded(source).await.map_err(|error| error.into_state().with(&held.remedy(url, source)))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::url::StoreUrl;
+use crate::source::Source;
 
 /// An error of a store, or of what a user asks of it. The URL in it carries no secrets.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,20 @@ impl StoreError {
             Blame::Usage | Blame::State => Blame::State,
         };
         StoreError { blame, ..self }
+    }
+
+    /// The same error with what to do about it. A store that failed has said that itself.
+    pub(crate) fn with(self, remedy: &str) -> StoreError {
+        match self.blame {
+            Blame::Store => self,
+            Blame::Usage | Blame::State => StoreError { message: format!("{}; {remedy}", self.message), ..self },
+        }
+    }
+
+    /// The store holds another number of things than the data set.
+    pub(crate) fn miscounted(url: &StoreUrl, what: &str, found: i64, expected: i64, source: &Source) -> StoreError {
+        let folder = source.folder.display();
+        StoreError::usage(url, format!("{what}: found {found}, the data set of {folder} has {expected}"))
     }
 
     /// The store failed.

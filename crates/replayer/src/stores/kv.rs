@@ -38,6 +38,11 @@ impl KvData {
         source.rows_of(RECORDS)
     }
 
+    /// Whether sessions of a trace set change how many records there are.
+    pub fn changes_count(source: &Source) -> bool {
+        source.manifest.spec.kinds().iter().any(|(name, _)| ["insert", "delete"].contains(name))
+    }
+
     /// The records of a fragment in the order of their keys, some thousands at a time.
     pub fn records(
         source: &Source,

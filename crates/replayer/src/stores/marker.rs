@@ -14,6 +14,10 @@ use crate::source::Source;
 /// Why a state is unknown while an experiment runs, and after its replayer was killed.
 pub const RUNNING: &str = "an experiment is running, or was killed";
 
+/// How records that another tool has loaded are brought back to their initial values.
+pub const LOAD_AGAIN: &str = "load the records again with the tool that loaded them, and remove Encore's marker (the \
+                              table or collection encore_state, or the key encore:held or encore-held)";
+
 /// The state that a store holds, as its marker says.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HeldState {
@@ -33,6 +37,9 @@ pub struct HeldState {
     /// The process whose experiment is running: [`this_process`] of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// Whether another tool has loaded the records. Encore neither loads nor removes them then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
 }
 
 /// A name of this process that no other process has.
@@ -45,7 +52,20 @@ impl HeldState {
     /// The marker of a freshly loaded store.
     pub fn loaded(layout: u32, design: BTreeMap<String, String>, source: &Source) -> HeldState {
         let workload_id = source.manifest.workload_id.clone();
-        HeldState { layout, design, workload_id, positions: vec![], diverged: None, user: None }
+        HeldState { layout, design, workload_id, positions: vec![], diverged: None, user: None, adopted: false }
+    }
+
+    /// Whether sessions have run since the load.
+    pub fn has_moved(&self) -> bool {
+        self.positions.iter().any(|position| position.next_session > 0)
+    }
+
+    /// What a user has to do before an experiment can start at the beginning of the trace.
+    pub(crate) fn remedy(&self, url: &StoreUrl, source: &Source) -> String {
+        match self.adopted {
+            true => LOAD_AGAIN.to_string(),
+            false => format!("load it again with {}", load_command(url, source)),
+        }
     }
 
     /// Refuses a store that was loaded with another layout or design. `wanted` is the URL's
@@ -74,7 +94,7 @@ impl HeldState {
 }
 
 /// The command that loads a trace set into a store.
-pub(crate) fn load_command(url: &StoreUrl, source: &Source) -> String {
+fn load_command(url: &StoreUrl, source: &Source) -> String {
     let (trace, url) = (source.folder.display().to_string(), url.redacted());
     format!("`encore replay load --trace {} --store {}`", quoted(&trace), quoted(&url))
 }
@@ -86,15 +106,18 @@ pub(crate) fn check_workload(
     source: &Source,
 ) -> Result<HeldState, StoreError> {
     let wanted = &source.manifest.workload_id;
-    let load = format!("load it with {}", load_command(url, source));
     match held {
-        None => Err(StoreError::state(url, format!("is not loaded; {load}"))),
+        None => {
+            let load = load_command(url, source);
+            Err(StoreError::state(url, format!("is not loaded; load it with {load}")))
+        }
         Some(held) if &held.workload_id != wanted => Err(StoreError::state(
             url,
             format!(
-                "contains workload {}, the trace set {} is of workload {wanted}; {load}",
+                "contains workload {}, the trace set {} is of workload {wanted}; {}",
                 held.workload_id,
-                source.folder.display()
+                source.folder.display(),
+                held.remedy(url, source)
             ),
         )),
         Some(held) => Ok(held),

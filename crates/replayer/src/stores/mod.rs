@@ -4,6 +4,7 @@
 //! vocabulary and [`Connection`], and one line in the list of [`crate::any_store`];
 //! `docs/src/how-to/own-store.md` is the guide.
 
+pub mod adoption;
 pub mod answer;
 pub mod casql;
 mod counted;
@@ -36,8 +37,8 @@ use schemas::vocabulary::Vocabulary;
 use crate::source::Source;
 pub use answer::Answer;
 pub use error::{Blame, Fate, OperationError, StoreError};
-pub use marker::{HeldState, RUNNING, this_process};
-pub(crate) use marker::{check_workload, load_command};
+pub(crate) use marker::check_workload;
+pub use marker::{HeldState, LOAD_AGAIN, RUNNING, this_process};
 use url::StoreUrl;
 
 /// How long anything but an operation of an experiment may take (to connect, to read or write the
@@ -117,6 +118,18 @@ pub trait Serves<V: Vocabulary>: Store {
     /// Encore has loaded there.
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Takes the records that another tool has loaded as the data set, after a check of them, and
+    /// writes the marker. No record is changed.
+    fn adopt(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> {
+        let message = format!(
+            "the data set of {} can only be loaded by Encore: no other tool is known that loads data of {}; remove \
+             --keep-data",
+            source.folder.display(),
+            V::NAME
+        );
+        std::future::ready(Err(StoreError::usage(self.url(), message)))
+    }
+
     /// Refuses a store that was loaded with another physical design than the URL asks for.
     fn check_design(&self, _held: &HeldState) -> Result<(), StoreError> {
         Ok(())
@@ -127,7 +140,8 @@ pub trait Serves<V: Vocabulary>: Store {
         BTreeMap::new()
     }
 
-    /// Checks by counting rows that a store at position 0 holds the data set.
+    /// Checks by counting rows that a store at position 0 holds the data set. The error does not say
+    /// what to do: that depends on who has loaded the store.
     fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The digest of all that the store holds.

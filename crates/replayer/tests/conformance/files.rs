@@ -52,14 +52,14 @@ fn refused<X>(result: Result<X, StoreError>, blame: Blame, words: &[&str]) {
 fn a_file_with_rows_missing_is_refused() {
     let (place, path) = place();
     for (parameters, sql, words) in [
-        ("", "DELETE FROM invitations WHERE invitee < 5", "table invitations has"),
-        ("", "DELETE FROM friendships WHERE member = 1", "table friendships has"),
-        ("&friendship=one-row", "DELETE FROM friendships WHERE status = 1 AND invitee < 5", "(pending) has"),
-        ("&friendship=one-row", "UPDATE friendships SET status = 2 WHERE invitee = 1", "(confirmed) has"),
-        ("&images=table", "DELETE FROM images WHERE member = 1", "table images has"),
-        ("", "DELETE FROM members WHERE member = 1", "table members has"),
-        ("", "DELETE FROM comments WHERE comment = 1", "table comments has"),
-        ("", "DELETE FROM resources WHERE resource = 1", "table resources has"),
+        ("", "DELETE FROM invitations WHERE invitee < 5", "table invitations: found"),
+        ("", "DELETE FROM friendships WHERE member = 1", "table friendships: found"),
+        ("&friendship=one-row", "DELETE FROM friendships WHERE status = 1 AND invitee < 5", "(pending): found"),
+        ("&friendship=one-row", "UPDATE friendships SET status = 2 WHERE invitee = 1", "(confirmed): found"),
+        ("&images=table", "DELETE FROM images WHERE member = 1", "table images: found"),
+        ("", "DELETE FROM members WHERE member = 1", "table members: found"),
+        ("", "DELETE FROM comments WHERE comment = 1", "table comments: found"),
+        ("", "DELETE FROM resources WHERE resource = 1", "table resources: found"),
     ] {
         let (url, store) = open(&path, parameters);
         store.load(&place.source, &|_, _| {}).expect("a load");

@@ -101,6 +101,6 @@ impl Generator for Kv {
     }
 
     fn remark(manifest: &Manifest) -> Option<String> {
-        show::remark(manifest)
+        manifest.spec.unchecked()
     }
 }

@@ -2,8 +2,7 @@
 
 use schemas::manifest::Manifest;
 use schemas::spec::SpecError;
-use schemas::workload::kv::values::VERIFIABLE_BYTES;
-use schemas::workload::kv::{Distribution, KeyOrder, KvStatistics, KvWorkload, LengthDistribution, Values};
+use schemas::workload::kv::{Distribution, KeyOrder, KvStatistics, KvWorkload, LengthDistribution};
 
 use crate::core::show::{Facts, grouped, shares_table};
 
@@ -29,6 +28,7 @@ pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
     };
     let order = match data.key_order {
         KeyOrder::Hashed => "hashed",
+        KeyOrder::HashedGo => "hashed as by go-ycsb",
         KeyOrder::Ordered => "ordered",
     };
     let bytes = length(data.field_length, data.field_bytes_min, data.field_bytes);
@@ -50,17 +50,6 @@ pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
         grouped(manifest.active_threads_max)
     );
     Ok(Facts { about, draws, distributions: Vec::new() })
-}
-
-/// A remark on values that cannot be verified.
-pub(crate) fn remark(manifest: &Manifest) -> Option<String> {
-    let workload: KvWorkload = manifest.spec.workload().ok()?;
-    (!Values::new(&manifest.spec, &workload.data).are_verifiable()).then(|| {
-        format!(
-            "values shorter than {VERIFIABLE_BYTES} bytes cannot say which write they come from; reads of them are not \
-             checked (data.field_bytes, data.field_bytes_min)"
-        )
-    })
 }
 
 fn statistics(manifest: &Manifest) -> KvStatistics {

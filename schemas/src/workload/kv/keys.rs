@@ -11,6 +11,9 @@ pub enum KeyOrder {
     /// The hash of the record's number: records that follow each other are far apart.
     #[default]
     Hashed,
+    /// The same for go-ycsb, which hashes the bytes of the number from the highest one on. So its tables
+    /// have other keys than YCSB's.
+    HashedGo,
     /// The record's number itself.
     Ordered,
 }
@@ -36,6 +39,7 @@ impl Keys {
     pub fn number(&self, record: u64) -> u64 {
         match self.order {
             KeyOrder::Hashed => hash(record),
+            KeyOrder::HashedGo => hash(record.swap_bytes()),
             KeyOrder::Ordered => record,
         }
     }
@@ -113,6 +117,13 @@ mod tests {
         {
             assert_eq!(hashed.key(record), key);
             assert_eq!(hashed.parse(key), Some(hashed.number(record)));
+        }
+        // The same of go-ycsb 1.0.1.
+        let go = keys(KeyOrder::HashedGo, 1);
+        for (record, key) in
+            [(0, "user6284781860667377211"), (1, "user6284782960179005422"), (2, "user6284784059690633633")]
+        {
+            assert_eq!(go.key(record), key);
         }
         assert_eq!(keys(KeyOrder::Ordered, 1).key(17), "user17");
         assert_eq!(keys(KeyOrder::Ordered, 4).key(17), "user0017");

@@ -15,6 +15,7 @@ use crate::words::thousands;
 
 pub use keys::{KeyOrder, Keys};
 pub use statistics::KvStatistics;
+use values::VERIFIABLE_BYTES;
 pub use values::Values;
 
 /// What a specification of the family says besides what every one has.
@@ -238,6 +239,16 @@ impl Workload for KvWorkload {
 
     fn size(&self) -> String {
         format!("{} records", thousands(self.data.records))
+    }
+
+    fn unchecked(spec: &SpecOf<KvWorkload>) -> Option<String> {
+        let is_checked = Values::new(&spec.common, &spec.own.data).are_verifiable();
+        (!is_checked).then(|| {
+            format!(
+                "values shorter than {VERIFIABLE_BYTES} bytes cannot say which write they come from; reads of them are \
+                 not checked (data.field_bytes, data.field_bytes_min)"
+            )
+        })
     }
 }
 

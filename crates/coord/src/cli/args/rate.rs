@@ -9,7 +9,7 @@ use super::WorkloadArgs;
 use crate::rate::Wanted;
 
 /// The arguments that a resumed rating takes from its run.
-const FROM_THE_RUN: [&str; 18] = [
+const FROM_THE_RUN: [&str; 19] = [
     "spec",
     "trace",
     "settings",
@@ -25,6 +25,7 @@ const FROM_THE_RUN: [&str; 18] = [
     "search_s",
     "delta_check",
     "between",
+    "keep_data",
     "max_threads",
     "first_threads",
     "exhaustive",
@@ -43,6 +44,7 @@ Examples:
   encore rate my.toml --delta-check 10 --monitor 1
   encore rate my.toml --set fragments=8 --store postgres://me@db/x \\
       --replayer load1:7070 --replayer \"load2:7070*2\" --certs certs
+  encore rate my.toml --store redis://h:6379/1 --keep-data  records that YCSB has loaded
   encore rate --resume runs/bg-1                           resume after Ctrl-C
 
 SoAR is the highest throughput that keeps the SLA; Socialites is the highest
@@ -79,9 +81,9 @@ pub struct RateArgs {
     /// differs from the search by more than PERCENT [default: no check]
     #[arg(help_heading = "Search", long, value_name = "PERCENT")]
     pub delta_check: Option<f64>,
-    /// What to do with the store between two experiments
-    #[arg(help_heading = "Store and SLA", long, value_enum, default_value_t = BetweenArg::Load)]
-    pub between: BetweenArg,
+    /// What to do with the store between two experiments [default: load; continue with --keep-data]
+    #[arg(help_heading = "Store and SLA", long, value_enum)]
+    pub between: Option<BetweenArg>,
     /// The flags that `encore rate` and `encore run` share.
     #[command(flatten)]
     pub workload: WorkloadArgs,
@@ -100,10 +102,9 @@ pub struct RateArgs {
 }
 
 /// The values of `--between`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BetweenArg {
     /// Restore the data set, and start the trace from its beginning
-    #[default]
     Load,
     /// Continue the trace where the last experiment stopped
     Continue,

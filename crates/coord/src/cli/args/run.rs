@@ -14,6 +14,7 @@ Examples:
   encore run my.toml --store \"memory:?stale=0.01\" --threads 64 --duration 5s
   encore run my.toml --threads 1 --sessions 10000
   encore run my.toml --threads 16 --warmup 10% --monitor 1
+  encore run traces/ycsb-a.toml --threads 16 --store mysql://me@h/ycsb --keep-data    loaded by YCSB
 
 Exit code 1 when the SLA is missed, 3 when the experiment is void: it says
 nothing about the store.")]

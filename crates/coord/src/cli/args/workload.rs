@@ -28,6 +28,10 @@ pub struct WorkloadArgs {
     /// password out of process lists [default: sqlite:RUNS/NAME/store.db]
     #[arg(help_heading = "Store and SLA", long, value_name = "URL")]
     pub store: Option<String>,
+    /// Run on the records that YCSB or go-ycsb has loaded into the store; Encore never overwrites them.
+    /// Experiments continue the trace. This machine must reach the store
+    #[arg(help_heading = "Store and SLA", long, requires = "store")]
+    pub keep_data: bool,
     /// Service level agreement [default: the spec's "sla", else "95% < 100ms, 0.1% unpredictable,
     /// 10s"]
     #[arg(help_heading = "Store and SLA", long, value_name = "SLA")]

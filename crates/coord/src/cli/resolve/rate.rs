@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Invocation;
 use super::setting::{monitored, setting};
-use crate::cli::args::RateArgs;
+use crate::cli::args::{BetweenArg, RateArgs};
 use crate::failure::Failure;
 use crate::rate::{Deltas, Method, Rating};
 use crate::search::{Limits, NOISE, RESOLUTION};
@@ -20,7 +20,15 @@ pub fn rating(args: &RateArgs, invocation: &Invocation) -> Result<Rating, Failur
         return Err(Failure::usage(format!("--first-threads {first} is above --max-threads {max}")));
     }
     let mut setting = setting(args.spec.as_deref(), &args.workload, args.sessions, invocation)?;
-    setting.between = args.between.into();
+    match args.between {
+        Some(BetweenArg::Load) if setting.keep_data => {
+            return Err(Failure::usage(
+                "--between load: Encore does not load the records that --keep-data keeps; remove one of the two flags",
+            ));
+        }
+        Some(between) => setting.between = between.into(),
+        None => {}
+    }
     if setting.store.starts_with("null:") {
         return Err(Failure::usage(
             "--store null: cannot be rated: it stores no data, so every read is unpredictable; \

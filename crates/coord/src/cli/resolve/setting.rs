@@ -58,7 +58,9 @@ pub(super) fn setting(
         warmup: args.warmup.unwrap_or(Warmup::Sessions(0)),
         monitor_s: args.monitor,
         unique_actors: !args.shared_actors,
-        between: Between::Load,
+        // Records that Encore did not load cannot be brought back to the trace's beginning.
+        between: if args.keep_data { Between::Continue } else { Between::Load },
+        keep_data: args.keep_data,
         workers: args.workers,
         fleet,
         retries: args.fleet.retries,

@@ -102,7 +102,7 @@ fn parameters_of_a_rating_are_resolved() {
     let mut args = args(home.path());
     args.search_s = vec![4.0, 1.0, 2.0, 1.0];
     args.delta_check = Some(10.0);
-    args.between = crate::cli::args::BetweenArg::Continue;
+    args.between = Some(crate::cli::args::BetweenArg::Continue);
     args.workload.shared_actors = true;
     args.workload.warmup = Some(Warmup::Operations(5));
     let rating = rating(&args, &invocation()).unwrap();

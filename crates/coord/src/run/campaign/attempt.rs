@@ -54,6 +54,7 @@ impl Campaign {
         }
         self.standing = standing;
         self.keep(&trial);
+        self.leave(&trial);
         self.driver.check_interrupt()?;
         Ok(trial)
     }

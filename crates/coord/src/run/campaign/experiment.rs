@@ -79,6 +79,10 @@ impl Campaign {
             self.record.set_store_settings(report);
         }
         self.keep(&trial);
+        // Records that are kept have said themselves how far they are.
+        if !self.setting.keep_data {
+            self.leave(&trial);
+        }
         Some(trial)
     }
 
@@ -88,9 +92,13 @@ impl Campaign {
             self.voice.say(&self.table.heading());
         }
         self.voice.say(&self.table.row(&trial.purpose, trial.report.as_ref(), &trial.verdict));
-        if let Some(why) = self.standing.after(trial) {
-            self.voice.say(&format!("the next experiment loads the store first: {why}"));
-        }
         self.history.add(trial.clone());
+    }
+
+    /// Takes up where an experiment has left the store.
+    pub(super) fn leave(&mut self, trial: &Trial) {
+        if let Some(note) = self.standing.after(trial) {
+            self.voice.say(&note);
+        }
     }
 }

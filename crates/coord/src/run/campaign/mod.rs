@@ -17,6 +17,7 @@ mod length;
 mod record;
 mod why;
 
+use replayer::stores::Blame;
 use schemas::files;
 use schemas::plan::{Warmup, redact};
 use schemas::run::{RunFolder, RunState};
@@ -57,12 +58,13 @@ impl Campaign {
         let trace = TraceSet::obtain(&setting.source, &setting.traces, voice, &interrupt)?;
         let warmup_sessions = warmup_sessions(&setting, &trace)?;
         setting.warmup = Warmup::Sessions(warmup_sessions);
+        let standing = standing(&setting, &trace)?;
         let history = History::new(std::mem::take(&mut setting.past));
         let driver = Driver::open(runtime, interrupt, &setting.fleet)?;
         let record = Record::begin(&setting, &trace)?;
         voice.say(&header(&setting, &trace));
         let mut campaign = Campaign {
-            standing: Standing::new(setting.between),
+            standing,
             retries_left: setting.retries,
             table: ExperimentTable::new(&setting.sla, &trace.manifest),
             setting,
@@ -172,14 +174,36 @@ impl Campaign {
     }
 }
 
-/// Refuses a store whose server does not answer, before a trace set is generated. Replayers on other
-/// machines may reach what this machine does not.
+/// Refuses a store whose server does not answer, or that Encore may not load, before a trace set is
+/// generated. Replayers on other machines may reach what this machine does not.
 fn reach(setting: &Setting) -> Result<(), Failure> {
     if !setting.fleet.replayers.is_empty() {
         return Ok(());
     }
-    let reached = replayer::any_store::open(&setting.store).and_then(|store| store.reach());
-    reached.map_err(|error| Failure::tool(format!("--store {error}")))
+    let store = replayer::any_store::open(&setting.store);
+    let is_adopted = store.and_then(|store| store.reach().and_then(|()| store.is_adopted()));
+    match is_adopted.map_err(|error| Failure::tool(format!("--store {error}")))? {
+        true if !setting.keep_data => Err(Failure::usage(format!(
+            "--store {}: contains records that another tool has loaded, and Encore does not overwrite them; add \
+             --keep-data to run on them, or choose another database",
+            redact(&setting.store)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The state of the store before the first experiment. Records that the user keeps are checked here,
+/// before anything is written.
+fn standing(setting: &Setting, trace: &TraceSet) -> Result<Standing, Failure> {
+    if !setting.keep_data {
+        return Ok(Standing::new(setting.between));
+    }
+    let source = replayer::source::Source { folder: trace.folder.clone(), manifest: trace.manifest.clone() };
+    let adopted = replayer::any_store::open(&setting.store).and_then(|store| store.adopt(&source));
+    adopted.map(Standing::kept).map_err(|error| match error.blame {
+        Blame::Store => Failure::tool(format!("--store {error}")),
+        Blame::Usage | Blame::State => Failure::usage(format!("--store {error}")),
+    })
 }
 
 /// How many sessions are replayed before each experiment is measured. A share of the trace would

@@ -19,6 +19,7 @@ use crate::experiment::{Experiment, ExperimentError, StoreDuty};
 use crate::service::paths::{self, Shares};
 use crate::service::state::{Service, State};
 use crate::service::status::{experiment_status, guarded, shelf_status};
+use crate::stores::{Blame, StoreError};
 
 /// How often the replayer reports the progress of a load.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -128,10 +129,17 @@ fn load_or_check(
             let _ = sender.try_send(Ok(LoadProgress { rows, rows_total }));
         }
     };
-    match experiment.continues() || duty == StoreDuty::Follows {
+    if experiment.continues() || duty == StoreDuty::Follows {
         // Here the store is only checked. No load can bring it into the state that
         // the plan starts from, or another replayer has loaded it.
-        true => store.check(experiment)?,
+        return Ok(store.check(experiment)?);
+    }
+    match store.is_adopted()? {
+        // Another tool has loaded it, so no later experiment can start here either.
+        true => store.check(experiment).map_err(|error| match error.blame {
+            Blame::State => StoreError { blame: Blame::Usage, ..error },
+            Blame::Usage | Blame::Store => error,
+        })?,
         false => store.load(experiment.source(), &progress)?,
     }
     Ok(())

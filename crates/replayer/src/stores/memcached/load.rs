@@ -18,6 +18,9 @@ use crate::stores::{HeldState, LoadProgress, StoreError};
 /// The key of the marker.
 const HELD: &str = "encore-held";
 
+/// What is counted.
+pub const ITEMS: &str = "items of records";
+
 /// What the marker says during a load.
 const UNFINISHED: &str = "unfinished";
 
@@ -29,13 +32,14 @@ const BATCH_RECORDS_MAX: u64 = 1_000;
 const CHUNK_ROWS: usize = 16_384;
 
 /// What the marker says.
-enum Marker {
+pub enum Marker {
     Missing,
     Unfinished,
     Held(HeldState),
 }
 
-async fn marker(store: &Memcached, link: &mut AsyncMetaConnection) -> Result<Marker, StoreError> {
+/// Reads the marker.
+pub async fn marker(store: &Memcached, link: &mut AsyncMetaConnection) -> Result<Marker, StoreError> {
     let look = build_get(HELD, &GetOptions::default()).map_err(|error| store.failed(&error))?;
     let answer = store.in_time(link.execute(&look)).await?;
     let Some(text) = answer.value() else { return Ok(Marker::Missing) };
@@ -163,12 +167,11 @@ async fn look(
     store.in_time(link.execute_batch(&commands)).await
 }
 
-/// Checks that a freshly loaded server holds every record of the data set. With a time to live,
-/// records may be missing.
-pub async fn check_all(store: &Memcached, source: &Source) -> Result<(), StoreError> {
+/// How many records of the data set the server holds.
+pub async fn count(store: &Memcached, source: &Source) -> Result<u64, StoreError> {
     let fields = Fields::of(source);
     let mut link = store.keeper().await?;
-    let (mut found, expected) = (0, KvData::count(source));
+    let mut found = 0;
     for fragment in source.fragments() {
         for records in KvData::records(source, fragment, &store.url)? {
             let keys: Vec<String> = records?.iter().map(|record| fields.data.keys.key(*record)).collect();
@@ -178,16 +181,31 @@ pub async fn check_all(store: &Memcached, source: &Source) -> Result<(), StoreEr
             }
         }
     }
-    if found == expected || store.ttl.is_some() {
+    Ok(found)
+}
+
+/// The key of a record that the server lists, whatever tool has made it.
+pub async fn example(store: &Memcached) -> Result<Option<String>, StoreError> {
+    let mut example = None;
+    let listed = text::each_key(&store.address, store.patience(), |key| {
+        example = example.take().or_else(|| record::record_key(key).map(str::to_string));
+    });
+    listed.await.map_err(|error| store.unreachable(&error))?;
+    Ok(example)
+}
+
+/// Checks that a freshly loaded server holds every record of the data set. With a time to live,
+/// records may be missing.
+pub async fn check_all(store: &Memcached, source: &Source) -> Result<(), StoreError> {
+    if store.ttl.is_some() {
         return Ok(());
     }
-    Err(StoreError::usage(
-        &store.url,
-        format!(
-            "items of records: found {found}, expected {expected} after a load; start memcached with more memory (-m), \
-             and load it again with `encore replay load`"
-        ),
-    ))
+    let (found, expected) = (count(store, source).await?, KvData::count(source));
+    if found == expected {
+        return Ok(());
+    }
+    let error = StoreError::miscounted(&store.url, ITEMS, found as i64, expected as i64, source);
+    Err(error.with("start memcached with more memory (-m)"))
 }
 
 /// The digest of all records of the data set and all that sessions insert: memcached cannot list

@@ -12,6 +12,7 @@
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections`: the most connections of all threads together; default: one a thread.
 
+mod adopted;
 mod connection;
 mod load;
 mod record;
@@ -27,6 +28,7 @@ use schemas::digest::StateDigest;
 use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::kv::Kv;
 
+use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
 use super::url::StoreUrl;
@@ -146,6 +148,16 @@ impl Memcached {
         Ok(named.collect())
     }
 
+    /// Refuses a server that cannot perform the sessions of a trace set.
+    async fn check_fitness(&self, source: &Source) -> Result<(), StoreError> {
+        self.check_no_scans(source)?;
+        let settings = self.stats("stats settings", &["cas_enabled"]).await?;
+        match settings.get("cas_enabled").is_some_and(|word| word == "no") {
+            false => Ok(()),
+            true => Err(StoreError::usage(&self.url, "runs without CAS, which updates require; start it without -C")),
+        }
+    }
+
     /// Refuses sessions that scan.
     fn check_no_scans(&self, source: &Source) -> Result<(), StoreError> {
         if !has_scans(source) {
@@ -169,12 +181,7 @@ impl Store for Memcached {
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        let held = load::held(self, &mut self.keeper().await?).await?;
-        if let Some(held) = &held {
-            let design = self.design();
-            held.check(&self.url, LAYOUT, &design.each_ref().map(|(name, value)| (*name, value.as_str())))?;
-        }
-        Ok(held)
+        load::held(self, &mut self.keeper().await?).await
     }
 
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
@@ -217,12 +224,18 @@ impl Serves<Kv> for Memcached {
     type Connection = MemcachedConnection;
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        self.check_no_scans(source)?;
-        let settings = self.stats("stats settings", &["cas_enabled"]).await?;
-        if settings.get("cas_enabled").is_some_and(|word| word == "no") {
-            return Err(StoreError::usage(&self.url, "runs without CAS, which updates require; start it without -C"));
-        }
+        self.check_fitness(source).await?;
         load::load(self, source, progress).await
+    }
+
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        let design = self.design();
+        held.check(&self.url, LAYOUT, &design.each_ref().map(|(name, value)| (*name, value.as_str())))
+    }
+
+    async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
+        self.check_fitness(source).await?;
+        adopt(self, source).await
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {

@@ -37,7 +37,10 @@ pub async fn held(store: &MongoDb, client: &Client) -> Result<Option<HeldState>,
 
 /// The error of a database with other collections.
 pub fn foreign(store: &MongoDb) -> StoreError {
-    store.misused("contains collections that Encore has not made; choose another database")
+    store.misused(
+        "contains collections that Encore has not made; choose another database, or add --keep-data to run on the \
+         records of its collection usertable",
+    )
 }
 
 /// What the database holds.

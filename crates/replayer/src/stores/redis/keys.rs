@@ -7,7 +7,7 @@ use super::{HELD, INDEX, Redis};
 use crate::stores::StoreError;
 
 /// YCSB's index, which it makes when it works on the records that Encore has loaded.
-const INDEX_OF_YCSB: &str = "_indices";
+pub const INDEX_OF_YCSB: &str = "_indices";
 
 /// How many keys the server looks at in one step.
 const STEP: usize = 2_000;

@@ -17,11 +17,14 @@ use crate::stores::{HeldState, LoadProgress, StoreError};
 const PIPELINE_BYTES_MAX: u64 = 1 << 20;
 const PIPELINE_RECORDS_MAX: u64 = 1_000;
 
+/// What is counted.
+pub const KEYS: &str = "keys of records";
+
 /// Pipelines in flight: the next one is made while the server works.
 const PIPELINES_IN_FLIGHT: usize = 3;
 
 /// What Encore finds in a database.
-enum Found {
+pub enum Found {
     /// It has no keys.
     Empty,
     /// It has keys, and none of them is Encore's marker.
@@ -46,13 +49,14 @@ fn foreign(store: &Redis, count: u64) -> StoreError {
     StoreError::usage(
         &store.url,
         format!(
-            "contains {count} keys that Encore has not made; choose another database, or empty it with `redis-cli -n \
-             {number} FLUSHDB`"
+            "contains {count} keys that Encore has not made; choose another database, empty it with `redis-cli -n \
+             {number} FLUSHDB`, or add --keep-data to run on records that YCSB has loaded"
         ),
     )
 }
 
-async fn look_into(store: &Redis, connection: &mut MultiplexedConnection) -> Result<Found, StoreError> {
+/// What the database holds.
+pub async fn look_into(store: &Redis, connection: &mut MultiplexedConnection) -> Result<Found, StoreError> {
     let mut questions = redis::pipe();
     questions.cmd("GET").arg(HELD).cmd("DBSIZE");
     let (marker, count): (Option<String>, u64) = store.in_time(questions.query_async(connection)).await?;
@@ -118,6 +122,20 @@ pub async fn load(store: &Redis, source: &Source, progress: LoadProgress<'_>) ->
     Ok(())
 }
 
+/// Builds the index of the keys of all records that are there.
+pub async fn index(store: &Redis, connection: &mut MultiplexedConnection, source: &Source) -> Result<(), StoreError> {
+    let keys = keys::of_records(store, connection, &KvData::of(source).keys).await?;
+    store.in_time(redis::cmd("DEL").arg(INDEX).exec_async(connection)).await?;
+    for some in keys.chunks(PIPELINE_RECORDS_MAX as usize) {
+        let mut add = redis::cmd("ZADD").arg(INDEX).to_owned();
+        for key in some {
+            add.arg(0).arg(key);
+        }
+        store.in_time(add.exec_async(connection)).await?;
+    }
+    Ok(())
+}
+
 /// How many records a pipeline has.
 fn records_at_once(fields: &Fields) -> usize {
     let bytes = fields.data.data.fields as u64 * fields.data.data.field_bytes as u64;
@@ -156,16 +174,13 @@ fn pipelines(fields: &Fields, records: &[u64], index: bool, ttl: Option<u32>) ->
 pub async fn check_count(store: &Redis, source: &Source) -> Result<(), StoreError> {
     let mut connection = store.keeper().await?;
     let mut questions = redis::pipe();
-    questions.cmd("DBSIZE").cmd("EXISTS").arg(INDEX).cmd("ZCARD").arg(INDEX);
-    let (keys, index, indexed): (u64, u64, u64) = store.in_time(questions.query_async(&mut connection)).await?;
-    let (records, expected) = (keys.saturating_sub(1 + index), KvData::count(source));
-    let wrong = |what: &str, found: u64| {
-        let message =
-            format!("{what}: found {found}, expected {expected} after a load; load it again with `encore replay load`");
-        Err(StoreError::usage(&store.url, message))
-    };
+    questions.cmd("DBSIZE").cmd("EXISTS").arg(INDEX).arg(keys::INDEX_OF_YCSB).cmd("ZCARD").arg(INDEX);
+    let (keys, indexes, indexed): (u64, u64, u64) = store.in_time(questions.query_async(&mut connection)).await?;
+    let (records, expected) = (keys.saturating_sub(1 + indexes), KvData::count(source));
+    let wrong =
+        |what: &str, found: u64| Err(StoreError::miscounted(&store.url, what, found as i64, expected as i64, source));
     if records > expected || (records < expected && store.ttl.is_none()) {
-        return wrong("keys of records", records);
+        return wrong(KEYS, records);
     }
     match has_scans(source) {
         true if indexed != expected => wrong(&format!("keys in {INDEX}"), indexed),

@@ -16,6 +16,7 @@
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections`: the most connections of all threads together; default: one a thread.
 
+mod adopted;
 mod connection;
 mod keys;
 mod load;
@@ -33,6 +34,7 @@ use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
+use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
 use super::url::StoreUrl;
@@ -105,6 +107,16 @@ impl Redis {
         HeldState::loaded(LAYOUT, design.into(), source)
     }
 
+    /// Refuses records that expire if sessions scan.
+    fn check_ttl(&self, source: &Source) -> Result<(), StoreError> {
+        if self.ttl.is_some() && has_scans(source) {
+            let message = "ttl does not go with scans: the index of keys would keep those of expired records; remove \
+                           ttl, or use a trace set without scans";
+            return Err(StoreError::usage(&self.url, message));
+        }
+        Ok(())
+    }
+
     /// A connection for everything except the operations of an experiment.
     async fn keeper(&self) -> Result<MultiplexedConnection, StoreError> {
         self.in_time(connect(&self.client)).await
@@ -141,12 +153,7 @@ impl Store for Redis {
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        let held = load::held(self, &mut self.keeper().await?).await?;
-        if let Some(held) = &held {
-            let design = self.design();
-            held.check(&self.url, LAYOUT, &design.each_ref().map(|(name, value)| (*name, value.as_str())))?;
-        }
-        Ok(held)
+        load::held(self, &mut self.keeper().await?).await
     }
 
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
@@ -173,12 +180,18 @@ impl Serves<Kv> for Redis {
     type Connection = RedisConnection;
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        if self.ttl.is_some() && has_scans(source) {
-            let message = "ttl does not go with scans: the index of keys would keep those of expired records; remove \
-                           ttl, or use a trace set without scans";
-            return Err(StoreError::usage(&self.url, message));
-        }
+        self.check_ttl(source)?;
         load::load(self, source, progress).await
+    }
+
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        let design = self.design();
+        held.check(&self.url, LAYOUT, &design.each_ref().map(|(name, value)| (*name, value.as_str())))
+    }
+
+    async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
+        self.check_ttl(source)?;
+        adopt(self, source).await
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {

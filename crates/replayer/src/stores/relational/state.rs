@@ -73,7 +73,10 @@ impl<E: Engine> Relational<E> {
         match found {
             Found::Held(held) => Ok(Some(held)),
             Found::Empty | Found::Unfinished => Ok(None),
-            Found::Foreign => Err(self.misused("contains tables that Encore has not made; choose another database")),
+            Found::Foreign => Err(self.misused(
+                "contains tables that Encore has not made; choose another database, or add --keep-data to run on the \
+                 records of its table usertable",
+            )),
         }
     }
 

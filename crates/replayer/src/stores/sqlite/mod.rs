@@ -67,7 +67,8 @@ async fn held_in(store: &Sqlite, path: &Path) -> Result<Option<HeldState>, Store
         Found::Held(held) => Ok(Some(held)),
         Found::Empty | Found::Unfinished => Ok(None),
         Found::Foreign => Err(store.misused(format!(
-            "{} contains a database that Encore has not loaded; choose another file",
+            "{} contains a database that Encore has not loaded; choose another file, or add --keep-data to run on the \
+             records of its table usertable",
             path.display()
         ))),
     }

@@ -123,7 +123,7 @@ fn missing_rows_are_noticed() {
         rows(&url, "DELETE FROM usertable WHERE YCSB_KEY LIKE 'user1%'").expect(&url);
         let error = store.check(&experiment).expect_err(&url);
         assert_eq!(error.blame, Blame::State, "{error}");
-        assert!(error.message.contains("table usertable has") && error.message.contains("expected 120"), "{error}");
+        assert!(error.message.contains("table usertable: found") && error.message.contains("has 120"), "{error}");
     }
 }
 

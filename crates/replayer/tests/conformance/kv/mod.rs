@@ -2,6 +2,8 @@
 
 mod answers;
 mod databases;
+mod foreign;
+mod kept;
 mod lies;
 mod replays;
 mod subjects;

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
-use super::{MongoDb, closing, load};
+use super::{MongoDb, closing, load, marker};
 use crate::source::Source;
+use crate::stores::adoption::{self, Adopts, Marked, adopt};
 use crate::stores::fields::check_one_state;
-use crate::stores::{LoadProgress, Serves, StoreError};
+use crate::stores::{HeldState, LoadProgress, Serves, StoreError};
 pub use actions::KvActions;
 use actions::Shared;
 use records::Records;
@@ -26,6 +27,14 @@ impl Serves<Kv> for MongoDb {
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         let client = self.keeper().await?;
         closing(&client, load::load(self, &Records, &client, source, progress)).await
+    }
+
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        check(&self.url, held)
+    }
+
+    async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
+        adopt(self, source).await
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
@@ -45,5 +54,34 @@ impl Serves<Kv> for MongoDb {
         let database = self.connected(&threads).await?;
         let shared = Arc::new(Shared::new(self, &database, source));
         Ok(threads.map(|_| KvActions::new(shared.clone())).collect())
+    }
+}
+
+impl Adopts for MongoDb {
+    async fn marked(&self) -> Result<Marked, StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        Ok(match closing(&client, marker::look_into(self, &database)).await? {
+            marker::Found::Empty => Marked::Empty,
+            marker::Found::Unfinished => Marked::Unfinished,
+            marker::Found::Foreign => Marked::Foreign,
+            marker::Found::Held(held) => Marked::Held(held),
+        })
+    }
+
+    async fn records(&self, _source: &Source) -> Result<adoption::Records, StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, records::found(self, &database)).await
+    }
+
+    fn fresh(&self, source: &Source) -> HeldState {
+        load::Documents::loaded(&Records, source)
+    }
+
+    async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        let database = client.database(&self.database);
+        closing(&client, self.in_time(marker::write_state(&database, state))).await
     }
 }

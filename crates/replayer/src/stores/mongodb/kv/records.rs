@@ -11,6 +11,7 @@ use schemas::digest::StateDigest;
 use schemas::workload::kv::dataset;
 
 use crate::source::Source;
+use crate::stores::adoption;
 use crate::stores::fields::{Fields, lacks_field};
 use crate::stores::kv::KvData;
 use crate::stores::mongodb::MongoDb;
@@ -22,6 +23,9 @@ use crate::stores::{HeldState, StoreError};
 
 /// The collection of the records.
 pub const RECORDS: &str = "usertable";
+
+/// What is counted.
+const DOCUMENTS: &str = "documents of collection usertable";
 
 /// The version of the documents. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
@@ -110,11 +114,23 @@ pub async fn check_count(store: &MongoDb, database: &Database, source: &Source) 
     let (found, expected) = (counted.map_err(|error| store.driver_failed(error))?, KvData::count(source));
     match found == expected {
         true => Ok(()),
-        false => Err(store.misused(format!(
-            "documents of collection {RECORDS}: found {found}, expected {expected} after a load; load it again with \
-             `encore replay load`"
-        ))),
+        false => Err(StoreError::miscounted(&store.url, DOCUMENTS, found as i64, expected as i64, source)),
     }
+}
+
+/// The documents that are there, whatever tool has made them.
+pub async fn found(store: &MongoDb, database: &Database) -> std::result::Result<adoption::Records, StoreError> {
+    let documents = database.collection::<Document>(RECORDS);
+    let found = async {
+        let count = documents.count_documents(doc! {}).await?;
+        let first = documents.find_one(doc! {}).sort(doc! { "_id": 1 }).await?;
+        let example = first.and_then(|document| {
+            let key = document.get("_id")?;
+            Some(key.as_str().map_or_else(|| key.to_string(), str::to_string))
+        });
+        Ok(adoption::Records { what: DOCUMENTS, count, example })
+    };
+    found.await.map_err(|error: Error| store.driver_failed(error))
 }
 
 /// The digest of all records.

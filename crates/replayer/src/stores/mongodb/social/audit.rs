@@ -25,9 +25,7 @@ pub async fn check_counts(
         // Each friendship is in two arrays.
         let expected = each * source.rows(of) as i64;
         if found != expected {
-            return Err(store.misused(format!(
-                "{what}: found {found}, expected {expected} after a load; load it again with `encore replay load`"
-            )));
+            return Err(StoreError::miscounted(&store.url, what, found, expected, source));
         }
     }
     Ok(())

@@ -18,18 +18,23 @@ use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
 use super::Relational;
+use super::contents::{Contents, MARKER};
 use super::engine::{Client, Engine, Fields};
 use super::perform::Performer;
-use super::state::sql;
+use super::state::{self, sql};
 use crate::source::Source;
+use crate::stores::adoption::{Adopts, Marked, Records, adopt};
 use crate::stores::kv::KvData;
-use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
+use crate::stores::{Blame, HeldState, LoadProgress, Serves, Store, StoreError};
 use actions::Actions;
 use rows::DataSet;
 use statements::Statements;
 
 /// The table.
 pub const TABLE: &str = "usertable";
+
+/// What is counted.
+const ROWS: &str = "rows of table usertable";
 
 /// The version of the table. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
@@ -76,9 +81,11 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
         if found == expected {
             return Ok(());
         }
-        Err(self.misused(format!(
-            "table {TABLE} has {found} rows, expected {expected} after a load; load it again with `encore replay load`"
-        )))
+        Err(StoreError::miscounted(self.url(), ROWS, found as i64, expected as i64, source))
+    }
+
+    async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
+        adopt(self, source).await
     }
 
     async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
@@ -102,5 +109,66 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
         let data = Arc::new(KvData::of(source));
         let statements = Arc::new(Statements::new(data.data.fields, &E::DIALECT));
         self.performers(threads, || Actions::new(statements.clone(), data.clone())).await
+    }
+}
+
+impl<E: Engine> Adopts for Relational<E> {
+    async fn marked(&self) -> Result<Marked, StoreError> {
+        match self.held().await {
+            Ok(Some(held)) => return Ok(Marked::Held(held)),
+            Ok(None) => return Ok(Marked::Empty),
+            Err(error) if error.blame != Blame::Usage => return Err(error),
+            Err(_) => {}
+        }
+        // There are tables that Encore has not made. A file must not be created, but this one is there.
+        let mut client = self.client().await?;
+        let is_marked = client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok();
+        self.in_time(client.disconnect()).await?;
+        match is_marked {
+            false => Ok(Marked::Foreign),
+            true => Err(self.misused(format!(
+                "contains a data set of another family beside table {TABLE}; load {TABLE} into a database of its own"
+            ))),
+        }
+    }
+
+    async fn records(&self, _source: &Source) -> Result<Records, StoreError> {
+        let mut client = self.client().await?;
+        let (mut count, mut example) = (0, None);
+        let mut take = |row: &<E::Client as Client>::Row| {
+            count = row.integer(0)? as u64;
+            // Without rows there is no least key.
+            example = row.octets(1).ok().map(|key| String::from_utf8_lossy(key).into_owned());
+            Ok(())
+        };
+        let query = sql(format!("SELECT count(*), min(YCSB_KEY) FROM {TABLE}"));
+        let counted = client.visit(query, &mut take).await;
+        self.in_time(client.disconnect()).await?;
+        match counted {
+            Ok(()) => Ok(Records { what: ROWS, count, example }),
+            Err(error) if error.as_database_error().is_some() => Err(self.misused(format!(
+                "has no table {TABLE} with a column YCSB_KEY that can be kept ({}); load it with YCSB or go-ycsb, or \
+                 remove --keep-data",
+                super::words(&error)
+            ))),
+            Err(error) => Err(self.driver_failed(error)),
+        }
+    }
+
+    fn fresh(&self, source: &Source) -> HeldState {
+        DataSet::of(source).loaded()
+    }
+
+    async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
+        let mut client = self.client().await?;
+        let marked = async {
+            if client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok() {
+                client.run(sql(format!("DROP TABLE {MARKER}"))).await?;
+            }
+            client.run(state::state_creation(&E::DIALECT)).await?;
+            state::insert_state::<E>(&mut client, state).await
+        };
+        self.in_time(marked).await?;
+        self.in_time(client.disconnect()).await
     }
 }

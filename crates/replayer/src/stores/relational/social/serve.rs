@@ -100,11 +100,9 @@ impl<E: Engine> Relational<E> {
             let found = self.count(&mut client, &tally.sql).await?;
             let expected = tally.rows_each * source.rows(tally.of);
             if found != expected {
-                let message = format!(
-                    "{} has {found} rows, expected {expected} after a load; load it again with `encore replay load`",
-                    tally.what
-                );
-                return Err(self.misused(message));
+                let (found, expected) = (found as i64, expected as i64);
+                let what = format!("rows of {}", tally.what);
+                return Err(StoreError::miscounted(&self.url, &what, found, expected, source));
             }
         }
         self.in_time(client.disconnect()).await
