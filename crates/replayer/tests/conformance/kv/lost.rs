@@ -1,4 +1,4 @@
-//! Writes to a server that stops to answer, or dies.
+//! Writes to a server that stops answering, or dies.
 
 use replayer::stores::OperationError;
 use replayer::stores::memcached::Memcached;
