@@ -32,6 +32,7 @@
 //! assert!(accept.action.is_write());
 //! ```
 
+mod called;
 pub mod comparison;
 mod damage;
 pub mod digest;
@@ -42,6 +43,7 @@ pub mod oplog;
 pub mod payload;
 pub mod plan;
 mod plausible;
+mod position;
 pub mod program;
 pub mod rpc;
 pub mod run;

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{self, FileError};
 use crate::spec::{Spec, SpecError};
+use crate::table::TableError;
+use crate::trace::{OperationsReader, Rules};
+use crate::vocabulary::Vocabulary;
+pub use crate::workload::Shares;
 use crate::workload::Workload;
 
 /// The name of the manifest in a trace set's folder.
@@ -105,17 +109,6 @@ pub struct Manifest {
     pub statistics: serde_json::Map<String, serde_json::Value>,
     /// Every file but the manifest, sorted by path.
     pub files: Vec<FileEntry>,
-}
-
-/// A share from 0 to 1: by the access distribution, by the whole specification, and as achieved.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Shares {
-    /// What the access distribution alone would give.
-    pub distribution: f64,
-    /// What a model of the distribution with `access.unique_window` gives.
-    pub expected: f64,
-    /// What this trace has.
-    pub achieved: f64,
 }
 
 /// What one fragment holds.
@@ -242,6 +235,25 @@ impl Manifest {
     /// The weights of the fragments, in their order.
     pub fn weights(&self) -> Vec<f64> {
         self.fragments.iter().map(|f| f.weight).collect()
+    }
+
+    /// Reads the operations of a fragment, `batch_rows` rows at a time, and refuses rows that do not
+    /// fit the specification.
+    pub fn reader<V: Vocabulary>(
+        &self,
+        folder: &Path,
+        fragment: u32,
+        batch_rows: usize,
+    ) -> Result<OperationsReader<V>, TableError> {
+        let wrong = |message: String| TableError::new(&folder.join(FILE_NAME), message);
+        let family = self.spec.family().map_err(|e| wrong(e.to_string()))?;
+        let actors = family.actors(&self.spec).map_err(|e| wrong(e.to_string()))?;
+        let rules = family.rules(&self.spec, &self.statistics, fragment).map_err(wrong)?;
+        let rules = rules.downcast::<Box<dyn Rules<V>>>();
+        let rules =
+            rules.map_err(|_| wrong(format!("has operations of {}, not of {}", family.vocabulary(), V::NAME)))?;
+        let files = self.operation_files(folder, fragment);
+        Ok(OperationsReader::new(fragment, files, batch_rows).checked(actors, *rules))
     }
 
     /// The operation files of a fragment, in order.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;
-use crate::run::FragmentPosition;
+use crate::position::FragmentPosition;
 use crate::share::ends_after;
 use crate::sla::percent;
 use crate::table::TableError;

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::ComparisonFolder;
 use crate::files::{self, FileError};
 use crate::plan::Limit;
+pub use crate::position::FragmentPosition;
 use crate::sla::Sla;
 use crate::spec::Spec;
+
+/// The document of a comparison, whose folder is not that of a run.
+pub(crate) const COMPARISON: &str = "comparison.json";
 
 /// The paths of a run folder.
 ///
@@ -93,7 +96,7 @@ impl RunFolder {
     /// Reads `run.json`; the error says how to create a run folder.
     pub fn read_document(&self) -> Result<RunDocument, RunError> {
         let path = self.document();
-        if !path.exists() && ComparisonFolder::new(&self.root).document().exists() {
+        if !path.exists() && self.root.join(COMPARISON).exists() {
             return Err(RunError::IsComparison { folder: self.root.clone() });
         }
         let value: serde_json::Value = files::read_json(&path).map_err(RunError::NoRun)?;
@@ -487,36 +490,6 @@ pub struct ClockReading {
     pub offset_ns: i64,
     /// From the request to the answer. The error of the offset is at most half of this.
     pub round_trip_ns: i64,
-}
-
-/// The position of a fragment: which of its sessions have been run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FragmentPosition {
-    /// The fragment.
-    pub fragment: u32,
-    /// This session and all later ones have not been run.
-    pub next_session: u64,
-    /// The sessions before it that have not been run either, in order. They waited for a busy
-    /// actor when the time was over.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub given_back: Vec<u64>,
-}
-
-impl FragmentPosition {
-    /// The position after all sessions before `next_session`.
-    pub fn at(fragment: u32, next_session: u64) -> FragmentPosition {
-        FragmentPosition { fragment, next_session, given_back: Vec::new() }
-    }
-
-    /// How many sessions have been run.
-    pub fn sessions_run(&self) -> u64 {
-        self.next_session - self.given_back.len() as u64
-    }
-
-    /// Whether a session has been run.
-    pub fn has_run(&self, session: u64) -> bool {
-        session < self.next_session && self.given_back.binary_search(&session).is_err()
-    }
 }
 
 /// Why an experiment ended.

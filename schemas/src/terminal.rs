@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use crate::program::as_called;
+use crate::called::as_called;
 
 /// Prints to standard output; to a terminal without control characters. A closed pipe (`| head`)
 /// is not an error.

@@ -4,6 +4,7 @@
 //! as libraries.
 
 mod bad_input;
+mod bad_rows;
 mod caches;
 mod digests;
 mod faults;

@@ -82,7 +82,7 @@ impl FragmentInput<'_> {
             log: &self.log,
             first_measured: self.plan.measured_from(),
             given_back: self.given_back,
-            ring: TraceRing::new(self.reader(), &self.plan),
+            ring: TraceRing::new(self.reader()?, &self.plan),
             held: HeldBatches::default(),
             validator: Validator::new(items),
             summary,
@@ -98,12 +98,8 @@ impl FragmentInput<'_> {
         paths.transpose()
     }
 
-    fn reader<V: Vocabulary>(&self) -> OperationsReader<V> {
-        OperationsReader::new(
-            self.plan.fragment,
-            self.manifest.operation_files(self.trace, self.plan.fragment),
-            TRACE_CHUNK_ROWS,
-        )
+    fn reader<V: Vocabulary>(&self) -> Result<OperationsReader<V>, TableError> {
+        self.manifest.reader(self.trace, self.plan.fragment, TRACE_CHUNK_ROWS)
     }
 
     fn check_header(&self, survey: &Survey) -> Result<(), TableError> {
@@ -189,7 +185,7 @@ impl FragmentInput<'_> {
         if first >= end {
             return Ok(());
         }
-        let mut reader = self.reader::<V>().starting_at(first);
+        let mut reader = self.reader::<V>()?.starting_at(first);
         let mut chunk = Vec::new();
         while reader.next_rows(&mut chunk)? {
             for row in &chunk {
@@ -228,7 +224,7 @@ impl<F: Family> Stream<'_, F> {
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
         let mut reorder = Reorder::default();
-        let mut row_number = 0;
+        let mut row_number = 0u64;
         for (batch, later_start) in LogReader::open(self.log)?.zip(&survey.later_start) {
             let batch = batch?;
             let columns = LogColumns::of(&batch, self.log)?;
@@ -236,10 +232,7 @@ impl<F: Family> Stream<'_, F> {
             let rows = columns.len();
             for row in 0..rows {
                 let place = Place { batch: number, row: row as u32 };
-                let joined = self
-                    .join(&columns, place)
-                    .map_err(|message| TableError::new(self.log, format!("row {row_number}: {message}")))?;
-                reorder.push(joined);
+                reorder.push(self.join(&columns, place, row_number)?);
                 row_number += 1;
             }
             self.held.hold(columns);
@@ -258,13 +251,18 @@ impl<F: Family> Stream<'_, F> {
         Ok((self.summary, Some(sealed)))
     }
 
-    fn join(&mut self, columns: &LogColumns, place: Place) -> Result<Row<OperationOf<F>>, String> {
+    fn join(&mut self, columns: &LogColumns, place: Place, row_number: u64) -> Result<Row<OperationOf<F>>, TableError> {
+        let wrong = |message: String| TableError::new(self.log, format!("row {row_number}: {message}"));
         let log = columns.row(place.row as usize);
         if log.end_ns < log.start_ns {
             let (session, start, end) = (log.session, log.start_ns, log.end_ns);
-            return Err(format!("session {session} ends at {end} ns, before its start at {start} ns"));
+            return Err(wrong(format!("session {session} ends at {end} ns, before its start at {start} ns")));
         }
-        let trace = self.ring.take(log.session, log.step).map_err(|e: JoinError| e.to_string())?;
+        let trace = self.ring.take(log.session, log.step).map_err(|error| match error {
+            // The trace set's fault is not the log's.
+            JoinError::Trace(error) => error,
+            error => wrong(error.to_string()),
+        })?;
         Ok(Row {
             log,
             operation: trace.operation,

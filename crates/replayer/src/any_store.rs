@@ -127,7 +127,7 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
 }
 
 /// The kinds of stores that serve a vocabulary, as examples of URLs.
-pub(crate) fn that_serve(vocabulary: &str) -> Vec<&'static str> {
+fn that_serve(vocabulary: &str) -> Vec<&'static str> {
     let serves = |kind: &Kind| {
         let opened = StoreUrl::parse(kind.example).and_then(kind.open);
         opened.is_ok_and(|store| store.vocabularies().contains(&vocabulary))

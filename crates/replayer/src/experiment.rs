@@ -47,6 +47,8 @@ impl ExperimentError {
         match self {
             ExperimentError::TraceSet(_) | ExperimentError::Plan(_) => true,
             ExperimentError::Store(error) => error.blame != Blame::Store,
+            // What a file of the trace holds is at fault, and not the system.
+            ExperimentError::Table(error) => error.io.is_none(),
             _ => false,
         }
     }

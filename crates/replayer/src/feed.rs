@@ -1,7 +1,7 @@
 //! Reads a fragment's operations ahead of the replay, on a thread of its own.
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
@@ -9,8 +9,10 @@ use schemas::plan::FragmentPlan;
 use schemas::table::TableError;
 #[cfg(test)]
 use schemas::trace::TraceRow;
-use schemas::trace::{ACTOR, Chunk, OperationsReader};
+use schemas::trace::{Chunk, OperationsReader};
 use schemas::vocabulary::Vocabulary;
+
+use crate::source::Source;
 
 /// Rows read at a time.
 const CHUNK_ROWS: usize = 8192;
@@ -38,16 +40,19 @@ pub struct Feed<V: Vocabulary> {
 type Next<V> = Result<Option<Chunk<V>>, TableError>;
 
 impl<V: Vocabulary> Feed<V> {
-    /// Starts to read what a plan needs from the files. `actors` is the number of
-    /// actors, `fragments` the number of fragments that are read at the same time.
-    pub fn start(files: Vec<PathBuf>, plan: &FragmentPlan, actors: u64, fragments: usize) -> std::io::Result<Feed<V>> {
-        let folder = files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_path_buf();
+    /// Starts to read what a plan needs of a trace set. `fragments` is the number of fragments that
+    /// are read at the same time. Rows that do not fit the specification end the feed with an error.
+    pub fn start(source: &Source, plan: &FragmentPlan, fragments: usize) -> std::io::Result<Feed<V>> {
         let rows = (CHUNK_ROWS * LARGE_CHUNKS / fragments.max(1)).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS);
-        let reader =
-            OperationsReader::new(plan.fragment, files, rows).starting_at(plan.begins_at()).only_what_is_done();
-        let order = Order { session: plan.begins_at(), step: 0, actors };
-        let (of, plan) = (folder.clone(), plan.clone());
-        Feed::reading(folder, move |sender| read_ahead(reader, order, &plan, &of, sender))
+        let reader = source.manifest.reader(&source.folder, plan.fragment, rows);
+        let reader = reader.map(|reader| reader.starting_at(plan.begins_at()).only_what_is_done());
+        let plan = plan.clone();
+        Feed::reading(source.folder.clone(), move |sender| {
+            if let Err(error) = reader.and_then(|reader| read_ahead(reader, &plan, sender)) {
+                // The receiver may be gone when the experiment has ended already.
+                let _ = sender.send(Err(error));
+            }
+        })
     }
 
     fn reading(folder: PathBuf, read: impl FnOnce(&SyncSender<Next<V>>) + Send + 'static) -> std::io::Result<Feed<V>> {
@@ -82,7 +87,9 @@ impl<V: Vocabulary> Feed<V> {
     }
 
     fn died(&self) -> TableError {
-        TableError::new(&self.folder, "internal error while reading the trace set; see standard error")
+        let message = "internal error while reading the trace set; see standard error";
+        // Not the fault of the trace set.
+        TableError { io: Some(std::io::ErrorKind::Other), ..TableError::new(&self.folder, message) }
     }
 
     /// The next chunk, `None` at the end of the trace. The flag is true if the caller had to wait for it.
@@ -102,112 +109,39 @@ impl<V: Vocabulary> Feed<V> {
 }
 
 /// Sends whole sessions only: holds back the last session of a chunk until its end has been read.
+/// Ends early when the receiver is gone.
 fn read_ahead<V: Vocabulary>(
     mut reader: OperationsReader<V>,
-    mut order: Order,
     plan: &FragmentPlan,
-    folder: &Path,
     sender: &SyncSender<Next<V>>,
-) {
+) -> Result<(), TableError> {
     let mut chunk = Chunk::default();
     loop {
         let held = chunk.len();
-        match reader.append_chunk(&mut chunk) {
-            Err(error) => {
-                // The receiver may be gone when the experiment has ended already.
-                let _ = sender.send(Err(error));
-                return;
+        if !reader.append_chunk(&mut chunk)? {
+            if !chunk.is_empty() {
+                let _ = sender.send(Ok(Some(chunk)));
             }
-            Ok(false) => {
-                if !chunk.is_empty() {
-                    let _ = sender.send(Ok(Some(chunk)));
-                }
-                let _ = sender.send(Ok(None));
-                return;
-            }
-            Ok(true) => {
-                if let Err(message) = (held..chunk.len()).try_for_each(|row| order.check(&chunk, row)) {
-                    let _ = sender.send(Err(TableError::new(folder, message)));
-                    return;
-                }
-                if held < chunk.len() && chunk.session(held) < plan.first_session {
-                    chunk = chunk.rows().filter(|row| !plan.is_before(row.session)).collect();
-                }
-                let whole = chunk.start_of_last_session();
-                if whole > 0 {
-                    let rest = chunk.split_off(whole);
-                    if sender.send(Ok(Some(std::mem::replace(&mut chunk, rest)))).is_err() {
-                        return;
-                    }
-                }
+            let _ = sender.send(Ok(None));
+            return Ok(());
+        }
+        if held < chunk.len() && chunk.session(held) < plan.first_session {
+            chunk = chunk.rows().filter(|row| !plan.is_before(row.session)).collect();
+        }
+        let whole = chunk.start_of_last_session();
+        if whole > 0 {
+            let rest = chunk.split_off(whole);
+            if sender.send(Ok(Some(std::mem::replace(&mut chunk, rest)))).is_err() {
+                return Ok(());
             }
         }
-    }
-}
-
-/// Checks the order of a trace's rows. A replay depends on the order of sessions, and an
-/// operation must not wait for a later one.
-struct Order {
-    session: u64,
-    step: u16,
-    /// The number of actors; their ids are lower.
-    actors: u64,
-}
-
-impl Order {
-    fn check<V: Vocabulary>(&mut self, chunk: &Chunk<V>, row: usize) -> Result<(), String> {
-        let (session, step) = (chunk.session(row), chunk.step(row));
-        let follows =
-            (session, step) == (self.session, self.step) || (self.step > 0 && (session, step) == (self.session + 1, 0));
-        if !follows {
-            return Err(format!("session {session} step {step} is out of order; the trace set is damaged"));
-        }
-        // An operation may depend on earlier steps of its own session.
-        let reach = session + u64::from(step > 0);
-        if chunk.after(row).is_some_and(|after| after >= reach) {
-            return Err(format!(
-                "session {session} step {step} depends on itself or on a later session; the trace set is damaged"
-            ));
-        }
-        if chunk.due_us(row).is_some() {
-            return Err(format!(
-                "session {session} has a due time (due_us), and this version replays closed-loop traces only; use a \
-                 trace set without due times"
-            ));
-        }
-        let actor = chunk.actor(row);
-        if actor >= self.actors {
-            return Err(format!(
-                "session {session} step {step}: {ACTOR} {actor} does not exist (the data set has {} of them); the \
-                 trace set is damaged",
-                self.actors
-            ));
-        }
-        (self.session, self.step) = (session, step + 1);
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schemas::social::{Action, Operation, Social};
-
-    fn check(rows: &[(u64, u16, Option<u64>)], expect: Option<&str>) {
-        let mut order = Order { session: 5, step: 0, actors: 1 };
-        let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
-        let row = |(session, step, after): &(u64, u16, Option<u64>)| TraceRow {
-            after: *after,
-            ..TraceRow::plain(*session, *step, operation, 0)
-        };
-        let chunk: Chunk<Social> = rows.iter().map(row).collect();
-        let result = (0..chunk.len()).try_for_each(|row| order.check(&chunk, row));
-        match (result, expect) {
-            (Ok(()), None) => {}
-            (Err(message), Some(words)) => assert!(message.contains(words), "{message}"),
-            (result, _) => panic!("{rows:?}: {result:?}"),
-        }
-    }
+    use schemas::social::Social;
 
     /// A reader that panics must not look like the end of the trace.
     #[test]
@@ -220,26 +154,5 @@ mod tests {
         let feed = Feed::<Social>::of(&[], 1);
         assert_eq!(feed.next().unwrap().0, None);
         assert_eq!(feed.next().unwrap(), (None, false), "it stays at its end");
-    }
-
-    #[test]
-    fn due_times_are_refused_as_long_as_nothing_honours_them() {
-        let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
-        let chunk: Chunk<Social> =
-            [TraceRow { due_us: Some(7), ..TraceRow::plain(0, 0, operation, 0) }].into_iter().collect();
-        let refused = Order { session: 0, step: 0, actors: 1 }.check(&chunk, 0).unwrap_err();
-        assert!(refused.contains("session 0 has a due time"), "{refused}");
-    }
-
-    /// A session that waited for a later one would wait for ever.
-    #[test]
-    fn traces_out_of_order_are_refused() {
-        check(&[(5, 0, None), (5, 1, Some(3)), (5, 2, Some(5)), (6, 0, Some(5)), (7, 0, None)], None);
-        check(&[(6, 0, None)], Some("session 6 step 0 is out of order"));
-        check(&[(5, 0, None), (7, 0, None)], Some("session 7 step 0"));
-        check(&[(5, 0, None), (5, 0, None)], Some("session 5 step 0"));
-        check(&[(5, 1, None)], Some("session 5 step 1"));
-        check(&[(5, 0, Some(5))], Some("session 5 step 0 depends on itself"));
-        check(&[(5, 0, None), (5, 1, Some(6))], Some("session 5 step 1 depends on itself or on a later session"));
     }
 }

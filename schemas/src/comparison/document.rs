@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ComparisonPlan;
-use crate::run::{Host, RunState};
+use crate::run::{COMPARISON, Host, RunState};
 use crate::verdict::{Rating, Ruling, Verdict};
 
 /// The paths of a comparison's folder.
@@ -36,7 +36,7 @@ impl ComparisonFolder {
 
     /// `comparison.json`.
     pub fn document(&self) -> PathBuf {
-        self.root.join("comparison.json")
+        self.root.join(COMPARISON)
     }
 
     /// `comparison.md`.

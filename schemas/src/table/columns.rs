@@ -1,9 +1,11 @@
 //! Columns in memory, and how they are read from a file.
 
+use std::fmt::Display;
+use std::ops::BitOr;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, new_null_array};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, Int64Array, PrimitiveArray, RecordBatch, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 
@@ -96,10 +98,18 @@ pub(crate) fn column<'a, A: Array + 'static>(
 }
 
 /// The values of a column of numbers that are not negative.
-pub(crate) fn unsigned<'a>(array: &'a Int64Array, name: &str, path: &Path) -> Result<&'a [i64], TableError> {
+pub(crate) fn unsigned<'a, T: ArrowPrimitiveType>(
+    array: &'a PrimitiveArray<T>,
+    name: &str,
+    path: &Path,
+) -> Result<&'a [T::Native], TableError>
+where
+    T::Native: BitOr<Output = T::Native> + PartialOrd + Display,
+{
+    let zero = T::Native::default();
     // One pass without a branch; only a damaged file needs the second search.
-    if array.values().iter().fold(0, |all, value| all | value) < 0
-        && let Some(row) = (0..array.len()).find(|&row| array.is_valid(row) && array.value(row) < 0)
+    if array.values().iter().fold(zero, |all, value| all | *value) < zero
+        && let Some(row) = (0..array.len()).find(|&row| array.is_valid(row) && array.value(row) < zero)
     {
         let value = array.value(row);
         return Err(TableError::new(path, format!("row {row}: {name} is {value}, must not be negative")));

@@ -19,7 +19,8 @@ pub struct TableError {
     pub path: PathBuf,
     /// What is wrong, with the row if one row is wrong.
     pub message: String,
-    /// The kind of the operating system's error, if that was the cause.
+    /// The kind of the operating system's error, if that was the cause; None if it is what the file
+    /// holds.
     pub io: Option<std::io::ErrorKind>,
 }
 

@@ -152,8 +152,8 @@ impl<V: Vocabulary> Chunk<V> {
             let message = "has transactions (txn), which this version does not know; use a trace set without them";
             return Err(TableError::new(path, message));
         }
-        let step = column::<Int16Array>(batch, "step", path)?.values();
-        let think_us = column::<Int32Array>(batch, "think_us", path)?.values();
+        let step = unsigned(column::<Int16Array>(batch, "step", path)?, "step", path)?;
+        let think_us = unsigned(column::<Int32Array>(batch, "think_us", path)?, "think_us", path)?;
         let operation = column::<DictionaryArray<Int8Type>>(batch, OPERATION, path)?;
         let codes = codes_of::<V>(operation, path)?;
         let codes = operation.keys().values().iter().map(|key| codes[(*key & i8::MAX) as usize]);
@@ -167,8 +167,8 @@ impl<V: Vocabulary> Chunk<V> {
             self.kind.extend(rows, kind.keys().values().iter().map(place));
         }
         if batch.column_by_name("noops").is_some() {
-            let noops = column::<Int32Array>(batch, "noops", path)?.values();
-            self.noops.extend(rows, noops.iter().map(|noops| (*noops).max(0) as u32));
+            let noops = unsigned(column::<Int32Array>(batch, "noops", path)?, "noops", path)?;
+            self.noops.extend(rows, noops.iter().map(|noops| *noops as u32));
         }
         for (held, column) in [(&mut self.session, session), (&mut self.actor, actor)] {
             held.extend(rows, column.iter().map(|number| *number as u64));

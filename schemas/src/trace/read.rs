@@ -9,7 +9,8 @@ use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
-use super::{Chunk, TraceRow, operations_schema};
+use super::rules::RowCheck;
+use super::{Chunk, Rules, TraceRow, operations_schema};
 use crate::table::columns::column;
 use crate::table::{ParquetBatches, TableError};
 use crate::vocabulary::Vocabulary;
@@ -50,11 +51,14 @@ pub struct OperationsReader<V: Vocabulary> {
     only_what_is_done: bool,
     fragment: u32,
     kinds: Vec<String>,
+    check: Option<RowCheck<V>>,
     vocabulary: PhantomData<V>,
 }
 
 impl<V: Vocabulary> OperationsReader<V> {
-    /// Reads the given files of a fragment one after the other, `batch_rows` rows at a time.
+    /// Reads the given files of a fragment one after the other, `batch_rows` rows at a time. Rows are
+    /// not checked against a specification; [`Manifest::reader`](crate::manifest::Manifest::reader)
+    /// makes a reader that does so.
     pub fn new(fragment: u32, files: Vec<PathBuf>, batch_rows: usize) -> OperationsReader<V> {
         OperationsReader {
             files: files.into_iter(),
@@ -64,6 +68,7 @@ impl<V: Vocabulary> OperationsReader<V> {
             only_what_is_done: false,
             fragment,
             kinds: Vec::new(),
+            check: None,
             vocabulary: PhantomData,
         }
     }
@@ -71,6 +76,16 @@ impl<V: Vocabulary> OperationsReader<V> {
     /// Skips the sessions before `first`.
     pub fn starting_at(mut self, first: u64) -> OperationsReader<V> {
         self.first = first;
+        if let Some(check) = &mut self.check {
+            check.starting_at(first);
+        }
+        self
+    }
+
+    /// Refuses rows out of order, of actors beyond this number, and those that break the rules of the
+    /// family. Errors name file, session, step and column.
+    pub fn checked(mut self, actors: u64, rules: Box<dyn Rules<V>>) -> OperationsReader<V> {
+        self.check = Some(RowCheck::new(actors, rules, self.first));
         self
     }
 
@@ -109,7 +124,12 @@ impl<V: Vocabulary> OperationsReader<V> {
                     let path = batches.path();
                     let batch = since(&batch, path, self.first)?;
                     if batch.num_rows() > 0 {
+                        let held = chunk.len();
                         chunk.append(&batch, path, self.fragment, &mut self.kinds)?;
+                        if let Some(check) = &mut self.check {
+                            let fits = check.check(chunk, held..chunk.len());
+                            fits.map_err(|message| TableError::new(path, message))?;
+                        }
                         // All later sessions are wanted.
                         self.first = 0;
                         return Ok(true);

@@ -5,6 +5,7 @@
 //! adapters and its models know more.
 
 pub mod kv;
+mod row;
 pub mod social;
 
 use std::fmt::Debug;
@@ -14,6 +15,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::Field;
 
 use crate::table::TableError;
+pub use row::TraceRow;
 
 /// A vocabulary. The type itself is only a name for the compiler: code that is generic over it
 /// is compiled once for each, so that an operation costs no choice between them.

@@ -4,8 +4,10 @@
 //! own with [`add`].
 
 pub mod kv;
+mod shares;
 pub mod social;
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::{PoisonError, RwLock};
@@ -14,7 +16,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::{Spec, SpecError, SpecOf, Wrong};
+use crate::trace::{NoRules, Rules};
 use crate::vocabulary::Vocabulary;
+pub use shares::Shares;
 
 /// The part of a specification that only one family has.
 pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -32,6 +36,16 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
 
     /// Refuses values from which no trace set can be generated. What every family has is checked.
     fn check(spec: &SpecOf<Self>) -> Result<(), Wrong>;
+
+    /// What is expected of the operations of a fragment, so that a trace set from elsewhere is
+    /// refused before its rows reach a store. Fails if the statistics contradict the specification.
+    fn rules(
+        _spec: &SpecOf<Self>,
+        _statistics: &Self::Statistics,
+        _fragment: u32,
+    ) -> Result<Box<dyn Rules<Self::Vocabulary>>, String> {
+        Ok(Box::new(NoRules))
+    }
 
     /// How many actors there are. A session runs on behalf of one of them.
     fn actors(&self) -> u64;
@@ -61,6 +75,14 @@ pub trait AnyWorkload: Send + Sync {
     fn complete(&self, own: &toml::Table) -> Result<toml::Table, toml::de::Error>;
     /// [`Workload::check`].
     fn check(&self, spec: &Spec) -> Result<(), Wrong>;
+    /// [`Workload::rules`]: a `Box<dyn Rules<V>>` for the family's vocabulary, whose type a family of
+    /// any kind cannot name.
+    fn rules(
+        &self,
+        spec: &Spec,
+        statistics: &serde_json::Map<String, serde_json::Value>,
+        fragment: u32,
+    ) -> Result<Box<dyn Any>, String>;
     /// [`Workload::actors`].
     fn actors(&self, spec: &Spec) -> Result<u64, SpecError>;
     /// [`Workload::size`].
@@ -102,6 +124,17 @@ impl<W: Workload> AnyWorkload for Of<W> {
         // Only a document that was edited can fail here.
         let spec = spec.of::<W>().map_err(|error| Wrong::new("family", error.to_string()))?;
         W::check(&spec)
+    }
+
+    fn rules(
+        &self,
+        spec: &Spec,
+        statistics: &serde_json::Map<String, serde_json::Value>,
+        fragment: u32,
+    ) -> Result<Box<dyn Any>, String> {
+        let spec = spec.of::<W>().map_err(|e| e.to_string())?;
+        let statistics = W::Statistics::deserialize(statistics).map_err(|e| format!("statistics: {e}"))?;
+        Ok(Box::new(W::rules(&spec, &statistics, fragment)?))
     }
 
     fn actors(&self, spec: &Spec) -> Result<u64, SpecError> {

@@ -5,12 +5,14 @@
 //! `tests/mutations.rs` changes good input at random; `corpus/NAME/` keeps the inputs that once
 //! broke the decoder NAME.
 
+mod kv;
 mod sealed;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use parquet::arrow::ArrowWriter;
+use ::parquet::arrow::ArrowWriter;
+use arrow::array::RecordBatch;
 use prost::Message;
 use schemas::comparison::{ComparisonDocument, ComparisonPlan};
 use schemas::latency::ResponseTimes;
@@ -20,9 +22,11 @@ use schemas::plan::{Plan, Warmup, redact};
 use schemas::rpc;
 use schemas::run::{ReplayReport, RunDocument};
 use schemas::sla::Sla;
+use schemas::social::Social;
 use schemas::spec::Spec;
-use schemas::trace::OperationsReader;
+use schemas::trace::TraceRow;
 use schemas::verdict::{RatingDocument, Verdict};
+use schemas::vocabulary::Vocabulary;
 use schemas::workload::social::dataset::Table;
 use tempfile::TempDir;
 
@@ -38,7 +42,7 @@ pub struct Decoder {
 }
 
 /// All decoders.
-pub const ALL: [Decoder; 15] = [
+pub const ALL: [Decoder; 17] = [
     Decoder { name: "spec", seeds: specs, decode: |bytes| with_text(bytes, |text| drop(Spec::parse(text, "a.toml"))) },
     Decoder { name: "properties", seeds: properties, decode: decode_properties },
     Decoder { name: "url", seeds: urls, decode: |bytes| with_text(bytes, decode_url) },
@@ -48,6 +52,8 @@ pub const ALL: [Decoder; 15] = [
     Decoder { name: "documents", seeds: documents, decode: decode_documents },
     Decoder { name: "operations", seeds: operations, decode: decode_operations },
     Decoder { name: "dataset", seeds: datasets, decode: decode_dataset },
+    Decoder { name: "kv-operations", seeds: kv::operations, decode: kv::decode_operations },
+    Decoder { name: "kv-records", seeds: kv::records, decode: kv::decode_records },
     Decoder { name: "log", seeds: logs, decode: decode_log },
     Decoder { name: "sealed", seeds: sealed::seeds, decode: sealed::decode },
     Decoder { name: "latency", seeds: latencies, decode: |bytes| drop(ResponseTimes::from_bytes(bytes)) },
@@ -168,30 +174,42 @@ fn decode_documents(bytes: &[u8]) {
     }
 }
 
+const GOLDEN_OPERATIONS: &str = "operations/fragment=0/part-00000.parquet";
+
 fn operations() -> Vec<Vec<u8>> {
-    vec![golden("operations/fragment=0/part-00000.parquet")]
+    vec![golden(GOLDEN_OPERATIONS)]
 }
 
 fn decode_operations(bytes: &[u8]) {
-    with_file("part.parquet", bytes, |_, path| {
-        for first in [0, 7] {
-            let mut reader =
-                OperationsReader::<schemas::social::Social>::new(0, vec![path.to_path_buf()], 256).starting_at(first);
-            let mut rows = Vec::new();
-            while reader.next_rows(&mut rows).unwrap_or(false) {}
+    static MANIFEST: LazyLock<Manifest> =
+        LazyLock::new(|| Manifest::read(&golden_folder()).unwrap_or_else(|e| panic!("{e}")));
+    with_file(GOLDEN_OPERATIONS, bytes, |folder, _| read_rows::<Social>(&MANIFEST, folder, |_| ()));
+}
+
+/// Reads the operations of the first fragment of a trace set, from the beginning and from the middle.
+fn read_rows<V: Vocabulary>(manifest: &Manifest, folder: &Path, each: impl Fn(&TraceRow<V::Operation>)) {
+    for first in [0, 7] {
+        let reader = manifest.reader::<V>(folder, 0, 256).unwrap_or_else(|e| panic!("{e}"));
+        let (mut reader, mut rows) = (reader.starting_at(first), Vec::new());
+        while reader.next_rows(&mut rows).unwrap_or(false) {
+            rows.iter().for_each(&each);
         }
-    });
+    }
 }
 
 /// A table of the data set, small and with Arrow's schema in the file.
 fn datasets() -> Vec<Vec<u8>> {
     let rows: Vec<Vec<i64>> = (0..2).map(|column| (0..60).map(|row| row * 3 + column).collect()).collect();
-    let batch = Table::Friendships.batch(rows);
+    vec![parquet(&Table::Friendships.batch(rows)), golden("dataset/fragment=0/friendships.parquet")]
+}
+
+/// A Parquet file with a batch, without compression.
+fn parquet(batch: &RecordBatch) -> Vec<u8> {
     let mut file = Vec::new();
     let written = ArrowWriter::try_new(&mut file, batch.schema(), None)
-        .and_then(|mut writer| writer.write(&batch).and_then(|()| writer.close().map(drop)));
+        .and_then(|mut writer| writer.write(batch).and_then(|()| writer.close().map(drop)));
     written.unwrap_or_else(|e| panic!("{e}"));
-    vec![file, golden("dataset/fragment=0/friendships.parquet")]
+    file
 }
 
 fn decode_dataset(bytes: &[u8]) {

@@ -334,7 +334,7 @@ impl Fixture {
 
 pub fn spec() -> Spec {
     let text =
-        "name = \"small\"\nsessions = 100\n[data]\nmembers = 100\nfriends_per_member = 10\n[mix]\nview_profile = 1\n";
+        "name = \"small\"\nsessions = 100\n[data]\nmembers = 400\nfriends_per_member = 10\n[mix]\nview_profile = 1\n";
     Spec::parse(text, "small.toml").unwrap()
 }
 

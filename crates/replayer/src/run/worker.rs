@@ -49,8 +49,7 @@ impl Worker<'_> {
         let (plan, source) = (&experiment.plan, &experiment.source);
         let feeds = self.share.iter().map(|index| {
             let fragment = &plan.fragments[*index];
-            let files = source.manifest.operation_files(&source.folder, fragment.fragment);
-            Feed::start(files, fragment, source.actors(), plan.fragments.len())
+            Feed::start(source, fragment, plan.fragments.len())
         });
         let mut feeds: Vec<Feed<V>> = feeds.collect::<Result<_, _>>().map_err(ExperimentError::Worker)?;
         let runtime =

@@ -11,6 +11,7 @@ mod counted;
 mod error;
 mod fields;
 pub mod kv;
+mod link;
 mod marker;
 pub mod memcached;
 pub mod memory;

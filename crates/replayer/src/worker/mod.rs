@@ -1,6 +1,5 @@
 //! One operating-system thread that runs its share of the T threads as tasks.
 
-pub mod alarms;
 mod emulate;
 pub mod gate;
 mod shared;
@@ -16,13 +15,12 @@ use schemas::run::FragmentPosition;
 use schemas::table::TableError;
 use schemas::vocabulary::Vocabulary;
 
-use crate::clock::{Clock, set_alarms, thread_cpu_ns, thread_run_delay_ns};
+use crate::clock::{Alarms, Clock, set_alarms, thread_cpu_ns, thread_run_delay_ns};
 use crate::dispatch::Dispatcher;
 use crate::experiment::Snapshot;
 use crate::feed::Feed;
 use crate::log::LogSender;
 use crate::stores::Connection;
-use alarms::Alarms;
 use emulate::{Thread, emulate};
 use gate::{Opening, Pass};
 pub use shared::Lag;
@@ -147,7 +145,7 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
 ) -> Result<WorkerReport, TableError> {
     let mut threads: Vec<Thread<C>> = Thread::of(connections, first_thread);
     let (shared, pass) = Shared::new(plan, threads.len());
-    let alarms = Rc::new(Alarms::new().map_err(|e| TableError::new(Path::new("timerfd"), e))?);
+    let alarms = Rc::new(Alarms::new().map_err(|e| TableError::refused(Path::new("timerfd"), e))?);
     set_alarms(Some(alarms.clone()));
     let ticker = tokio::task::spawn_local(tick(shared.clone(), alarms));
     // A stop ends this wait too, however far off the start is.
@@ -210,7 +208,7 @@ async fn tick<V: Vocabulary>(shared: Rc<Shared<V>>, alarms: Rc<Alarms>) {
         // The worker checks for a stop even before the start, which may be far off.
         let look_ns = due_ns.min(shared.clock.now_ns() + LOOK_NS);
         if let Err(error) = alarms.drive(shared.clock.monotonic_ns(look_ns)).await {
-            shared.fail(TableError::new(Path::new("timerfd"), error));
+            shared.fail(TableError::refused(Path::new("timerfd"), error));
             return;
         }
         let now_ns = shared.clock.now_ns();

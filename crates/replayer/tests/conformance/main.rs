@@ -6,7 +6,6 @@ mod concurrency;
 mod databases;
 mod files;
 mod kv;
-mod kv_servers;
 mod place;
 mod preconditions;
 mod subjects;

@@ -126,13 +126,23 @@ impl<V: Vocabulary> Subject<V> {
 
     /// The store with the data set of `source` in it.
     pub fn loaded(self, source: &Source) -> Subject<V> {
-        self.store().load(source, &|_, _| {}).unwrap_or_else(|error| panic!("{error}"));
+        self.load(source);
         self
+    }
+
+    /// Puts the data set of `source` into the store.
+    pub fn load(&self, source: &Source) {
+        self.store().load(source, &|_, _| {}).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// What the store has counted.
     pub fn counters(&self) -> BTreeMap<String, u64> {
         self.store.counters()
+    }
+
+    /// Takes back the mark that [`Subject::connect`] leaves, so that a check looks at the data.
+    pub fn pretend_unused(&self) {
+        self.store.mark(None);
     }
 
     /// A connection.
@@ -151,6 +161,7 @@ pub trait Client<V: Vocabulary = Social> {
 trait Connects<V> {
     fn any(&self) -> &dyn AnyStore;
     fn counters(&self) -> BTreeMap<String, u64>;
+    fn mark(&self, diverged: Option<&str>);
     fn connect(&self, source: &Source) -> Box<dyn Client<V>>;
 }
 
@@ -163,21 +174,31 @@ impl<V: Vocabulary, S: Serves<V>> Connects<V> for Opened<S> {
         self.store().counters()
     }
 
-    fn connect(&self, source: &Source) -> Box<dyn Client<V>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let connected = runtime.block_on(async {
-            // What follows is not part of the trace, so a load must not rely on the positions.
-            // The marker says the same as while an experiment runs.
-            let store = self.store();
-            if let Some(held) = store.held().await? {
-                store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await?;
+    fn mark(&self, diverged: Option<&str>) {
+        let store = self.store();
+        let marked = runtime().block_on(async {
+            match store.held().await? {
+                Some(held) => store.set_held(&HeldState { diverged: diverged.map(str::to_string), ..held }).await,
+                None => Ok(()),
             }
-            store.connect(source, 0..1).await
         });
+        marked.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    fn connect(&self, source: &Source) -> Box<dyn Client<V>> {
+        // What follows is not part of the trace, so a load must not rely on the positions. The marker
+        // says the same as while an experiment runs.
+        Connects::<V>::mark(self, Some(RUNNING));
+        let runtime = runtime();
+        let connected = runtime.block_on(self.store().connect(source, 0..1));
         let mut connections = connected.unwrap_or_else(|error| panic!("{error}"));
         let connection = connections.pop().expect("one connection");
         Box::new(Driven { runtime, connection })
     }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
 struct Driven<C> {

@@ -6,7 +6,6 @@ use schemas::digest::StateDigest;
 use schemas::manifest::Manifest;
 use schemas::run::FragmentPosition;
 use schemas::spec::SpecOf;
-use schemas::trace::OperationsReader;
 use schemas::vocabulary::kv::{Kv, Verb, WriteId};
 use schemas::workload::kv::{Keys, KvWorkload, Values, dataset};
 
@@ -70,8 +69,7 @@ fn changes(
     position: &FragmentPosition,
 ) -> Result<IdMap<u64, Changed>, DigestError> {
     let mut changed: IdMap<u64, Changed> = IdMap::default();
-    let files = manifest.operation_files(folder, position.fragment);
-    let mut reader = OperationsReader::<Kv>::new(position.fragment, files, CHUNK_ROWS);
+    let mut reader = manifest.reader::<Kv>(folder, position.fragment, CHUNK_ROWS)?;
     let mut rows = Vec::with_capacity(CHUNK_ROWS);
     while reader.next_rows(&mut rows)? {
         for row in &rows {

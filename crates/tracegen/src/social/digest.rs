@@ -1,13 +1,12 @@
 //! The digest of the state that sessions leave in a store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use schemas::digest::StateDigest;
 use schemas::manifest::Manifest;
 use schemas::run::FragmentPosition;
 use schemas::social::{Action, Change, ListKind, Social};
 use schemas::spec::SpecOf;
-use schemas::trace::OperationsReader;
 use schemas::workload::social::dataset::Table;
 use schemas::workload::social::{Payload, SocialWorkload};
 
@@ -24,8 +23,7 @@ pub(crate) fn digest(
     folder: &Path,
     position: &FragmentPosition,
 ) -> Result<StateDigest, DigestError> {
-    let files = manifest.operation_files(folder, position.fragment);
-    Changed::by(files, position)?.with_dataset(spec, folder, position.fragment)
+    Changed::by(manifest, folder, position)?.with_dataset(spec, folder, position.fragment)
 }
 
 /// What a comment holds besides its id.
@@ -46,9 +44,9 @@ struct Changed {
 
 impl Changed {
     /// The changes by the sessions of a fragment that have run.
-    fn by(files: Vec<PathBuf>, position: &FragmentPosition) -> Result<Changed, DigestError> {
+    fn by(manifest: &Manifest, folder: &Path, position: &FragmentPosition) -> Result<Changed, DigestError> {
         let mut changed = Changed::default();
-        let mut reader = OperationsReader::<Social>::new(position.fragment, files, CHUNK_ROWS);
+        let mut reader = manifest.reader::<Social>(folder, position.fragment, CHUNK_ROWS)?;
         let mut rows = Vec::with_capacity(CHUNK_ROWS);
         while reader.next_rows(&mut rows)? {
             for row in &rows {

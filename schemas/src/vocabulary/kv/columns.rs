@@ -64,11 +64,11 @@ impl vocabulary::Columns<Operation> for Columns {
     ) -> Result<(), TableError> {
         let key = unsigned(column::<Int64Array>(batch, "key", path)?, "key", path)?;
         let fields = unsigned(column::<Int64Array>(batch, "fields", path)?, "fields", path)?;
-        let length = column::<Int32Array>(batch, "length", path)?.values();
+        let length = unsigned(column::<Int32Array>(batch, "length", path)?, "length", path)?;
         self.verb.extend(codes.map(|code| Verb::ALL[code as usize]));
         self.key.extend(rows, key.iter().map(|number| *number as u64));
         self.fields.extend(rows, fields.iter().map(|number| *number as u64));
-        self.length.extend(rows, length.iter().map(|length| (*length).max(0) as u32));
+        self.length.extend(rows, length.iter().map(|length| *length as u32));
         Ok(())
     }
 

@@ -9,7 +9,6 @@ mod answer;
 mod columns;
 
 use super::{OperationKind, Vocabulary};
-use crate::trace;
 
 pub use answer::{Found, FoundRecords, Malformed, UNVERIFIABLE};
 
@@ -25,7 +24,7 @@ impl Vocabulary for Kv {
 }
 
 /// An operation of a trace with its envelope.
-pub type TraceRow = trace::TraceRow<Operation>;
+pub type TraceRow = super::TraceRow<Operation>;
 
 /// The most fields of a record: they are the bits of a mask that is stored as a signed number.
 pub const FIELDS_MAX: u32 = 63;

@@ -10,7 +10,6 @@ pub mod session;
 use serde::{Deserialize, Serialize};
 
 use super::{OperationKind, Vocabulary};
-use crate::trace;
 
 /// The vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,7 +23,7 @@ impl Vocabulary for Social {
 }
 
 /// An operation of a trace with its envelope. Its actor is the socialite.
-pub type TraceRow = trace::TraceRow<Operation>;
+pub type TraceRow = super::TraceRow<Operation>;
 
 /// An action of a socialite. The discriminant is the code used in memory; files
 /// carry the [name](Action::name).

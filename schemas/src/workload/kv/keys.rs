@@ -89,6 +89,35 @@ pub struct KeyPlace {
     digits: u8,
 }
 
+/// The keys of a fragment: from the first one on, up to the first one of the next fragment. The
+/// outer fragments go on to both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeyRange {
+    /// The first key, in this range.
+    pub from: Option<KeyPlace>,
+    /// The first key after the range.
+    pub to: Option<KeyPlace>,
+}
+
+impl KeyRange {
+    /// Whether a key is in the range.
+    #[inline]
+    pub fn contains(&self, place: KeyPlace) -> bool {
+        self.from.is_none_or(|from| from <= place) && self.to.is_none_or(|to| place < to)
+    }
+
+    /// Whether every key is in the range.
+    #[inline]
+    pub fn is_all(&self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+
+    /// Whether no key is in the range.
+    pub fn is_empty(&self) -> bool {
+        matches!((self.from, self.to), (Some(from), Some(to)) if to <= from)
+    }
+}
+
 /// FNV-1a over the eight bytes of a number, from the lowest one on, as a number that is not negative
 /// in two's complement: YCSB's hash of keys and ranks.
 #[inline]

@@ -3,6 +3,7 @@
 pub mod dataset;
 mod digest;
 pub mod keys;
+mod rules;
 mod statistics;
 pub mod values;
 
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Workload;
 use crate::spec::{SpecOf, Wrong};
-use crate::vocabulary::kv::{FIELDS_MAX, Kv, WriteId};
+use crate::trace::Rules;
+use crate::vocabulary::kv::{FIELDS_MAX, Kv, Verb, WriteId};
 use crate::words::thousands;
 
 pub use keys::{KeyOrder, Keys};
@@ -206,6 +208,18 @@ impl SessionKind {
         SessionKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// What its sessions do.
+    pub const fn verbs(self) -> &'static [Verb] {
+        match self {
+            SessionKind::Read => &[Verb::Read],
+            SessionKind::Update => &[Verb::Update],
+            SessionKind::Insert => &[Verb::Insert],
+            SessionKind::Scan => &[Verb::Scan],
+            SessionKind::Delete => &[Verb::Delete],
+            SessionKind::ReadModifyWrite => &[Verb::Read, Verb::Update],
+        }
+    }
+
     /// Whether it writes records that exist.
     pub const fn overwrites(self) -> bool {
         matches!(self, SessionKind::Update | SessionKind::Delete | SessionKind::ReadModifyWrite)
@@ -231,6 +245,14 @@ impl Workload for KvWorkload {
         check_data(spec)?;
         check_access(&spec.own.access)?;
         check_mix(spec)
+    }
+
+    fn rules(
+        spec: &SpecOf<KvWorkload>,
+        statistics: &KvStatistics,
+        fragment: u32,
+    ) -> Result<Box<dyn Rules<Kv>>, String> {
+        Ok(Box::new(rules::KvRules::new(spec, statistics, fragment)?))
     }
 
     fn actors(&self) -> u64 {

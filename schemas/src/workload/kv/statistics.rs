@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::Shares;
+use super::keys::{KeyRange, Keys};
+use crate::workload::Shares;
 
 /// Statistics of a data set and a trace, over all fragments.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -20,4 +21,14 @@ pub struct KvStatistics {
     pub drawn_records: u64,
     /// The first record of each fragment in the order of keys.
     pub first_records: Vec<u64>,
+}
+
+impl KvStatistics {
+    /// The keys of a fragment.
+    pub fn range(&self, keys: &Keys, fragment: u32) -> KeyRange {
+        let place = |fragment: usize| self.first_records.get(fragment).map(|record| keys.place(keys.number(*record)));
+        let fragment = fragment as usize;
+        // The outer fragments go on to both ends.
+        KeyRange { from: if fragment == 0 { None } else { place(fragment) }, to: place(fragment + 1) }
+    }
 }

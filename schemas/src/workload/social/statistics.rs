@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::Shares;
+use crate::workload::Shares;
 
 /// Statistics of a data set and a trace, over all fragments, besides
 /// [`active_threads_max`](crate::manifest::Manifest::active_threads_max). That is the number of sessions from one of the

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use schemas::manifest::Manifest;
 use schemas::vocabulary::kv::{Found, FoundRecords, Operation, UNVERIFIABLE, Verb};
-use schemas::workload::kv::keys::KeyPlace;
+use schemas::workload::kv::keys::{KeyPlace, KeyRange};
 use schemas::workload::kv::{Keys, KvStatistics, KvWorkload, dataset};
 
 use super::names;
-use super::scans::{KeyRange, Order};
+use super::scans::Order;
 use crate::error::DataSetError;
 use crate::validate::register::{EXISTENCE, Registers, places};
 use crate::validate::{Findings, Interval, ItemRead, Items, RegisterWrite, SHAPE, UnknownId, Violation};
@@ -36,18 +36,13 @@ impl KvItems {
     /// The items of a fragment of the trace set in the folder.
     pub fn read(folder: &Path, manifest: &Manifest, fragment: u32) -> Result<KvItems, DataSetError> {
         let workload: KvWorkload = manifest.spec.workload()?;
-        let keys = Keys::new(&workload.data);
         let statistics: KvStatistics = manifest.statistics_of::<KvWorkload>().map_err(|e| {
             let path = folder.join(schemas::manifest::FILE_NAME);
             schemas::table::TableError::new(&path, format!("statistics: {e}"))
         })?;
-        let place = |fragment: u32| {
-            let record = statistics.first_records.get(fragment as usize)?;
-            Some(keys.place(keys.number(*record)))
-        };
-        let from = if fragment == 0 { None } else { place(fragment) };
+        let range = statistics.range(&Keys::new(&workload.data), fragment);
         let scans = manifest.spec.kinds().iter().any(|(kind, _)| *kind == Verb::Scan.name());
-        let mut items = KvItems::new(&workload, KeyRange { from, to: place(fragment + 1) });
+        let mut items = KvItems::new(&workload, range);
         items.may_race = !KvWorkload::leaves_one_state(&manifest.spec, &workload.access);
         if scans {
             let mut initial = Vec::new();

@@ -6,23 +6,6 @@ use std::collections::btree_map;
 use schemas::workload::kv::Keys;
 use schemas::workload::kv::keys::KeyPlace;
 
-/// The keys of a fragment: from the first one on, up to the first one of the next fragment. The
-/// outer fragments go on to both ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeyRange {
-    /// The first key, in this range.
-    pub from: Option<KeyPlace>,
-    /// The first key after the range.
-    pub to: Option<KeyPlace>,
-}
-
-impl KeyRange {
-    /// Whether a key is in the range.
-    pub fn contains(&self, place: KeyPlace) -> bool {
-        self.from.is_none_or(|from| from <= place) && self.to.is_none_or(|to| place < to)
-    }
-}
-
 /// The records that exist, or once existed, in the order of their keys.
 #[derive(Debug, Default)]
 pub(super) struct Order {

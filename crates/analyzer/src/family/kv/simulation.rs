@@ -6,11 +6,11 @@ use schemas::oplog::Outcome;
 use schemas::vocabulary::Operation as _;
 use schemas::vocabulary::kv::{Found, Operation, UNVERIFIABLE, Verb};
 use schemas::workload::kv::keys::KeyPlace;
+use schemas::workload::kv::keys::KeyRange;
 use schemas::workload::kv::{Keys, KvWorkload};
 
 use super::items::KvItems;
 use super::names;
-use super::scans::KeyRange;
 use super::tests::{id, operation, record, validated, workload_of};
 use crate::validate::brute::at;
 use crate::validate::register::EXISTENCE;

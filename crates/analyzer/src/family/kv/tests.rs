@@ -7,9 +7,9 @@ use schemas::spec::SpecOf;
 use schemas::vocabulary::Operation as _;
 use schemas::vocabulary::kv::{Found, Operation, UNVERIFIABLE, Verb, WriteId};
 use schemas::workload::kv::KvWorkload;
+use schemas::workload::kv::keys::KeyRange;
 
 use super::items::KvItems;
-use super::scans::KeyRange;
 use super::{Kv, names};
 use crate::family::Family;
 use crate::fixtures::row_of;

@@ -11,7 +11,8 @@ use memcache::exp::{
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::record::{self, Record};
-use crate::stores::fields::{Fields, exists, is_missing};
+use crate::stores::fields::Fields;
+use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
 /// What the connections of a worker share.
@@ -25,25 +26,10 @@ pub struct Shared {
 /// A thread's connection.
 pub struct MemcachedConnection {
     shared: Arc<Shared>,
-    /// None if it broke, or if an operation on it timed out.
-    link: Option<AsyncMetaConnection>,
-    /// The write under way may have been sent.
-    may_have_changed: bool,
+    link: Link<AsyncMetaConnection>,
     /// The key of the record, and that of its item.
     key: String,
     item_key: String,
-}
-
-/// Why an operation did not succeed.
-struct Refusal {
-    fate: Fate,
-    message: String,
-}
-
-impl Refusal {
-    fn refused(message: impl ToString) -> Refusal {
-        Refusal { fate: Fate::Refused, message: message.to_string() }
-    }
 }
 
 impl From<Error> for Refusal {
@@ -65,7 +51,7 @@ impl MemcachedConnection {
     /// With what its worker's connections share.
     pub fn new(shared: Arc<Shared>, link: AsyncMetaConnection) -> MemcachedConnection {
         let (key, item_key) = Default::default();
-        MemcachedConnection { shared, link: Some(link), may_have_changed: false, key, item_key }
+        MemcachedConnection { shared, link: Link::new(link), key, item_key }
     }
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
@@ -81,15 +67,7 @@ impl MemcachedConnection {
             Verb::Delete => self.delete().await,
             Verb::Scan => Err(Refusal::refused("memcached has no scans")),
         };
-        match done {
-            Ok(true) => Ok(()),
-            Ok(false) if operation.verb == Verb::Insert => Err(exists(&self.key)),
-            Ok(false) => Err(is_missing(&self.key)),
-            Err(Refusal { fate: Fate::Lost, message }) if operation.verb.writes() => {
-                Err(OperationError::Unknown(message))
-            }
-            Err(Refusal { message, .. }) => Err(OperationError::Failed(message)),
-        }
+        outcome(done, operation, &self.key)
     }
 
     async fn read(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
@@ -129,7 +107,7 @@ impl MemcachedConnection {
             match self.send(&command, true).await?.rc {
                 ReturnCode::Ex => {
                     // Another write came between, so this one has not happened.
-                    self.may_have_changed = false;
+                    self.link.begin();
                     answer.attempts = answer.attempts.saturating_add(1);
                 }
                 code => return Ok(code == ReturnCode::Hd),
@@ -142,21 +120,15 @@ impl MemcachedConnection {
         Ok(self.send(&command, true).await?.rc == ReturnCode::Hd)
     }
 
-    /// Sends a command, on a new connection if there is none.
     async fn send(&mut self, command: &MetaCommand, writes: bool) -> Result<MetaCommandResult, Refusal> {
-        let mut link = match self.link.take() {
-            Some(link) => link,
-            None => AsyncMetaConnection::connect(self.shared.address.as_str())
-                .await
-                .map_err(|error| Refusal::refused(format!("cannot connect: {error}")))?,
-        };
-        self.may_have_changed |= writes;
-        let answer = link.execute(command).await;
-        // After these errors the server has read all that was sent.
-        if matches!(answer, Ok(_) | Err(Error::Server(_) | Error::Rejected(_))) {
-            self.link = Some(link);
+        let connect = async || AsyncMetaConnection::connect(self.shared.address.as_str()).await;
+        let ask = async |link: &mut AsyncMetaConnection| link.execute(command).await;
+        let is_whole = |error: &Error| matches!(error, Error::Server(_) | Error::Rejected(_));
+        match self.link.send(writes, connect, ask, is_whole).await {
+            Ok(answer) => Ok(parse_meta_result(answer)?),
+            Err(Failure::Connect(error)) => Err(Refusal::refused(format!("cannot connect: {error}"))),
+            Err(Failure::Server(error)) => Err(error.into()),
         }
-        Ok(parse_meta_result(answer?)?)
     }
 }
 
@@ -169,10 +141,10 @@ pub fn set_options(mode: SetMode, ttl: Option<u32>) -> SetOptions {
 
 impl Connection<Kv> for MemcachedConnection {
     async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
-        self.may_have_changed = false;
+        self.link.begin();
         let most = self.shared.timeout;
         let done = tokio::time::timeout(most, self.perform(operation, answer)).await;
-        done.unwrap_or_else(|_| Err(OperationError::timed_out(most, self.may_have_changed)))
+        done.unwrap_or_else(|_| Err(OperationError::timed_out(most, self.link.may_have_changed())))
     }
 }
 

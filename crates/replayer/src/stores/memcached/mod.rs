@@ -25,24 +25,20 @@ use std::time::Duration;
 
 use memcache::exp::{AsyncMetaConnection, Error};
 use schemas::digest::StateDigest;
-use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::kv::Kv;
 
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
+use super::link::{Limits, PARAMETERS, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience, promise};
-use crate::any_store::that_serve;
 use crate::source::Source;
 pub use connection::MemcachedConnection;
 use connection::Shared;
 
 /// The version of the items. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
-
-/// How long an operation may take unless the URL says otherwise.
-const TIMEOUT_MS: u32 = 10_000;
 
 /// memcached interprets a longer time as a date.
 const TTL_MAX: u32 = 30 * 24 * 3600;
@@ -66,7 +62,7 @@ pub struct Memcached {
 impl Memcached {
     /// Reads the URL; opens nothing yet.
     pub fn open(url: StoreUrl) -> Result<Memcached, StoreError> {
-        url.allow(&["ttl", "timeout_ms", "connections"])?;
+        url.allow(&PARAMETERS)?;
         let host = url.place().strip_prefix("//").map(|place| place.strip_suffix('/').unwrap_or(place));
         let host = host.filter(|host| !host.is_empty() && !host.contains(['/', '@']));
         let Some(host) = host else {
@@ -74,15 +70,15 @@ impl Memcached {
             return Err(StoreError::usage(&url, message));
         };
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
-        let ttl = url.count("ttl")?;
+        let Limits { ttl, timeout, connections_max } = Limits::of(&url)?;
         if ttl.is_some_and(|seconds| seconds > TTL_MAX) {
             return Err(StoreError::usage(&url, format!("parameter ttl: more than {TTL_MAX} (30 days)")));
         }
         Ok(Memcached {
             address: if has_port { host.to_string() } else { format!("{host}:{DEFAULT_PORT}") },
             ttl,
-            timeout: Duration::from_millis(url.count("timeout_ms")?.unwrap_or(TIMEOUT_MS).into()),
-            connections_max: url.count("connections")?,
+            timeout,
+            connections_max,
             counted: Counted::default(),
             url,
         })
@@ -109,11 +105,7 @@ impl Memcached {
 
     /// Waits for work that is not an operation, within a time limit.
     async fn in_time<X>(&self, work: impl Future<Output = Result<X, Error>>) -> Result<X, StoreError> {
-        let most = self.patience();
-        match tokio::time::timeout(most, work).await {
-            Ok(done) => done.map_err(|error| self.failed(&error)),
-            Err(_) => Err(StoreError::store(&self.url, format!("timed out after {} ms", most.as_millis()))),
-        }
+        in_time(&self.url, self.timeout, work, |error| self.failed(error)).await
     }
 
     fn failed(&self, error: &Error) -> StoreError {
@@ -163,13 +155,12 @@ impl Memcached {
         if !has_scans(source) {
             return Ok(());
         }
-        let others = that_serve(Kv::NAME).into_iter().filter(|url| !url.starts_with(SCHEME));
         Err(StoreError::usage(
             &self.url,
             format!(
-                "has no scans, which the mix of the trace set {} asks for; use one of {}",
-                source.folder.display(),
-                others.collect::<Vec<_>>().join(", ")
+                "has no scans, which the mix of the trace set {} asks for; use a store that has them, such as \
+                 redis://HOST or mongodb://HOST/DATABASE",
+                source.folder.display()
             ),
         ))
     }

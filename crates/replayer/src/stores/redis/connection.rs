@@ -9,7 +9,8 @@ use redis::{Client, Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind}
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::scripts::{Script, Scripts};
-use crate::stores::fields::{Fields, exists, is_missing, lacks_field, places};
+use crate::stores::fields::{Fields, lacks_field, places};
+use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
 /// What the connections of a worker share.
@@ -23,18 +24,9 @@ pub struct Shared {
 /// A thread's connection.
 pub struct RedisConnection {
     shared: Arc<Shared>,
-    /// None if it broke, or if an operation on it timed out.
-    link: Option<MultiplexedConnection>,
-    /// The write under way may have been sent.
-    may_have_changed: bool,
+    link: Link<MultiplexedConnection>,
     key: String,
     value: String,
-}
-
-/// Why an operation did not succeed.
-struct Refusal {
-    fate: Fate,
-    message: String,
 }
 
 impl From<RedisError> for Refusal {
@@ -95,7 +87,7 @@ pub fn advice(error: &RedisError) -> Option<&'static str> {
 impl RedisConnection {
     /// With what its worker's connections share.
     pub fn new(shared: Arc<Shared>, link: MultiplexedConnection) -> RedisConnection {
-        RedisConnection { shared, link: Some(link), may_have_changed: false, key: String::new(), value: String::new() }
+        RedisConnection { shared, link: Link::new(link), key: String::new(), value: String::new() }
     }
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
@@ -103,8 +95,8 @@ impl RedisConnection {
         let operation = &shared.fields.within(operation);
         shared.fields.key(operation, &mut self.key);
         let done = match operation.verb {
-            Verb::Read => return self.read(operation, answer).await.map_err(not_read),
-            Verb::Scan => return self.scan(operation, answer).await.map_err(not_read),
+            Verb::Read => return outcome(self.read(operation, answer).await.map(|()| true), operation, &self.key),
+            Verb::Scan => return outcome(self.scan(operation, answer).await.map(|()| true), operation, &self.key),
             Verb::Insert => self.write(&shared.scripts.insert, operation).await,
             Verb::Update => self.write(&shared.scripts.update, operation).await,
             Verb::Delete => match &shared.scripts.delete {
@@ -112,13 +104,7 @@ impl RedisConnection {
                 None => self.ask(&redis::cmd("DEL").arg(&self.key).to_owned(), true).await,
             },
         };
-        match done {
-            Ok(0) if operation.verb == Verb::Insert => Err(exists(&self.key)),
-            Ok(0) => Err(is_missing(&self.key)),
-            Ok(_) => Ok(()),
-            Err(Refusal { fate: Fate::Lost, message }) => Err(OperationError::Unknown(message)),
-            Err(Refusal { message, .. }) => Err(OperationError::Failed(message)),
-        }
+        outcome(done.map(|records| records > 0), operation, &self.key)
     }
 
     async fn write(&mut self, script: &Script, operation: &Operation) -> Result<u64, Refusal> {
@@ -134,7 +120,7 @@ impl RedisConnection {
     async fn read(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
         let shared = self.shared.clone();
         let fields = &shared.fields;
-        let lacks = |key: &str, field| Refusal { fate: Fate::Refused, message: lacks_field(key, fields.name(field)) };
+        let lacks = |key: &str, field| Refusal::refused(lacks_field(key, fields.name(field)));
         if !fields.are_all(operation.fields) {
             let mut command = redis::cmd("HMGET").arg(&self.key).to_owned();
             for field in places(operation.fields) {
@@ -173,10 +159,8 @@ impl RedisConnection {
             let key = Vec::<u8>::from_redis_value(key)?;
             let values = Vec::<Option<Vec<u8>>>::from_redis_value(values)?;
             shared.fields.see_key(&key, answer);
-            see(&shared.fields, operation, &values, answer).map_err(|field| Refusal {
-                fate: Fate::Refused,
-                message: lacks_field(&String::from_utf8_lossy(&key), shared.fields.name(field)),
-            })?;
+            let lacks = |field| lacks_field(&String::from_utf8_lossy(&key), shared.fields.name(field));
+            see(&shared.fields, operation, &values, answer).map_err(|field| Refusal::refused(lacks(field)))?;
         }
         Ok(())
     }
@@ -196,40 +180,20 @@ impl RedisConnection {
         Ok(self.send(command, writes).await?)
     }
 
-    /// Sends a command, on a new connection if there is none.
-    async fn send<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Failure> {
-        let mut link = match self.link.take() {
-            Some(link) => link,
-            None => super::connect(&self.shared.client).await.map_err(Failure::Connect)?,
-        };
-        self.may_have_changed |= writes;
-        let answer = command.query_async(&mut link).await;
-        if answer.as_ref().err().is_none_or(|error| fate(error) == Fate::Refused) {
-            self.link = Some(link);
-        }
-        answer.map_err(Failure::Server)
+    async fn send<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Failure<RedisError>> {
+        let connect = async || super::connect(&self.shared.client).await;
+        let ask = async |link: &mut MultiplexedConnection| command.query_async(link).await;
+        self.link.send(writes, connect, ask, |error| fate(error) == Fate::Refused).await
     }
 }
 
-/// Why there is no answer.
-enum Failure {
-    /// Nothing was sent.
-    Connect(RedisError),
-    /// The server, or the way to it or back.
-    Server(RedisError),
-}
-
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Refusal {
+impl From<Failure<RedisError>> for Refusal {
+    fn from(failure: Failure<RedisError>) -> Refusal {
         match failure {
-            Failure::Connect(error) => Refusal { fate: Fate::Refused, message: words(&error) },
+            Failure::Connect(error) => Refusal::refused(words(&error)),
             Failure::Server(error) => error.into(),
         }
     }
-}
-
-fn not_read(refusal: Refusal) -> OperationError {
-    OperationError::Failed(refusal.message)
 }
 
 /// Adds the values of an operation's fields to an answer. An error is the field that is missing.
@@ -244,10 +208,10 @@ fn see(fields: &Fields, operation: &Operation, values: &[Option<Vec<u8>>], answe
 
 impl Connection<Kv> for RedisConnection {
     async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
-        self.may_have_changed = false;
+        self.link.begin();
         let most = self.shared.timeout;
         let done = tokio::time::timeout(most, self.perform(operation, answer)).await;
-        done.unwrap_or_else(|_| Err(OperationError::timed_out(most, self.may_have_changed)))
+        done.unwrap_or_else(|_| Err(OperationError::timed_out(most, self.link.may_have_changed())))
     }
 }
 

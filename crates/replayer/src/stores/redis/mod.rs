@@ -37,8 +37,9 @@ use schemas::vocabulary::kv::Kv;
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
+use super::link::{Limits, PARAMETERS, in_time};
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience};
+use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on};
 use crate::source::Source;
 pub use connection::RedisConnection;
 use connection::Shared;
@@ -52,12 +53,6 @@ const INDEX: &str = "encore:keys";
 
 /// What the version of the records is. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
-
-/// The parameters, all of which are Encore's.
-const OWN: [&str; 3] = ["ttl", "timeout_ms", "connections"];
-
-/// How long an operation may take unless the URL says otherwise.
-const TIMEOUT_MS: u32 = 10_000;
 
 /// How many connections a worker makes at the same time.
 const CONNECTING_MAX: usize = 16;
@@ -76,24 +71,18 @@ pub struct Redis {
 impl Redis {
     /// Reads the URL; opens nothing yet.
     pub fn open(url: StoreUrl) -> Result<Redis, StoreError> {
-        url.allow(&OWN)?;
+        url.allow(&PARAMETERS)?;
         if !url.place().starts_with("//") {
             return Err(StoreError::usage(&url, "names no server; write redis://HOST:PORT/NUMBER"));
         }
-        let client = Client::open(url.without(&OWN)).map_err(|error| {
+        let client = Client::open(url.without(&PARAMETERS)).map_err(|error| {
             StoreError::usage(
                 &url,
                 format!("{}; write redis://USER:PASSWORD@HOST:PORT/NUMBER", connection::words(&error)),
             )
         })?;
-        Ok(Redis {
-            client,
-            ttl: url.count("ttl")?,
-            timeout: Duration::from_millis(url.count("timeout_ms")?.unwrap_or(TIMEOUT_MS).into()),
-            connections_max: url.count("connections")?,
-            counted: Counted::default(),
-            url,
-        })
+        let Limits { ttl, timeout, connections_max } = Limits::of(&url)?;
+        Ok(Redis { client, ttl, timeout, connections_max, counted: Counted::default(), url })
     }
 
     /// What makes one loaded store different from another, for the marker.
@@ -124,11 +113,7 @@ impl Redis {
 
     /// Waits for work that is not an operation, within a time limit.
     async fn in_time<X>(&self, work: impl Future<Output = RedisResult<X>>) -> Result<X, StoreError> {
-        let most = patience(self.timeout);
-        match tokio::time::timeout(most, work).await {
-            Ok(done) => done.map_err(|error| self.failed(&error)),
-            Err(_) => Err(StoreError::store(&self.url, format!("timed out after {} ms", most.as_millis()))),
-        }
+        in_time(&self.url, self.timeout, work, |error| self.failed(error)).await
     }
 
     /// An error of the server or of the way to it, with what a user should do about it.

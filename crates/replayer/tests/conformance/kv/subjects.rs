@@ -3,34 +3,85 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use replayer::stores::memcached::Memcached;
 use replayer::stores::memory::Memory;
+use replayer::stores::mongodb::MongoDb;
 use replayer::stores::mysql::MySql;
 use replayer::stores::postgres::Postgres;
+use replayer::stores::redis::Redis;
 use replayer::stores::sqlite::Sqlite;
+use replayer::stores::url::StoreUrl;
+use replayer::stores::{Serves, StoreError};
 use schemas::vocabulary::kv::Kv;
 
+use super::BUSY;
+use crate::place::Place;
 use crate::subjects::{ImagesSent, Subject, url_with};
 
-/// How often [`all`] was called: each call has databases of its own.
-static CALLS: AtomicU32 = AtomicU32::new(0);
+/// A number that no other test of this process has.
+pub fn number() -> u32 {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
 
-/// The stores under test, one line each. Files are in `folder`. Subjects on one server share a
-/// database, so each of them must replace what the last one has left.
+/// A name of a database that no other test has.
+pub fn database() -> String {
+    format!("encore_kv_{}_{}", std::process::id(), number())
+}
+
+/// A database of Redis that no other test has.
+pub fn redis_url(server: &servers::Server) -> String {
+    server.url(&number().to_string())
+}
+
+/// memcached has no databases, so each test has a server of its own.
+pub fn separate_memcached() -> Option<servers::Server> {
+    servers::Server::start(servers::Kind::Memcached, servers::Options::default())
+}
+
+/// The URL of a memcached server.
+pub fn memcached_url(server: &servers::Server) -> String {
+    format!("memcached://{}", server.address())
+}
+
+/// A store, for the operations of `kv`.
+pub fn subject<S: Serves<Kv>>(url: &str, open: impl Fn(StoreUrl) -> Result<S, StoreError>) -> Subject<Kv> {
+    Subject::new(url, open, ImagesSent::No)
+}
+
+/// Performs a test on each store with the trace set of [`BUSY`] and settings. The flag says whether
+/// the trace set has scans, which memcached does not serve.
+pub fn each(settings: &[&str], test: impl Fn(&Place, Subject<Kv>, bool)) {
+    let place = Place::with(BUSY, settings);
+    all(place.path()).into_iter().for_each(|subject| test(&place, subject, true));
+    let Some(server) = separate_memcached() else { return };
+    let place = Place::with(BUSY, &[settings, &["mix.scan=0"]].concat());
+    test(&place, subject(&memcached_url(&server), Memcached::open), false);
+}
+
+/// The stores under test that have scans, one line each. Files are in `folder`. Subjects of one server
+/// share a database, so each of them must replace what the last one has left.
 pub fn all(folder: &Path) -> Vec<Subject<Kv>> {
-    let name = format!("encore_kv_{}_{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
+    let name = database();
     let file = |name: &str| format!("sqlite:{}?synchronous=off", folder.join(format!("{name}.db")).display());
-    let sqlite = |url: &str| Subject::new(url, Sqlite::open, ImagesSent::No);
+    let sqlite = |url: &str| subject(url, Sqlite::open);
     let mut subjects = vec![reference(), sqlite(&file("wal")), sqlite(&format!("{}&journal=delete", file("journal")))];
     if let Some(server) = servers::postgres() {
         let url = server.url(&name);
         let strict = url_with(&url, "isolation=serializable&synchronous_commit=off&reset=reload");
-        subjects.extend([url, strict].map(|url| Subject::new(&url, Postgres::open, ImagesSent::No)));
+        subjects.extend([url, strict].map(|url| subject(&url, Postgres::open)));
     }
     if let Some(server) = servers::mysql() {
         let url = server.url(&name);
         let strict = url_with(&url, "isolation=serializable&reset=reload");
-        subjects.extend([url, strict].map(|url| Subject::new(&url, MySql::open, ImagesSent::No)));
+        subjects.extend([url, strict].map(|url| subject(&url, MySql::open)));
     }
+    if let Some(server) = servers::mongodb() {
+        let parameters = ["reset=copy&w=1&journal=false", "reset=reload&readConcernLevel=majority"];
+        let urls = parameters.map(|parameters| url_with(&server.url(&name), parameters));
+        subjects.extend(urls.map(|url| subject(&url, MongoDb::open)));
+    }
+    subjects.extend(servers::redis().map(|server| subject(&redis_url(server), Redis::open)));
     subjects
 }
 
@@ -41,5 +92,5 @@ pub fn reference() -> Subject<Kv> {
 
 /// The reference store, with faults.
 pub fn memory(url: &str) -> Subject<Kv> {
-    Subject::new(url, Memory::open, ImagesSent::No)
+    subject(url, Memory::open)
 }

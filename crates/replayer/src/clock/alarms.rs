@@ -15,7 +15,7 @@ use std::task::Waker;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::clock::monotonic_ns;
+use super::readings::monotonic_now_ns;
 
 /// The tasks of one worker that wait for a time, on the monotonic clock.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Alarms {
     /// the worker calls this in a loop.
     pub async fn drive(&self, until_ns: i64) -> io::Result<()> {
         loop {
-            let now_ns = monotonic_ns();
+            let now_ns = monotonic_now_ns();
             self.ring(now_ns);
             if now_ns >= until_ns {
                 return Ok(());
@@ -149,7 +149,7 @@ mod tests {
             let all = futures::future::join_all(sleeps);
             let drive = async {
                 loop {
-                    alarms.drive(monotonic_ns() + 10_000_000).await.unwrap();
+                    alarms.drive(monotonic_now_ns() + 10_000_000).await.unwrap();
                 }
             };
             tokio::select! {

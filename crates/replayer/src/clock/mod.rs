@@ -1,12 +1,17 @@
 //! Time: nanoseconds since an experiment's start, precise waits, CPU time, and how long a thread
 //! has waited for a processor.
 
+mod alarms;
+mod readings;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use crate::worker::alarms::Alarms;
+pub use alarms::Alarms;
+use readings::monotonic_now_ns;
+pub use readings::{process_cpu_ns, thread_cpu_ns, thread_run_delay_ns, unix_ns};
 
 /// Counts nanoseconds from an experiment's start, on the monotonic clock.
 ///
@@ -30,13 +35,13 @@ pub fn set_alarms(alarms: Option<Rc<Alarms>>) {
 impl Clock {
     /// A clock whose time 0 is `delay_ns` from now.
     pub fn starting_in(delay_ns: i64) -> Clock {
-        Clock { zero_ns: read(libc::CLOCK_MONOTONIC) + delay_ns }
+        Clock { zero_ns: monotonic_now_ns() + delay_ns }
     }
 
     /// Nanoseconds since time 0; below 0 before it.
     #[inline]
     pub fn now_ns(&self) -> i64 {
-        read(libc::CLOCK_MONOTONIC) - self.zero_ns
+        monotonic_now_ns() - self.zero_ns
     }
 
     /// Converts a time of this clock to the monotonic clock.
@@ -76,44 +81,6 @@ impl Clock {
             }
         });
     }
-}
-
-/// Nanoseconds since 1970.
-pub fn unix_ns() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64)
-}
-
-/// Nanoseconds of the monotonic clock.
-#[inline]
-pub fn monotonic_ns() -> i64 {
-    read(libc::CLOCK_MONOTONIC)
-}
-
-/// CPU time of the calling thread, in nanoseconds.
-pub fn thread_cpu_ns() -> i64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// CPU time of this process, in nanoseconds.
-pub fn process_cpu_ns() -> i64 {
-    read(libc::CLOCK_PROCESS_CPUTIME_ID)
-}
-
-/// How long the calling thread has been ready to run but waited for a processor, in nanoseconds.
-/// None if the kernel does not count it.
-pub fn thread_run_delay_ns() -> Option<i64> {
-    // Time on a processor, time of waiting for one, number of time slices.
-    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    counts.split_whitespace().nth(1)?.parse().ok()
-}
-
-#[inline]
-fn read(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes one timespec to a valid address and keeps nothing.
-    // It cannot fail for these clocks that every Unix has.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 #[cfg(test)]
