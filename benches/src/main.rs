@@ -3,12 +3,14 @@
 
 mod codecs;
 mod fleet;
+mod kv;
 mod large;
 mod machine;
 mod measure;
 mod memcached;
 mod null;
 mod postgres;
+mod report;
 mod sample;
 mod simulated;
 mod table;
@@ -23,22 +25,25 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tempfile::TempDir;
 
 use machine::Machine;
-use sample::{Figures, Sample};
-use table::Tool;
+use report::{Report, Section};
+use sample::Figures;
 
 const EXAMPLES: &str = "Examples:
   benches/run                                    all groups (about twenty minutes)
   benches/run --only null --rounds 1             one group, one round
   benches/run --seconds 10 -o /tmp/figures       longer runs, other files
+  benches/run kv --only redis                    key-value workloads on one store
+  benches/run kv --only redis --resume           measure what an interrupted command left out
   benches/run codecs                             compare encodings and compressions
   benches/run large --log 1000000000             large trace sets and logs
   benches/run truth --threads 16 --theta 0.27    compare measured with true throughput
   benches/run fleet                              measure the coordinator's cost per fleet size
 
+A command replaces its own sections of the report, and keeps the others.
 The report names peers that are not installed, and skips them. go builds go-ycsb, mvn
 downloads YCSB; install pgbench and memtier_benchmark with the system's packages. The
-bench starts PostgreSQL and memcached on loopback, and stops them at the end. Run nothing
-else at the same time.";
+bench starts servers on loopback, and stops them at the end. Run nothing else at the same
+time.";
 
 /// Measures Encore beside other tools and writes FILE.md and FILE.json
 #[derive(Parser)]
@@ -62,7 +67,7 @@ struct Cli {
     #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/results")]
     output: PathBuf,
     /// Folder for peers that are built or downloaded
-    #[arg(long, value_name = "DIR", default_value = "benches-peers")]
+    #[arg(long, value_name = "DIR", default_value = "benches-peers", global = true)]
     peers: PathBuf,
     /// Folder for data and logs, on the disk to be measured [default: the folder for temporary files]
     #[arg(long, value_name = "DIR", global = true)]
@@ -71,6 +76,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compare key-value workloads (YCSB A, C, E, F) with go-ycsb and pgbench, store by store
+    Kv(kv::Arguments),
     /// Measure sizes and speeds of encodings and compressions, for trace and log
     Codecs,
     /// Measure time, memory and bytes of large trace sets and logs
@@ -151,10 +158,7 @@ pub struct Settings {
 impl Settings {
     /// Reports progress: the figures just measured.
     pub fn progress(&self, round: u32, group: &str, case: &str, threads: u32, tool: &str, figures: &Figures) {
-        eprintln!(
-            "[{round}/{}] {group}: {case}, T={threads}, {tool}: {:.0} operations/s, {:.2} CPU s/M",
-            self.rounds, figures.operations_per_s, figures.client_cpu_s_per_million
-        );
+        eprintln!("[{round}/{}] {group}: {case}, T={threads}, {tool}: {figures}", self.rounds);
     }
 }
 
@@ -189,6 +193,11 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             let truth = truth::Truth { threads, thetas: theta, seconds, hosts: host, resume, output };
             return truth::main(&truth, work_folder(cli.folder.as_deref())?.path());
         }
+        Some(Command::Kv(kv)) => {
+            let folder = work_folder(cli.folder.as_deref())?;
+            readable_by_servers(folder.path())?;
+            return kv::main(&kv, &std::path::absolute(&cli.peers)?, folder.path());
+        }
         Some(Command::Simulated { replayers }) => return simulated::main(replayers),
         Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),
         None => {}
@@ -198,16 +207,25 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
     let folder = work_folder(cli.folder.as_deref())?;
     readable_by_servers(folder.path())?;
     let is_wanted = |group| cli.only.is_empty() || cli.only.contains(&group);
-    let (mut tools, mut samples): (Vec<Tool>, Vec<Sample>) = Default::default();
-    type Run = fn(&Settings, &Path, &mut Vec<Tool>, &mut Vec<Sample>) -> anyhow::Result<()>;
-    let groups: [(Group, Run); 3] =
-        [(Group::Null, null::run), (Group::Postgres, postgres::run), (Group::Memcached, memcached::run)];
-    let mut wanted = groups.iter().filter(|(group, _)| is_wanted(*group));
-    let done = wanted.try_for_each(|(_, run)| run(&settings, folder.path(), &mut tools, &mut samples));
-    // Results from before a failure are not lost.
-    let failure = done.as_ref().err().map(|error| format!("{error:#}"));
-    write(&cli, &tools, &samples, failure.as_deref())?;
-    done
+    let mut report = Report::read(&cli.output)?;
+    let (machine, command) = (Machine::current(), command_line(&cli));
+    type Run = fn(&Settings, &Path, &mut Section) -> anyhow::Result<()>;
+    let groups: [(Group, &str, Run); 3] = [
+        (Group::Null, null::GROUP, null::run),
+        (Group::Postgres, postgres::GROUP, postgres::run),
+        (Group::Memcached, memcached::GROUP, memcached::run),
+    ];
+    for (_, name, run) in groups.iter().filter(|(group, ..)| is_wanted(*group)) {
+        let mut section = Section::new(name, &machine, &command);
+        let done = run(&settings, folder.path(), &mut section);
+        // Results from before a failure are not lost.
+        section.failure = done.as_ref().err().map(|error| format!("{error:#}"));
+        report.put(section);
+        report.write(&cli.output)?;
+        done?;
+    }
+    print!("{}", table::markdown(&report));
+    Ok(())
 }
 
 /// A folder for data and logs, removed at the end.
@@ -222,18 +240,9 @@ fn readable_by_servers(folder: &Path) -> anyhow::Result<()> {
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)
 }
 
-fn write(cli: &Cli, tools: &[Tool], samples: &[Sample], failure: Option<&str>) -> anyhow::Result<()> {
-    let machine = Machine::current();
+/// The command that measures the same again.
+fn command_line(cli: &Cli) -> String {
     let only: Vec<_> = cli.only.iter().filter_map(ValueEnum::to_possible_value).collect();
     let only: String = only.iter().map(|group| format!(" --only {}", group.get_name())).collect();
-    let command =
-        format!("benches/run{only} --rounds {} --seconds {} --operations {}", cli.rounds, cli.seconds, cli.operations);
-    let text = table::markdown(&machine, &command, tools, samples, failure);
-    let json = serde_json::to_string_pretty(&table::json(&machine, &command, tools, samples, failure))? + "\n";
-    for (extension, content) in [("md", &text), ("json", &json)] {
-        let path = cli.output.with_extension(extension);
-        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    print!("{text}");
-    Ok(())
+    format!("benches/run{only} --rounds {} --seconds {} --operations {}", cli.rounds, cli.seconds, cli.operations)
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use servers::{Kind, Options, Server, StartError};
 
 use crate::Settings;
+use crate::report::Section;
 use crate::sample::{Figures, Sample};
-use crate::table::Tool;
 use crate::tools::bare;
 use crate::tools::encore::{Encore, Replay};
 use crate::tools::memtier::Memtier;
@@ -38,12 +38,12 @@ view_profile = 1
 const VALUE_BYTES: u64 = 1 + 1 + 2 * 8 + 4 + 256 + 4;
 
 /// Runs all rounds.
-pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
+pub fn run(settings: &Settings, folder: &Path, section: &mut Section) -> anyhow::Result<()> {
     let options = Options { arguments: &["-m", "1024"], folder: Some(folder), ..Options::default() };
     let server = match Server::try_start(Kind::Memcached, options) {
         Ok(server) => server,
         Err(error @ StartError::Missing(_)) => {
-            tools.push(Tool::missing(GROUP, "memcached", &error.to_string()));
+            section.missing("memcached", &error.to_string());
             return Ok(());
         }
         Err(error) => return Err(error.into()),
@@ -51,10 +51,9 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
     let address = server.address();
     let encore = Encore::new(folder)?;
     let what = "casql+sqlite:, one worker, values decoded, every operation logged";
-    tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), what));
-    tools.push(Tool::here(GROUP, "bare loop", "memcache crate 0.21.0", "one runtime, asynchronous meta connections"));
-    let memtier = Memtier::find(folder);
-    let memtier = Tool::find(tools, GROUP, "memtier", "-t 1, memcache_text", memtier, Memtier::version);
+    section.here("Encore", &crate::encore_version(), what);
+    section.here("bare loop", "memcache crate 0.21.0", "one runtime, asynchronous meta connections");
+    let memtier = section.find("memtier", "-t 1, memcache_text", Memtier::find(folder), Memtier::version);
 
     let trace = encore.trace("memcached", SPEC, &[])?;
     let database = folder.join("memcached.db");
@@ -74,10 +73,10 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
     for round in 1..=settings.rounds {
         for threads in [1, 4, 16, 64] {
             let seconds = settings.seconds;
-            let mut measured = |tool, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
-                let figures = Figures::beside(&server, settings.seconds, run)?;
+            let mut measured = |tool: &str, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
+                let figures = Figures::beside(&server, run)?;
                 settings.progress(round, GROUP, CASE, threads, tool, &figures);
-                samples.push(Sample { group: GROUP, case: CASE.into(), threads, tool, figures });
+                section.samples.push(Sample { case: CASE.into(), threads, tool: tool.into(), figures });
                 anyhow::Ok(())
             };
             measured("Encore", &mut || encore.replay(&replay(threads, Some(seconds))))?;

@@ -7,8 +7,8 @@ use schemas::social::Action;
 use servers::{Kind, Options, Server, StartError};
 
 use crate::Settings;
+use crate::report::Section;
 use crate::sample::{Figures, Sample};
-use crate::table::Tool;
 use crate::tools::encore::{Encore, Replay};
 use crate::tools::pgbench::{self, Draw, Pgbench, Run, Script, Scripts};
 
@@ -81,22 +81,22 @@ fn cases() -> Vec<Case> {
 }
 
 /// Runs all rounds.
-pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
-    let pgbench = Tool::find(tools, GROUP, "pgbench", pgbench::SETTINGS, Pgbench::find(folder), Pgbench::version);
+pub fn run(settings: &Settings, folder: &Path, section: &mut Section) -> anyhow::Result<()> {
+    let pgbench = section.find("pgbench", pgbench::SETTINGS, Pgbench::find(folder), Pgbench::version);
     // The server holds all data in memory, and writes every commit to disk.
     let arguments = ["-c", "shared_buffers=1GB", "-c", "max_connections=200"];
     let options = Options { durable: true, folder: Some(folder), arguments: &arguments, port: None };
     let server = match Server::try_start(Kind::Postgres, options) {
         Ok(server) => server,
         Err(error @ StartError::Missing(_)) => {
-            tools.push(Tool::missing(GROUP, "PostgreSQL", &error.to_string()));
+            section.missing("PostgreSQL", &error.to_string());
             return Ok(());
         }
         Err(error) => return Err(error.into()),
     };
     let encore = Encore::new(folder)?;
     let what = "?images=none, --shared-actors, one worker, every operation logged; fsync=on, shared_buffers=1GB, data in memory";
-    tools.push(Tool::here(GROUP, "Encore", &crate::encore_version(), what));
+    section.here("Encore", &crate::encore_version(), what);
 
     for (number, case) in cases().into_iter().enumerate() {
         let trace = encore.trace(&format!("postgres-{number}"), &format!("{SPEC}{}", case.mix), &[])?;
@@ -107,10 +107,10 @@ pub fn run(settings: &Settings, folder: &Path, tools: &mut Vec<Tool>, samples: &
         encore.load(&trace, &format!("{}?images=none", url("pgbench")))?;
         for round in 1..=settings.rounds {
             for threads in [1, 4, 16, 64] {
-                let mut measured = |tool, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
-                    let figures = Figures::beside(&server, settings.seconds, run)?;
+                let mut measured = |tool: &str, run: &mut dyn FnMut() -> anyhow::Result<Figures>| {
+                    let figures = Figures::beside(&server, run)?;
                     settings.progress(round, GROUP, case.name, threads, tool, &figures);
-                    samples.push(Sample { group: GROUP, case: case.name.into(), threads, tool, figures });
+                    section.samples.push(Sample { case: case.name.into(), threads, tool: tool.into(), figures });
                     anyhow::Ok(())
                 };
                 let seconds = Some(settings.seconds);

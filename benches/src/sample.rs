@@ -1,28 +1,31 @@
 //! The result of one run of one tool.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use servers::Server;
 
 use crate::measure::{Used, server_cpu_s};
 
-/// A run of a tool: where it belongs in the tables, and its figures.
-#[derive(Debug, Clone, Serialize)]
+/// A run of a tool: where it belongs in a table, and its figures.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
-    /// The table.
-    pub group: &'static str,
     /// The case within the table.
     pub case: String,
     /// T: threads, clients or connections, by the tool's own name.
     pub threads: u32,
     /// The tool.
-    pub tool: &'static str,
+    pub tool: String,
     /// The measured figures.
     pub figures: Figures,
 }
 
 /// Figures; `None` for those that a tool does not report.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Figures {
+    /// Operations that succeeded, by the tool's own count. Reports do not have it.
+    #[serde(skip)]
+    pub operations: f64,
     /// Operations per second, by the tool's own count.
     pub operations_per_s: f64,
     /// CPU seconds of the tool's process for each million operations, from its start to its end.
@@ -37,6 +40,8 @@ pub struct Figures {
     pub p50_us: Option<f64>,
     /// 99% of the response times are no longer than this.
     pub p99_us: Option<f64>,
+    /// Operations that failed, by the tool's own count.
+    pub errors: Option<f64>,
 }
 
 /// A figure's name in the tables, its getter, and its number of decimals.
@@ -47,6 +52,7 @@ impl Figures {
     /// operations.
     pub fn of(used: &Used, operations: f64, operations_per_s: f64) -> Figures {
         Figures {
+            operations,
             operations_per_s,
             client_cpu_s_per_million: used.cpu_s / (operations / 1e6),
             memory_mib: used.memory_bytes as f64 / 1_048_576.0,
@@ -54,17 +60,12 @@ impl Figures {
         }
     }
 
-    /// The figures of a run of this many seconds, with what the server used in that time.
-    pub fn beside(
-        server: &Server,
-        seconds: u32,
-        run: impl FnOnce() -> anyhow::Result<Figures>,
-    ) -> anyhow::Result<Figures> {
+    /// The figures of a run, with what the server used in that time.
+    pub fn beside(server: &Server, run: impl FnOnce() -> anyhow::Result<Figures>) -> anyhow::Result<Figures> {
         let before_s = server_cpu_s(&server.processes());
         let figures = run()?;
         let used_s = server_cpu_s(&server.processes()) - before_s;
-        let millions = figures.operations_per_s * f64::from(seconds) / 1e6;
-        Ok(Figures { server_cpu_s_per_million: Some(used_s / millions), ..figures })
+        Ok(Figures { server_cpu_s_per_million: Some(used_s / (figures.operations / 1e6)), ..figures })
     }
 
     /// Operations per CPU second of the tool.
@@ -73,7 +74,7 @@ impl Figures {
     }
 
     /// The columns of the tables.
-    pub const COLUMNS: [Column; 8] = [
+    pub const COLUMNS: [Column; 9] = [
         ("operations/s", |f| Some(f.operations_per_s), 0),
         ("per CPU second", |f| Some(f.operations_per_cpu_s()), 0),
         ("client CPU s/M", |f| Some(f.client_cpu_s_per_million), 2),
@@ -82,7 +83,15 @@ impl Figures {
         ("p50 µs", |f| f.p50_us, 1),
         ("p99 µs", |f| f.p99_us, 1),
         ("memory MiB", |f| Some(f.memory_mib), 0),
+        ("errors", |f| f.errors, 0),
     ];
+}
+
+/// The figures in brief, for the progress.
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} operations/s, {:.2} CPU s/M", self.operations_per_s, self.client_cpu_s_per_million)
+    }
 }
 
 /// The median of some figures, and the lowest and highest.

@@ -61,8 +61,20 @@ impl Encore {
         Ok(())
     }
 
-    /// Replays, and reads the figures from the log.
+    /// Replays, and reads the figures from the log. An operation that fails is an error.
     pub fn replay(&self, replay: &Replay<'_>) -> anyhow::Result<Figures> {
+        let (figures, report) = self.replay_with_errors(replay)?;
+        let others = figures.errors.unwrap_or_default();
+        anyhow::ensure!(
+            others == 0.0,
+            "{others} operations failed, were skipped or have an unknown outcome: {report:?}"
+        );
+        Ok(Figures { errors: None, ..figures })
+    }
+
+    /// Replays, and reads the figures from the log. Operations that fail, are skipped or have an
+    /// unknown outcome are counted.
+    pub fn replay_with_errors(&self, replay: &Replay<'_>) -> anyhow::Result<(Figures, ReplayReport)> {
         let run = self.folder.join("run");
         let mut command = Command::new(&self.program);
         command.arg("run").arg("--trace").arg(replay.trace).args(["--store", replay.store, "--json", "-T"]);
@@ -72,23 +84,19 @@ impl Encore {
         command.args(replay.shared_actors.then_some("--shared-actors"));
         let used = measure::run(&mut command)?;
         let report: ReplayReport = serde_json::from_str(&used.output).context("the replayer's report")?;
-        let others = report.failed + report.unknown + report.skipped;
-        anyhow::ensure!(
-            others == 0,
-            "{others} operations failed, were skipped or have an unknown outcome: {}",
-            used.output
-        );
         let times = response_times(&run, replay.threads)?;
         // Logs are large, and the next run has the same name.
         std::fs::remove_dir_all(&run)?;
         let us = |ns: f64| Some(ns / 1e3);
         let all = Figures::of(&used, report.ok as f64, report.ok as f64 / (report.elapsed_ns as f64 / 1e9));
-        Ok(Figures {
+        let figures = Figures {
             mean_us: us(times.mean_ns()),
             p50_us: us(times.percentile_ns(50.0) as f64),
             p99_us: us(times.percentile_ns(99.0) as f64),
+            errors: Some((report.failed + report.unknown + report.skipped) as f64),
             ..all
-        })
+        };
+        Ok((figures, report))
     }
 }
 

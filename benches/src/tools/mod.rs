@@ -5,6 +5,7 @@ pub mod encore;
 pub mod go_ycsb;
 pub mod memtier;
 pub mod pgbench;
+pub mod pgbench_kv;
 pub mod unlogged;
 pub mod ycsb;
 

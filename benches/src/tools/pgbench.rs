@@ -25,10 +25,18 @@ pub struct Pgbench {
 
 /// A script: its text, how often it is drawn, and how many actions it performs.
 pub struct Script {
-    name: &'static str,
-    text: String,
+    name: String,
+    /// The text.
+    pub text: String,
     weight: u32,
     actions: u32,
+}
+
+impl Script {
+    /// A script of one action.
+    pub fn new(name: &str, text: String, weight: u32) -> Script {
+        Script { name: name.into(), text, weight, actions: 1 }
+    }
 }
 
 /// A run.
@@ -59,6 +67,16 @@ pub enum Draw {
     Uniform,
 }
 
+impl Draw {
+    /// The expression for a number below `count`.
+    pub fn of(self, count: u64) -> String {
+        match self {
+            Draw::Zipfian => format!("random_zipfian(1, {count}, 1.001) - 1"),
+            Draw::Uniform => format!("random(0, {})", count - 1),
+        }
+    }
+}
+
 impl Scripts {
     /// The scripts for a design.
     pub fn new(design: &Design, members: u32, draw: Draw) -> Scripts {
@@ -66,12 +84,9 @@ impl Scripts {
     }
 
     /// One action on a drawn member.
-    pub fn read(&self, name: &'static str, action: Action, weight: u32) -> Script {
+    pub fn read(&self, name: &str, action: Action, weight: u32) -> Script {
         let statements = self.statements_of(action).join("\n");
-        let draw = match self.draw {
-            Draw::Zipfian => format!("random_zipfian(1, {}, 1.001) - 1", self.members),
-            Draw::Uniform => format!("random(0, {})", self.members - 1),
-        };
+        let draw = self.draw.of(self.members.into());
         let mut text = String::new();
         // A draw costs pgbench as much as a query, so a script has only the draws that it uses.
         for (variable, value) in [("target", draw.as_str()), ("me", draw.as_str()), ("top_k", "5")] {
@@ -79,7 +94,7 @@ impl Scripts {
                 text += &format!("\\set {variable} {value}\n");
             }
         }
-        Script { name, text: text + &statements, weight, actions: 1 }
+        Script::new(name, text + &statements, weight)
     }
 
     /// Five writes that leave the data unchanged. pgbench does not know the members' friends, so
@@ -99,7 +114,7 @@ impl Scripts {
         for (action, me, target) in turns {
             text += &format!("\\set me :{me}\n\\set target :{target}\n{}\n", self.statements_of(action).join("\n"));
         }
-        Script { name: "writes", text, weight, actions: turns.len() as u32 }
+        Script { name: "writes".into(), text, weight, actions: turns.len() as u32 }
     }
 
     fn statements_of(&self, action: Action) -> Vec<String> {
@@ -143,6 +158,17 @@ impl Pgbench {
         version(&self.program, &["--version"])
     }
 
+    /// Runs a script some times. A statement that fails is an error.
+    pub fn check(&self, url: &str, script: &str) -> anyhow::Result<()> {
+        std::fs::write(self.folder.join("check.sql"), script)?;
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).args(["-n", "-M", "prepared", "-t", "20", "-f", "check.sql"]);
+        let used = measure::run(command.arg(url)).context("pgbench does not find the records of its table")?;
+        let is_whole = used.output.contains("number of transactions actually processed: 20/20");
+        anyhow::ensure!(is_whole, "pgbench does not find the records of its table:\n{}", used.output);
+        Ok(())
+    }
+
     /// Runs the scripts, and reads the figures from pgbench's report and log.
     pub fn run(&self, run: &Run<'_>) -> anyhow::Result<Figures> {
         let mut command = Command::new(&self.program);
@@ -165,6 +191,7 @@ impl Pgbench {
             mean_us: Some(run.threads as f64 / report.actions_per_s * 1e6),
             p50_us: at(0.5),
             p99_us: at(0.99),
+            errors: report.failed,
             ..all
         })
     }
@@ -195,6 +222,8 @@ impl Pgbench {
 struct Report {
     actions: u64,
     actions_per_s: f64,
+    /// Transactions that failed; versions before 15 do not count them.
+    failed: Option<f64>,
 }
 
 impl Report {
@@ -217,7 +246,8 @@ impl Report {
                 counts.iter().zip(scripts).map(|(count, script)| count * f64::from(script.actions)).sum()
             }
         };
-        Some(Report { actions: actions as u64, actions_per_s: tps * actions / transactions })
+        let failed = text.lines().find_map(|line| number(line, "number of failed transactions: ", "("));
+        Some(Report { actions: actions as u64, actions_per_s: tps * actions / transactions, failed })
     }
 }
 
@@ -225,19 +255,20 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn script(name: &'static str, actions: u32) -> Script {
-        Script { name, text: String::new(), weight: 1, actions }
+    fn script(name: &str, actions: u32) -> Script {
+        Script { name: name.into(), text: String::new(), weight: 1, actions }
     }
 
     #[test]
     fn actions_are_counted_over_all_scripts() {
         let text = "number of transactions actually processed: 1000\n\
+                    number of failed transactions: 3 (0.300%)\n\
                     tps = 100.0 (without initial connection time)\n\
                     SQL script 1: a.sql\n - weight: 3 (targets 75.0% of total)\n\
                     \x20- 800 transactions (80.0% of total, tps = 80.0)\n\
                     SQL script 2: b.sql\n - 200 transactions (20.0% of total, tps = 20.0)\n";
         let report = Report::parse(text, &[script("a", 1), script("b", 5)]).unwrap();
-        assert_eq!((report.actions, report.actions_per_s), (1800, 180.0));
+        assert_eq!((report.actions, report.actions_per_s, report.failed), (1800, 180.0, Some(3.0)));
         let report = Report::parse(text, &[script("a", 1)]).unwrap();
         assert_eq!((report.actions, report.actions_per_s), (1000, 100.0));
         assert!(Report::parse("nothing", &[script("a", 1)]).is_none());
