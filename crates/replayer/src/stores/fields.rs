@@ -12,7 +12,8 @@ use crate::source::Source;
 /// What the name of a field begins with, as in YCSB.
 const PREFIX: &str = "field";
 
-/// The records of a trace set, with the names of their fields.
+/// The records of a trace set, with the names of their fields. Operations ask for no others: the
+/// reader of the trace set refuses them.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     /// The records.
@@ -47,11 +48,6 @@ impl Fields {
     /// Whether an operation asks for every field.
     pub fn are_all(&self, mask: u64) -> bool {
         mask == self.data.data.all_fields()
-    }
-
-    /// The operation without fields that records do not have: a trace set may come from elsewhere.
-    pub fn within(&self, operation: &Operation) -> Operation {
-        Operation { fields: operation.fields & self.data.data.all_fields(), ..*operation }
     }
 
     /// The key of the record of an operation, in place of what `key` holds.

@@ -56,7 +56,6 @@ impl MemcachedConnection {
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         let shared = self.shared.clone();
-        let operation = &shared.fields.within(operation);
         shared.fields.key(operation, &mut self.key);
         record::item_key(&self.key, &mut self.item_key);
         let done = match operation.verb {

@@ -92,7 +92,6 @@ impl RedisConnection {
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         let shared = self.shared.clone();
-        let operation = &shared.fields.within(operation);
         shared.fields.key(operation, &mut self.key);
         let done = match operation.verb {
             Verb::Read => return outcome(self.read(operation, answer).await.map(|()| true), operation, &self.key),

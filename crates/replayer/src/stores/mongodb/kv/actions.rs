@@ -136,7 +136,6 @@ impl KvActions {
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         let shared = self.shared.clone();
-        let operation = &shared.fields.within(operation);
         shared.fields.key(operation, &mut self.key);
         let key = &self.key;
         let failed = |refusal: Refusal| OperationError::Failed(refusal.message);

@@ -47,8 +47,6 @@ impl<E: Engine> Attempts<Kv, E> for Actions {
         operation: &Operation,
         answer: &mut Answer,
     ) -> Result<(), Refusal> {
-        // A trace set may come from elsewhere, and ask for fields that records do not have.
-        let operation = &Operation { fields: operation.fields & self.data.data.all_fields(), ..*operation };
         self.data.keys.write(self.data.keys.number(operation.key), &mut self.key);
         if matches!(operation.verb, Verb::Insert | Verb::Update) {
             self.make_values(operation);

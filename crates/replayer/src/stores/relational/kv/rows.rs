@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
-use schemas::trace::OperationsReader;
 use schemas::vocabulary::Operation;
 use schemas::vocabulary::kv::Kv;
 use schemas::workload::kv::dataset;
@@ -90,8 +89,7 @@ impl Contents for DataSet<'_> {
     fn touched(&self, dialect: &Dialect, positions: &[FragmentPosition]) -> Result<Vec<Touched>, TableError> {
         let mut records = BTreeSet::new();
         for position in positions.iter().filter(|position| position.next_session > 0) {
-            let files = self.source.manifest.operation_files(&self.source.folder, position.fragment);
-            let mut reader = OperationsReader::<Kv>::new(position.fragment, files, CHUNK);
+            let mut reader = self.source.manifest.reader::<Kv>(&self.source.folder, position.fragment, CHUNK)?;
             let mut rows = Vec::new();
             'fragment: while reader.next_rows(&mut rows)? {
                 for row in &rows {

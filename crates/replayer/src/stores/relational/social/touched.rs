@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use schemas::run::FragmentPosition;
 use schemas::social::{Change, ListKind, Social};
 use schemas::table::TableError;
-use schemas::trace::OperationsReader;
 
 use crate::source::Source;
 
@@ -29,8 +28,7 @@ impl Touched {
     pub fn before(source: &Source, positions: &[FragmentPosition]) -> Result<Touched, TableError> {
         let mut touched = Touched::default();
         for position in positions.iter().filter(|position| position.next_session > 0) {
-            let files = source.manifest.operation_files(&source.folder, position.fragment);
-            let mut reader = OperationsReader::<Social>::new(position.fragment, files, CHUNK);
+            let mut reader = source.manifest.reader::<Social>(&source.folder, position.fragment, CHUNK)?;
             let mut rows = Vec::new();
             'fragment: while reader.next_rows(&mut rows)? {
                 for row in &rows {
