@@ -27,6 +27,7 @@ use tempfile::TempDir;
 use machine::Machine;
 use report::{Report, Section};
 use sample::Figures;
+use tools::driver::{Driver, Task};
 
 const EXAMPLES: &str = "Examples:
   benches/run                                    all groups (about twenty minutes)
@@ -128,6 +129,14 @@ enum Command {
     /// The bare loop over the memcache crate, in a separate process
     #[command(hide = true)]
     Bare { address: String, threads: u32, seconds: u32 },
+    /// A bare loop over a driver of PostgreSQL, in a separate process
+    #[command(hide = true)]
+    Driver {
+        #[arg(value_enum)]
+        driver: Driver,
+        #[command(flatten)]
+        task: Task,
+    },
     /// The replayer without its log against a store that does nothing, in a separate process
     #[command(hide = true)]
     Unlogged { trace: PathBuf, threads: u32 },
@@ -179,6 +188,7 @@ fn main() -> ExitCode {
 
 fn execute(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
+        Some(Command::Driver { driver, task }) => return tools::driver::main(driver, &task),
         Some(Command::Bare { address, threads, seconds }) => return tools::bare::main(&address, threads, seconds),
         Some(Command::Unlogged { trace, threads }) => return tools::unlogged::main(&trace, threads),
         Some(Command::Large { trace, log, output }) => {

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
+use replayer::stores::postgres::PostgresServer;
+use replayer::stores::relational::engine::Engine;
 use replayer::stores::relational::social::design::{Counts, Design, Friendship, Images, Indexes};
-use schemas::social::Action;
+use replayer::stores::relational::social::statements::{Call, Statements};
+use schemas::social::{Action, Operation};
 use servers::{Kind, Options, Server, StartError};
 
 use crate::Settings;
 use crate::report::Section;
 use crate::sample::{Figures, Sample};
+use crate::tools::driver::{self, Driver, Task};
 use crate::tools::encore::{Encore, Replay};
 use crate::tools::pgbench::{self, Draw, Pgbench, Run, Script, Scripts};
 
@@ -46,24 +50,40 @@ own_profile_share = 0
 /// A case, as BG's mix and as scripts.
 struct Case {
     name: &'static str,
+    /// The action, if it is the only one.
+    only: Option<Action>,
     mix: &'static str,
     scripts: fn(&Scripts) -> Vec<Script>,
+}
+
+impl Case {
+    /// The statement of a case with one action. Bare loops over drivers execute it.
+    fn statement(&self) -> Option<String> {
+        let statements = Statements::new(&DESIGN, &PostgresServer::DIALECT);
+        match statements.of(&Operation { action: self.only?, socialite: 0, target: 1, comment: None }) {
+            Call::Read(read) => Some(read.statement.sql().as_str().to_string()),
+            Call::Write(_) => None,
+        }
+    }
 }
 
 fn cases() -> Vec<Case> {
     vec![
         Case {
             name: "View Profile",
+            only: Some(Action::ViewProfile),
             mix: "view_profile = 1",
             scripts: |scripts| vec![scripts.read("view_profile", Action::ViewProfile, 1)],
         },
         Case {
             name: "List Friends",
+            only: Some(Action::ListFriends),
             mix: "list_friends = 1",
             scripts: |scripts| vec![scripts.read("list_friends", Action::ListFriends, 1)],
         },
         Case {
             name: "mix with 1% writes",
+            only: None,
             mix: "view_profile = 40\nlist_friends = 5\nview_friend_requests = 5\nview_top_k_resources = 49\n\
                   invite_friend = 0.4\naccept_friend_request = 0.2\nreject_friend_request = 0.2\nthaw_friendship = 0.2",
             scripts: |scripts| {
@@ -97,6 +117,7 @@ pub fn run(settings: &Settings, folder: &Path, section: &mut Section) -> anyhow:
     let encore = Encore::new(folder)?;
     let what = "?images=none, --shared-actors, one worker, every operation logged; fsync=on, shared_buffers=1GB, data in memory";
     section.here("Encore", &crate::encore_version(), what);
+    section.here("bare sqlx, bare tokio-postgres", "drivers", driver::SETTINGS);
 
     for (number, case) in cases().into_iter().enumerate() {
         let trace = encore.trace(&format!("postgres-{number}"), &format!("{SPEC}{}", case.mix), &[])?;
@@ -122,6 +143,12 @@ pub fn run(settings: &Settings, folder: &Path, section: &mut Section) -> anyhow:
                     let (url, scripts) = (url("pgbench"), (case.scripts)(&Scripts::new(&DESIGN, MEMBERS, draw)));
                     let run = Run { url: &url, scripts: &scripts, threads, seconds: settings.seconds };
                     measured(tool, &mut || pgbench.run(&run))?;
+                }
+                let Some(statement) = case.statement() else { continue };
+                let (url, seconds) = (url("pgbench"), settings.seconds);
+                let task = Task { url, statement, members: MEMBERS, threads, seconds };
+                for driver in [Driver::Sqlx, Driver::TokioPostgres] {
+                    measured(driver.name(), &mut || driver::run(driver, &task))?;
                 }
             }
         }

@@ -15,15 +15,15 @@ use schemas::latency::ResponseTimes;
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
-use crate::measure;
+use crate::measure::{self, Used};
 use crate::sample::Figures;
 
 /// How many different keys are requested.
 const KEYS: usize = 10_000;
 
-/// The output of the process.
+/// The output of a process that runs a bare loop.
 #[derive(Serialize, Deserialize)]
-struct Said {
+pub struct Said {
     operations: u64,
     seconds: f64,
     mean_us: f64,
@@ -31,14 +31,31 @@ struct Said {
     p99_us: f64,
 }
 
+impl Said {
+    /// The figures of a loop.
+    pub fn of(times: &ResponseTimes, elapsed: Duration) -> Said {
+        Said {
+            operations: times.count(),
+            seconds: elapsed.as_secs_f64(),
+            mean_us: times.mean_ns() / 1e3,
+            p50_us: times.percentile_ns(50.0) as f64 / 1e3,
+            p99_us: times.percentile_ns(99.0) as f64 / 1e3,
+        }
+    }
+
+    /// The figures that a process printed, beside what it used.
+    pub fn read(used: &Used) -> anyhow::Result<Figures> {
+        let said: Said = serde_json::from_str(&used.output)?;
+        let all = Figures::of(used, said.operations as f64, said.operations as f64 / said.seconds);
+        Ok(Figures { mean_us: Some(said.mean_us), p50_us: Some(said.p50_us), p99_us: Some(said.p99_us), ..all })
+    }
+}
+
 /// Starts the loop in a separate process.
 pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<Figures> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bare", address, &threads.to_string(), &seconds.to_string()]);
-    let used = measure::run(&mut command)?;
-    let said: Said = serde_json::from_str(&used.output)?;
-    let all = Figures::of(&used, said.operations as f64, said.operations as f64 / said.seconds);
-    Ok(Figures { mean_us: Some(said.mean_us), p50_us: Some(said.p50_us), p99_us: Some(said.p99_us), ..all })
+    Said::read(&measure::run(&mut command)?)
 }
 
 /// The separate process: prints its figures as one JSON object.
@@ -46,7 +63,7 @@ pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
     let keys = keys(address)?;
     anyhow::ensure!(!keys.is_empty(), "the cache at {address} is empty");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (operations, elapsed, times) = LocalSet::new().block_on(&runtime, async {
+    let said = LocalSet::new().block_on(&runtime, async {
         let keys = std::rc::Rc::new(keys);
         let mut connections = Vec::new();
         for _ in 0..threads {
@@ -77,15 +94,8 @@ pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
         for task in tasks.collect::<Vec<_>>() {
             all.merge(&task.await??);
         }
-        anyhow::Ok((all.count(), began.elapsed(), all))
+        anyhow::Ok(Said::of(&all, began.elapsed()))
     })?;
-    let said = Said {
-        operations,
-        seconds: elapsed.as_secs_f64(),
-        mean_us: times.mean_ns() / 1e3,
-        p50_us: times.percentile_ns(50.0) as f64 / 1e3,
-        p99_us: times.percentile_ns(99.0) as f64 / 1e3,
-    };
     println!("{}", serde_json::to_string(&said)?);
     Ok(())
 }

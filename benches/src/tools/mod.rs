@@ -1,6 +1,7 @@
 //! The tools, one file each: how each is found or built, started, and its output parsed.
 
 pub mod bare;
+pub mod driver;
 pub mod encore;
 pub mod go_ycsb;
 pub mod memtier;
