@@ -33,6 +33,9 @@ pub struct HeldState {
     /// The process whose experiment is running: [`this_process`] of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The name of the closing read of the experiment that runs, or that has left this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing_read: Option<String>,
 }
 
 /// A name of this process that no other process has.
@@ -45,7 +48,7 @@ impl HeldState {
     /// The marker of a freshly loaded store.
     pub fn loaded(layout: u32, design: BTreeMap<String, String>, source: &Source) -> HeldState {
         let workload_id = source.manifest.workload_id.clone();
-        HeldState { layout, design, workload_id, positions: vec![], diverged: None, user: None }
+        HeldState { layout, design, workload_id, positions: vec![], diverged: None, user: None, closing_read: None }
     }
 
     /// Refuses a store that was loaded with another layout or design. `wanted` is the URL's

@@ -8,7 +8,7 @@ pub mod values;
 
 use serde::{Deserialize, Serialize};
 
-use super::Workload;
+use super::{Closing, Workload};
 use crate::spec::{SpecOf, Wrong};
 use crate::vocabulary::kv::{FIELDS_MAX, Kv, WriteId};
 use crate::words::thousands;
@@ -238,6 +238,15 @@ impl Workload for KvWorkload {
 
     fn size(&self) -> String {
         format!("{} records", thousands(self.data.records))
+    }
+
+    fn closing(spec: &SpecOf<KvWorkload>) -> Option<Closing> {
+        let is_insert = |(name, _): (&str, f64)| SessionKind::from_name(name) == Some(SessionKind::Insert);
+        Some(Closing {
+            parts: spec.own.data.all_fields(),
+            items: |folder, fragment| Ok(Box::new(dataset::records(folder, fragment)?)),
+            grows: spec.common.kinds().into_iter().any(is_insert),
+        })
     }
 }
 

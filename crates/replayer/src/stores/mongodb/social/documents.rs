@@ -241,6 +241,7 @@ mod tests {
             positions: vec![],
             diverged: None,
             user: None,
+            closing_read: None,
         };
         comments.check(&url, &held(LAYOUT, Comments::Collection)).unwrap();
         let error = comments.check(&url, &held(LAYOUT, Comments::Embedded)).unwrap_err().to_string();
