@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod caches;
+mod closing_reads;
 mod digests;
 mod faults;
 mod fleet;
