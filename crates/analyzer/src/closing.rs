@@ -160,10 +160,12 @@ impl<V: Vocabulary> ClosingSealer<V> {
 fn violations_column<O>(rows: &[Sealing<O>]) -> ArrayRef {
     let all = || rows.iter().flat_map(|one| &one.violations);
     let numbers = |of: fn(&Violation) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(all().map(of))) };
+    // Arrow needs to know how many texts there are.
+    let items: Vec<&str> = all().map(|violation| violation.item).collect();
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(all().map(|violation| violation.item))),
+        Arc::new(StringArray::from(items)),
         numbers(|violation| violation.owner as i64),
-        Arc::new(Int64Array::from_iter(all().map(|violation| violation.element))),
+        Arc::new(Int64Array::from(all().map(|violation| violation.element).collect::<Vec<_>>())),
         numbers(|violation| violation.observed),
         numbers(|violation| violation.low),
         numbers(|violation| violation.high),
