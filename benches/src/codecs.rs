@@ -70,6 +70,7 @@ fn log(folder: &Path, trace: &Path, manifest: &Manifest) -> anyhow::Result<Vec<R
         limit: Limit::WholeTrace,
         fragments: schemas::plan::fragments(manifest, &[], 0),
         unique_actors: true,
+        closing_read: None,
     };
     let experiment = Experiment::prepare(plan, folder.join("codecs.run"))?;
     let store = any_store::open("memory:")?;

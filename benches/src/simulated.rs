@@ -150,6 +150,7 @@ impl Replayer for Simulated {
     type LoadStream = Replies<rpc::LoadProgress>;
     type RunStream = Replies<rpc::Progress>;
     type FetchStream = Replies<rpc::FileChunk>;
+    type CloseReadStream = Replies<rpc::CloseReadProgress>;
 
     async fn hello(&self, _: Request<rpc::HelloRequest>) -> Result<Response<rpc::HelloReply>, Status> {
         Ok(Response::new(rpc::HelloReply {
@@ -231,6 +232,10 @@ impl Replayer for Simulated {
     async fn report(&self, _: Request<rpc::ReportRequest>) -> Result<Response<rpc::ReportReply>, Status> {
         let report_json = serde_json::to_string(&report(&self.plan()?)).map_err(|e| Status::internal(e.to_string()))?;
         Ok(Response::new(rpc::ReportReply { report_json }))
+    }
+
+    async fn close_read(&self, _: Request<rpc::CloseReadRequest>) -> Result<Response<Self::CloseReadStream>, Status> {
+        Ok(Response::new(futures::stream::empty().boxed()))
     }
 
     async fn settle(&self, _: Request<rpc::SettleRequest>) -> Result<Response<rpc::SettleReply>, Status> {

@@ -38,6 +38,10 @@ pub struct Plan {
     pub fragments: Vec<FragmentPlan>,
     /// Whether an actor acts in at most one session at a time.
     pub unique_actors: bool,
+    /// The name of the closing read that follows the experiment; none if none follows. No other
+    /// experiment has this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing_read: Option<String>,
 }
 
 /// When an experiment ends. Sessions under way then run to their end and are logged. Sessions

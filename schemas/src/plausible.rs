@@ -110,6 +110,7 @@ mod tests {
             limit: Limit::WholeTrace,
             fragments: vec![fragment(1), fragment(3)],
             unique_actors: true,
+            closing_read: None,
         }
     }
 

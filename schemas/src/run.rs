@@ -27,9 +27,11 @@ pub(crate) const COMPARISON: &str = "comparison.json";
 ///                      verdict.json             verdict::Verdict
 ///                      trial.json               TrialNote
 ///                      log/fragment-0.arrows    oplog
+///                      audit/fragment-0.arrows  oplog, of the closing read
 ///                      summaries/HOST_PORT.json summary of logs that stayed with a replayer
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
 /// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
+/// closing_reads/experiment=7/fragment=0/part-0.parquet    sealed::closing_reads_schema
 /// ```
 #[derive(Debug, Clone)]
 pub struct RunFolder {
@@ -86,6 +88,11 @@ impl RunFolder {
     /// The unpredictable reads of a fragment of an experiment.
     pub fn unpredictable(&self, experiment: u32, fragment: u32) -> PathBuf {
         self.root.join(format!("unpredictable/experiment={experiment}/fragment={fragment}/part-0.parquet"))
+    }
+
+    /// The sealed rows of the closing read of a fragment of an experiment.
+    pub fn closing_reads(&self, experiment: u32, fragment: u32) -> PathBuf {
+        self.root.join(format!("closing_reads/experiment={experiment}/fragment={fragment}/part-0.parquet"))
     }
 
     /// Which sealed tables were verified on this machine. Hidden, because it is not part of the results.
@@ -251,6 +258,11 @@ impl ExperimentFolder {
     pub fn log(&self, fragment: u32) -> PathBuf {
         self.root.join(format!("log/fragment-{fragment}.arrows"))
     }
+
+    /// What the closing read saw in a fragment. The file has this name once it is complete.
+    pub fn audit(&self, fragment: u32) -> PathBuf {
+        self.root.join(format!("audit/fragment-{fragment}.arrows"))
+    }
 }
 
 /// `run.json`: what was rated, with which trace set and store, on which machine.
@@ -402,6 +414,10 @@ pub struct ReplayReport {
     /// of some writes.
     #[serde(default)]
     pub writes_not_ok: u64,
+    /// The [closing read](crate::plan::Plan::closing_read) that saw the state from which the
+    /// experiment started, by its name. None if it started from a load, or there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_with: Option<String>,
     /// What each replayer did; only a coordinator fills this in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replayers: Vec<ReplayerReport>,
@@ -447,6 +463,7 @@ impl Default for ReplayReport {
             store_settings: BTreeMap::new(),
             store_counters: BTreeMap::new(),
             writes_not_ok: 0,
+            began_with: None,
             replayers: Vec::new(),
             faults: Vec::new(),
         }

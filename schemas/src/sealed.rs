@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::oplog::observed_item;
 use crate::trace::{ACTOR, OPERATION, name_type};
@@ -40,6 +40,41 @@ pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
         Field::new("drained", DataType::Boolean, false),
     ]);
     Arc::new(Schema::new(fields))
+}
+
+/// `closing_reads`: one row per item that was read after the experiment, in the order of the
+/// replayer. `violations` has what no correct store could have returned, as in [`UNPREDICTABLE`].
+pub fn closing_reads_schema<V: Vocabulary>() -> SchemaRef {
+    let mut fields = vec![Field::new(OPERATION, name_type(), false)];
+    fields.extend(V::Columns::fields());
+    fields.extend([
+        Field::new("start_ns", DataType::Int64, false),
+        Field::new("end_ns", DataType::Int64, false),
+        Field::new("attempts", DataType::Int16, false),
+        Field::new("outcome", name_type(), false),
+        Field::new("error", DataType::Utf8, true),
+        Field::new("observed", DataType::List(observed_item()), false),
+        Field::new("unpredictable", DataType::Boolean, false),
+        Field::new("violations", DataType::List(violation_item()), false),
+    ]);
+    Arc::new(Schema::new(fields))
+}
+
+/// The item field of the `violations` list.
+pub fn violation_item() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Struct(violation_fields()), false))
+}
+
+/// The fields of an entry of the `violations` list.
+pub fn violation_fields() -> Fields {
+    Fields::from(vec![
+        Field::new("item", DataType::Utf8, false),
+        Field::new("owner", DataType::Int64, false),
+        Field::new("element", DataType::Int64, true),
+        Field::new("observed", DataType::Int64, false),
+        Field::new("low", DataType::Int64, false),
+        Field::new("high", DataType::Int64, false),
+    ])
 }
 
 /// `unpredictable`: one row for each data item that a read returned and that no correct store

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{self, FileError};
 use crate::sla::Sla;
+use crate::words::{plural, thousands};
 
 /// `verdict.json`: an experiment's figures, and whether it met the SLA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,9 @@ pub struct SealedFragment {
     pub operations: Checksum,
     /// Of the table `unpredictable`.
     pub unpredictable: Checksum,
+    /// Of the table `closing_reads`; null if the fragment had no closing read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing_reads: Option<Checksum>,
 }
 
 /// What identifies the content of a file.
@@ -150,6 +154,52 @@ pub struct Figures {
     pub timeline: Timeline,
     /// How often reads see all completed updates, by the time since the last one.
     pub freshness: Vec<Freshness>,
+    /// What the closing read found; null if none was planned. No other figure counts its reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<ClosingFigures>,
+}
+
+/// What the closing read of an experiment found: every item was read once, after all operations had
+/// ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClosingFigures {
+    /// Items whose read was answered.
+    pub items: u64,
+    /// Items whose read failed: their final state is not known.
+    pub failed: u64,
+    /// Of the answered reads, those that returned data that no correct store could have returned.
+    pub unpredictable: u64,
+    /// What is missing of the closing read, one sentence per fragment.
+    pub missing: Vec<String>,
+}
+
+impl ClosingFigures {
+    /// The figures in words.
+    ///
+    /// ```
+    /// use schemas::verdict::ClosingFigures;
+    /// let closing = ClosingFigures { items: 1000, unpredictable: 3, ..ClosingFigures::default() };
+    /// assert_eq!(closing.in_words(), "closing read: 1,000 items, 3 unpredictable");
+    /// ```
+    pub fn in_words(&self) -> String {
+        let mut out = format!("closing read: {}, ", plural(self.items, "item"));
+        out += &match self.unpredictable {
+            0 => "none unpredictable".to_string(),
+            count => format!("{} unpredictable", thousands(count)),
+        };
+        if self.failed > 0 {
+            out += &format!(", {} failed", thousands(self.failed));
+        }
+        if !self.missing.is_empty() {
+            out += ", incomplete";
+        }
+        out
+    }
+
+    /// Whether a user should look at it: an item is unpredictable or unknown, or some are missing.
+    pub fn is_notable(&self) -> bool {
+        self.unpredictable > 0 || self.failed > 0 || !self.missing.is_empty()
+    }
 }
 
 /// The measured part of an experiment in slices of equal length.

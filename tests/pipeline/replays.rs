@@ -78,6 +78,7 @@ impl<'a> Replay<'a> {
             limit: self.limit,
             fragments: fragments.collect(),
             unique_actors: true,
+            closing_read: None,
         };
         let free = |number: &u32| !self.folder.join(format!("run-{number}")).exists();
         let number = (0..).find(free).expect("a free name");

@@ -36,6 +36,7 @@ pub fn main(trace: &Path, threads: u32) -> anyhow::Result<()> {
         limit: Limit::WholeTrace,
         fragments: schemas::plan::fragments(&source.manifest, &[], 0),
         unique_actors: true,
+        closing_read: None,
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf())?.without_log();
     let report = any_store::open("null:")?.run(&experiment, &Control::default(), &mut |_| {})?;

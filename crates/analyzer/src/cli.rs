@@ -13,7 +13,7 @@ use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::terminal::complain;
-use schemas::verdict::{RatingDocument, Ruling, Verdict};
+use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
 
 use crate::error::AnalyzeError;
 use crate::sql::{Database, Format, definitions, definitions_of_comparison, print, within_memory};
@@ -97,7 +97,7 @@ struct Validate {
     #[arg(long, default_value_t = 5)]
     worst: usize,
     /// Print one JSON object: experiment, reads, unpredictable_reads, warmup_unpredictable_reads,
-    /// missing and worst (the worst reads with their writes).
+    /// missing, closing (what the closing read found) and worst (the worst reads with their writes).
     #[arg(long)]
     json: bool,
 }
@@ -107,7 +107,8 @@ struct Validate {
 /// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
 /// of time), spectrum (one row per response time), item_updates and item_reads (one row per item
 /// that an operation changed or observed), freshness (by time since the last update),
-/// unpredictable (one row per wrong item of a read). Experiments that are not analyzed yet are
+/// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
+/// wrong item of a read). Experiments that are not analyzed yet are
 /// analyzed first. For a comparison: cells (one row per store and point).
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -298,7 +299,7 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
         let ratings = rating.as_ref().map_or(String::new(), |rating| format!("{}\n", ratings(rating)));
         format!("{}\n{ratings}{shown}", report::header(&document))
     };
-    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || verdict.figures.unpredictable_reads > 0;
+    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures);
     let code = match &rating {
         // For a rating, the exit code is that of `encore rate`: experiments of its search are
         // expected to fail.
@@ -343,6 +344,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "unpredictable_reads": figures.unpredictable_reads,
             "warmup_unpredictable_reads": in_warmup,
             "missing": figures.missing,
+            "closing": figures.closing,
             "worst": worst,
         });
         format!("{object}\n")
@@ -350,7 +352,12 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         let unchecked = document.spec.unchecked().map_or(String::new(), |what| format!("note: {what}\n"));
         unchecked + &report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
     };
-    Ok((output, if figures.unpredictable_reads > 0 { VIOLATION } else { SUCCESS }))
+    Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
+}
+
+/// Whether a read of the measured part, or the closing read, returned what no correct store could have.
+fn has_unpredictable_reads(figures: &Figures) -> bool {
+    figures.unpredictable_reads > 0 || figures.closing.as_ref().is_some_and(|closing| closing.unpredictable > 0)
 }
 
 fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {

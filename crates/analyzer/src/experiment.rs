@@ -1,21 +1,20 @@
 //! The analysis of one experiment: analyzes its fragments in parallel, merges their summaries,
 //! decides the verdict and writes `verdict.json`.
 
-use std::path::PathBuf;
-
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files;
 use schemas::manifest::Manifest;
 use schemas::plan::Plan;
-use schemas::run::{ExperimentFolder, RunFolder};
+use schemas::run::{EndReason, ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::table::TableError;
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
+use crate::closing::ClosingPlan;
 use crate::error::AnalyzeError;
 use crate::families;
 use crate::figures::Summary;
-use crate::fragment::FragmentInput;
+use crate::fragment::{FragmentInput, SealedPaths};
 use crate::fragments::{Analyzed, analyze_fragments, given_back, read_plan, read_report, replayer_of, tells_of};
 use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
@@ -67,6 +66,7 @@ pub fn analyze_with(
     let family = families::of(&manifest.spec)?;
     let left_behind = summarize::left_behind(&folder)?;
     let is_here = |fragment: u32| !left_behind.contains(&fragment);
+    let closing = closing(run, &folder, &plan, &manifest, report.as_ref())?;
     let inputs: Vec<FragmentInput<'_>> = plan
         .fragments
         .iter()
@@ -82,6 +82,7 @@ pub fn analyze_with(
                 .as_ref()
                 .is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
             given_back: given_back(report.as_ref(), fragment.fragment),
+            closing: closing.clone(),
             sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
             progress,
         })
@@ -173,15 +174,52 @@ pub fn stored_verdict(run: &RunFolder, experiment: u32) -> Result<Option<Verdict
     let plan = read_plan(&folder)?;
     let left_behind = summarize::left_behind(&folder)?;
     let is_sealed = plan.fragments.iter().all(|fragment| {
-        let (operations, unpredictable) = sealed_paths(run, experiment, fragment.fragment);
-        let is_here = operations.exists() && unpredictable.exists();
+        let SealedPaths { operations, unpredictable, closing_reads } = sealed_paths(run, experiment, fragment.fragment);
+        let has_closed = closing_reads.exists() || !folder.audit(fragment.fragment).exists();
+        let is_here = operations.exists() && unpredictable.exists() && has_closed;
         is_here || left_behind.contains(&fragment.fragment)
     });
     if is_sealed { read_verdict(&folder) } else { void_without_log(&folder, &plan) }
 }
 
-fn sealed_paths(run: &RunFolder, experiment: u32, fragment: u32) -> (PathBuf, PathBuf) {
-    (run.sealed_operations(experiment, fragment), run.unpredictable(experiment, fragment))
+fn sealed_paths(run: &RunFolder, experiment: u32, fragment: u32) -> SealedPaths {
+    SealedPaths {
+        operations: run.sealed_operations(experiment, fragment),
+        unpredictable: run.unpredictable(experiment, fragment),
+        closing_reads: run.closing_reads(experiment, fragment),
+    }
+}
+
+/// The closing reads that an experiment began with and ended with. None follows an experiment that was
+/// interrupted, or that lost a replayer.
+pub(crate) fn closing(
+    run: &RunFolder,
+    folder: &ExperimentFolder,
+    plan: &Plan,
+    manifest: &Manifest,
+    report: Option<&ReplayReport>,
+) -> Result<ClosingPlan, AnalyzeError> {
+    let family = manifest.spec.family()?;
+    let (Some(closing), Some(report)) = (family.closing(&manifest.spec)?, report) else {
+        return Ok(ClosingPlan::default());
+    };
+    let is_read = plan.closing_read.is_some() && report.faults.is_empty() && report.end != EndReason::Interrupted;
+    let before = match &report.began_with {
+        Some(name) => experiment_with(run, plan.experiment, name)?,
+        None => None,
+    };
+    Ok(ClosingPlan { parts: closing.parts, after: is_read.then(|| folder.clone()), before })
+}
+
+/// The experiment before this one that ended with the closing read of this name. None if it is in
+/// another run folder.
+fn experiment_with(run: &RunFolder, before: u32, name: &str) -> Result<Option<(u32, ExperimentFolder)>, AnalyzeError> {
+    for (number, folder) in run.experiments()?.into_iter().rev().filter(|(number, _)| *number < before) {
+        if folder.plan().exists() && read_plan(&folder)?.closing_read.as_deref() == Some(name) {
+            return Ok(Some((number, folder)));
+        }
+    }
+    Ok(None)
 }
 
 /// The folder of an experiment; the error lists the experiments that exist.

@@ -47,6 +47,8 @@ pub enum Rows {
     Freshness,
     /// One row per wrong item of a read.
     Unpredictable,
+    /// One row per item that was read after an experiment.
+    ClosingReads,
 }
 
 impl Rows {
@@ -57,12 +59,13 @@ impl Rows {
             Rows::Sessions => "experiment, fragment, session",
             Rows::Spectrum => "experiment, operation, response_ns",
             Rows::Unpredictable => "experiment, fragment, session, step, item, owner, element",
+            Rows::ClosingReads => "experiment, fragment, start_ns, end_ns, observed",
             Rows::Experiments | Rows::Timeline | Rows::Freshness => "ALL",
         }
     }
 
     const fn has_operations(self) -> bool {
-        matches!(self, Rows::Operations | Rows::Spectrum | Rows::Unpredictable)
+        matches!(self, Rows::Operations | Rows::Spectrum | Rows::Unpredictable | Rows::ClosingReads)
     }
 
     const fn view(self) -> &'static str {
@@ -74,6 +77,7 @@ impl Rows {
             Rows::Spectrum => "spectrum",
             Rows::Freshness => "freshness",
             Rows::Unpredictable => "unpredictable",
+            Rows::ClosingReads => "closing_reads",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock};
 
 use arrow::datatypes::SchemaRef;
 use schemas::manifest::Manifest;
-use schemas::sealed::operations_schema;
+use schemas::sealed::{closing_reads_schema, operations_schema};
 use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::{OperationKind, Vocabulary};
 
@@ -27,6 +27,8 @@ pub(crate) trait AnyFamily: Send + Sync {
     fn kinds(&self) -> &'static [OperationKind];
     /// The columns of its sealed operations.
     fn operations_schema(&self) -> SchemaRef;
+    /// The columns of its sealed closing reads.
+    fn closing_reads_schema(&self) -> SchemaRef;
     /// [`Family::views`].
     fn views(&self) -> String;
     /// [`Family::words`].
@@ -56,6 +58,10 @@ impl<F: Family> AnyFamily for Of<F> {
 
     fn operations_schema(&self) -> SchemaRef {
         operations_schema::<F::Vocabulary>()
+    }
+
+    fn closing_reads_schema(&self) -> SchemaRef {
+        closing_reads_schema::<F::Vocabulary>()
     }
 
     fn views(&self) -> String {

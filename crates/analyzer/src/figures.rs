@@ -1,12 +1,12 @@
 //! The summary of a fragment's operations: counts and response times, which merge with those of
 //! other fragments, and the figures computed from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::Outcome;
-use schemas::verdict::{Figures, OperationFigures, Timeline};
+use schemas::verdict::{ClosingFigures, Figures, OperationFigures, Timeline};
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +78,19 @@ pub struct Summary {
     freshness: FreshnessSummary,
     /// By fragment, so that the order of merging does not matter.
     missing: BTreeMap<u32, String>,
+    /// None if no closing read was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    closing: Option<ClosingSummary>,
+}
+
+/// The summary of closing reads.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct ClosingSummary {
+    items: u64,
+    failed: u64,
+    unpredictable: u64,
+    /// In order, so that the order of merging does not matter.
+    missing: BTreeSet<String>,
 }
 
 impl Summary {
@@ -97,6 +110,7 @@ impl Summary {
             timeline: TimelineSummary::new(measured),
             freshness: FreshnessSummary::default(),
             missing: BTreeMap::new(),
+            closing: None,
         }
     }
 
@@ -148,6 +162,24 @@ impl Summary {
         self.missing.insert(fragment, sentence);
     }
 
+    /// Records that a closing read was planned.
+    pub fn expect_closing(&mut self) {
+        self.closing.get_or_insert_default();
+    }
+
+    /// Counts a closing read, with its outcome and whether it is unpredictable.
+    pub fn add_closing(&mut self, outcome: Outcome, unpredictable: bool) {
+        let closing = self.closing.get_or_insert_default();
+        closing.items += u64::from(outcome == Outcome::Ok);
+        closing.failed += u64::from(outcome != Outcome::Ok);
+        closing.unpredictable += u64::from(unpredictable);
+    }
+
+    /// Records what is missing of a closing read.
+    pub fn note_closing(&mut self, sentence: String) {
+        self.closing.get_or_insert_default().missing.insert(sentence);
+    }
+
     /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
@@ -163,6 +195,13 @@ impl Summary {
         self.error_ns += other.error_ns;
         self.timeline.merge(&other.timeline);
         self.freshness.merge(&other.freshness);
+        if let Some(theirs) = &other.closing {
+            let mine = self.closing.get_or_insert_default();
+            mine.items += theirs.items;
+            mine.failed += theirs.failed;
+            mine.unpredictable += theirs.unpredictable;
+            mine.missing.extend(theirs.missing.iter().cloned());
+        }
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
 
@@ -203,6 +242,12 @@ impl Summary {
             missing: self.missing.values().cloned().collect(),
             timeline,
             freshness: self.freshness.figures(),
+            closing: self.closing.as_ref().map(|closing| ClosingFigures {
+                items: closing.items,
+                failed: closing.failed,
+                unpredictable: closing.unpredictable,
+                missing: closing.missing.iter().cloned().collect(),
+            }),
         }
     }
 }

@@ -4,20 +4,21 @@
 use std::path::{Path, PathBuf};
 
 use schemas::manifest::Manifest;
-use schemas::oplog::{self, LogColumns, LogEnd, LogReader, LogRow};
+use schemas::oplog::{self, LogColumns, LogEnd, LogReader, LogRow, Outcome};
 use schemas::plan::FragmentPlan;
 use schemas::table::TableError;
 use schemas::trace::{OperationsReader, TraceRow};
 use schemas::vocabulary::{Operation, Vocabulary};
 use schemas::words::plural;
 
+use crate::closing::{ClosingFile, ClosingPlan, ClosingSealer, Expected};
 use crate::error::AnalyzeError;
 use crate::family::{Family, OperationOf};
 use crate::figures::Summary;
 use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
-use crate::seal::{Sealed, Sealer};
+use crate::seal::{ClosedTable, Sealed, Sealer};
 use crate::timeline::Measured;
 use crate::validate::{FOREVER, Interval, Items, UnknownId, Validator};
 
@@ -36,10 +37,18 @@ pub(crate) struct FragmentInput<'a> {
     pub(crate) has_report: bool,
     /// The sessions that were given back, if the replayer reported them.
     pub(crate) given_back: Option<&'a [u64]>,
-    /// Where the sealed tables go: operations and unpredictable reads; None for figures only.
-    pub(crate) sealed: Option<(PathBuf, PathBuf)>,
+    pub(crate) closing: ClosingPlan,
+    /// Where the sealed tables go; None for figures only.
+    pub(crate) sealed: Option<SealedPaths>,
     /// Called with the number of rows of each batch that is done.
     pub(crate) progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// The sealed tables of a fragment.
+pub(crate) struct SealedPaths {
+    pub(crate) operations: PathBuf,
+    pub(crate) unpredictable: PathBuf,
+    pub(crate) closing_reads: PathBuf,
 }
 
 impl FragmentInput<'_> {
@@ -75,10 +84,17 @@ impl FragmentInput<'_> {
             return Ok((summary, sealer.map(Sealer::close).transpose().map_err(AnalyzeError::Write)?));
         };
         let mut items = self.items_before::<F>()?;
+        if self.closing.after.is_some() {
+            summary.expect_closing();
+        }
+        if items.is_open() {
+            self.begin_with_closing_read::<F>(&mut items, &mut summary);
+        }
         if let LogEnd::Torn { trailing_bytes } = survey.end {
             summary.note_missing(fragment, self.admit_unlogged::<F>(survey, trailing_bytes, &mut items)?);
         }
         let stream = Stream::<F> {
+            input: self,
             log: &self.log,
             first_measured: self.plan.measured_from(),
             given_back: self.given_back,
@@ -92,7 +108,7 @@ impl FragmentInput<'_> {
     }
 
     fn sealer<V: Vocabulary>(&self) -> Result<Option<Sealer<V>>, AnalyzeError> {
-        let paths = self.sealed.as_ref().map(|(operations, unpredictable)| {
+        let paths = self.sealed.as_ref().map(|SealedPaths { operations, unpredictable, .. }| {
             Sealer::create(self.plan.fragment, operations.clone(), unpredictable.clone()).map_err(AnalyzeError::Write)
         });
         paths.transpose()
@@ -137,6 +153,37 @@ impl FragmentInput<'_> {
             items.register(&row.operation, Interval { start: at, end: at }, at)
         })?;
         Ok(items)
+    }
+
+    /// Of the states that the sessions before the experiment may have left, a closing read says which it
+    /// was.
+    fn begin_with_closing_read<F: Family>(&self, items: &mut F::Items, summary: &mut Summary) {
+        let Some((experiment, folder)) = &self.closing.before else { return };
+        let path = folder.audit(self.plan.fragment);
+        let begun = ClosingFile::open(&path, self.expected(*experiment)).and_then(|mut file| {
+            while let Some(columns) = file.next() {
+                let columns = columns?;
+                for index in 0..columns.len() {
+                    let row = columns.row(index);
+                    let read = F::Vocabulary::read_whole(row.session, self.closing.parts);
+                    if let (Outcome::Ok, Some(read)) = (row.outcome, read) {
+                        items.begin_with(&read, columns.observed.of_row(index)).map_err(|e| e.to_string())?;
+                    }
+                }
+            }
+            file.end()
+        });
+        if let Err(why) = begun {
+            summary.note_closing(format!(
+                "fragment {}: the closing read of experiment {experiment} tells not all of the state that this \
+                 experiment began with, so every earlier write counts as possible there: {why}",
+                self.plan.fragment
+            ));
+        }
+    }
+
+    fn expected(&self, experiment: u32) -> Expected<'_> {
+        Expected { experiment, fragment: self.plan.fragment, workload_id: &self.manifest.workload_id }
     }
 
     /// Registers the operations of a killed replayer that ran and are not in its log. Their
@@ -206,6 +253,7 @@ impl FragmentInput<'_> {
 
 /// The stages that a row goes through, in order.
 struct Stream<'a, F: Family> {
+    input: &'a FragmentInput<'a>,
     log: &'a Path,
     first_measured: u64,
     /// The sessions that were given back, if the replayer reported them.
@@ -245,10 +293,73 @@ impl<F: Family> Stream<'_, F> {
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
             self.check_gaps(last, survey.header.aside_sessions_max)?;
         }
+        let closing_reads = self.close(progress)?;
         let Some(mut sealer) = self.sealer else { return Ok((self.summary, None)) };
         sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
-        let sealed = sealer.close().map_err(AnalyzeError::Write)?;
+        let mut sealed = sealer.close().map_err(AnalyzeError::Write)?;
+        sealed.closing_reads = closing_reads;
         Ok((self.summary, Some(sealed)))
+    }
+
+    /// Checks the closing read, if the experiment has one: its reads are the last ones of all. Returns
+    /// its sealed table.
+    fn close(&mut self, progress: &(dyn Fn(u64) + Sync)) -> Result<Option<ClosedTable>, AnalyzeError> {
+        let input = self.input;
+        let Some(folder) = &input.closing.after else { return Ok(None) };
+        let fragment = input.plan.fragment;
+        let opened = ClosingFile::open(&folder.audit(fragment), input.expected(input.experiment));
+        let mut file = match opened {
+            Ok(file) => file,
+            Err(why) => {
+                self.summary.note_closing(format!("fragment {fragment}: {why}"));
+                return Ok(None);
+            }
+        };
+        let sealer = input.sealed.as_ref().map(|paths| ClosingSealer::create(paths.closing_reads.clone()));
+        let mut sealer = sealer.transpose().map_err(AnalyzeError::Write)?;
+        let checked = loop {
+            match file.next() {
+                Some(Ok(columns)) => {
+                    if let Err(why) = self.check_closing(&columns, sealer.as_mut())? {
+                        break Err(why);
+                    }
+                    progress(columns.len() as u64);
+                }
+                Some(Err(why)) => break Err(why),
+                None => break file.end(),
+            }
+        };
+        if let Err(why) = checked {
+            self.summary.note_closing(format!("fragment {fragment}: {why}"));
+        }
+        sealer.map(ClosingSealer::close).transpose().map_err(AnalyzeError::Write)
+    }
+
+    /// Checks some closing reads. A sentence says which item is not in the fragment.
+    fn check_closing(
+        &mut self,
+        columns: &LogColumns,
+        mut sealer: Option<&mut ClosingSealer<F::Vocabulary>>,
+    ) -> Result<Result<(), String>, AnalyzeError> {
+        for index in 0..columns.len() {
+            let (row, observed) = (columns.row(index), columns.observed.of_row(index));
+            let Some(read) = F::Vocabulary::read_whole(row.session, self.input.closing.parts) else { continue };
+            let at = Interval { start: row.start_ns, end: row.end_ns };
+            let violations = match row.outcome {
+                Outcome::Ok => match self.validator.check_closing(&read, observed, at) {
+                    Ok(findings) => findings.violations.as_slice(),
+                    Err(unknown) => return Ok(Err(unknown.to_string())),
+                },
+                Outcome::Failed | Outcome::Unknown | Outcome::Skipped => &[],
+            };
+            self.summary.add_closing(row.outcome, !violations.is_empty());
+            if let Some(sealer) = &mut sealer {
+                let error = columns.errors.binary_search_by_key(&(index as u32), |(row, _)| *row).ok();
+                let error = error.map(|at| columns.errors[at].1.as_str());
+                sealer.push(row, read, error, observed, violations).map_err(AnalyzeError::Write)?;
+            }
+        }
+        Ok(Ok(()))
     }
 
     fn join(&mut self, columns: &LogColumns, place: Place, row_number: u64) -> Result<Row<OperationOf<F>>, TableError> {

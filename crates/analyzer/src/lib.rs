@@ -23,6 +23,7 @@
 pub mod chart;
 pub mod checks;
 pub mod cli;
+mod closing;
 mod compare;
 mod difference;
 mod error;

@@ -57,7 +57,8 @@ pub(crate) fn counted(counters: &BTreeMap<String, u64>) -> String {
     format!("\nstore counters\n{}", lines.collect::<String>())
 }
 
-/// One row per experiment, then the reasons of those that did not pass.
+/// One row per experiment, then the reasons of those that did not pass, and closing reads that found
+/// something.
 pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
     let columns = ["#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"];
     let mut table = new_table(&columns, columns.len() - 1);
@@ -81,6 +82,11 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
     for verdict in verdicts.iter().filter(|verdict| !verdict.reasons.is_empty()) {
         let _ = writeln!(out, "# {} {}: {}", verdict.experiment, verdict.ruling.name(), verdict.reasons.join("; "));
     }
+    for verdict in verdicts {
+        if let Some(closing) = verdict.figures.closing.as_ref().filter(|closing| closing.is_notable()) {
+            let _ = writeln!(out, "# {} {}", verdict.experiment, closing.in_words());
+        }
+    }
     out
 }
 
@@ -99,6 +105,7 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
+    out += &closing(figures);
     if !verdict.replayers.is_empty() {
         let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);
         for replayer in &verdict.replayers {
@@ -117,6 +124,16 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
         [over_time::throughput(figures), over_time::timeline(figures), over_time::freshness(&figures.freshness)];
     for part in parts.iter().filter(|part| !part.is_empty()) {
         let _ = write!(out, "\n{part}");
+    }
+    out
+}
+
+/// What the closing read found; empty if there was none.
+fn closing(figures: &Figures) -> String {
+    let Some(closing) = &figures.closing else { return String::new() };
+    let mut out = format!("{}\n", closing.in_words());
+    for missing in &closing.missing {
+        let _ = writeln!(out, "missing of the closing read: {missing}");
     }
     out
 }
@@ -191,6 +208,7 @@ pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i
     for missing in &figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
+    out += &closing(figures);
     for (index, offender) in offenders.iter().enumerate() {
         let _ = write!(out, "\n{}. {}", index + 1, offense(family, offender));
     }
@@ -209,7 +227,7 @@ pub(crate) struct Story {
 
 /// Describes an unpredictable read.
 pub(crate) fn story(family: &dyn AnyFamily, offender: &Offender) -> Story {
-    let Offender { operation, session, step, fragment, item, owner, observed, low, high, .. } = offender;
+    let Offender { item, owner, observed, low, high, .. } = offender;
     let range = if low == high { format!("{low}") } else { format!("{low} to {high}") };
     let sentence = match family.words(item) {
         Some(ItemWords { owner: noun, is: ItemIs::Count(counted) }) => {
@@ -223,17 +241,22 @@ pub(crate) fn story(family: &dyn AnyFamily, offender: &Offender) -> Story {
         (n, 0) => format!("Evidence: these {n} operations."),
         (n, more) => format!("Evidence: these {n} operations and {more} earlier ones."),
     };
-    let heading = format!("{operation} by session {session} step {step} of fragment {fragment}");
-    Story { heading, sentence: format!("{sentence}."), because }
+    Story { heading: heading(offender), sentence: format!("{sentence}."), because }
+}
+
+/// The read: its operation, session, step and fragment.
+fn heading(offender: &Offender) -> String {
+    let Offender { operation, fragment, .. } = offender;
+    match (offender.session, offender.step) {
+        (Some(session), Some(step)) => format!("{operation} by session {session} step {step} of fragment {fragment}"),
+        _ => format!("{operation} by the closing read of fragment {fragment}"),
+    }
 }
 
 fn offense(family: &dyn AnyFamily, offender: &Offender) -> String {
     let mut out = format!(
-        "{} by session {} step {} of fragment {}, from {} to {}\n   {}\n",
-        offender.operation,
-        offender.session,
-        offender.step,
-        offender.fragment,
+        "{}, from {} to {}\n   {}\n",
+        heading(offender),
         time(offender.start_ns),
         time(offender.end_ns),
         what_is_wrong(family, offender)

@@ -35,13 +35,13 @@ const BATCH_VALUES: usize = 32 * BATCH_ROWS;
 const PREFIX: &str = ".sealing-";
 
 /// A Parquet file that is being written, under a temporary name.
-struct Table {
+pub(crate) struct Table {
     path: PathBuf,
     writer: ArrowWriter<NamedTempFile>,
 }
 
 impl Table {
-    fn create<V: Vocabulary>(path: PathBuf, schema: SchemaRef) -> Result<Table, TableError> {
+    pub(crate) fn create<V: Vocabulary>(path: PathBuf, schema: SchemaRef) -> Result<Table, TableError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         files::sweep(folder, PREFIX);
         let file = std::fs::create_dir_all(folder)
@@ -54,12 +54,12 @@ impl Table {
         Ok(Table { path, writer })
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
         self.writer.write(batch).map_err(|e| TableError::refused(&self.path, e))
     }
 
     /// Writes the rest; the file keeps its temporary name.
-    fn close(self) -> Result<ClosedTable, TableError> {
+    pub(crate) fn close(self) -> Result<ClosedTable, TableError> {
         let Table { path, writer } = self;
         let file = writer.into_inner().map_err(|e| TableError::refused(&path, e))?;
         let checksum = Checksum::of(file.path()).map_err(|e| TableError::refused(&path, e.source))?;
@@ -68,7 +68,7 @@ impl Table {
 }
 
 /// A complete Parquet file that still has its temporary name; it is removed when dropped.
-struct ClosedTable {
+pub(crate) struct ClosedTable {
     path: PathBuf,
     file: NamedTempFile,
     checksum: Checksum,
@@ -94,13 +94,17 @@ pub(crate) struct Sealed {
     fragment: u32,
     operations: ClosedTable,
     unpredictable: ClosedTable,
+    /// The table `closing_reads`, if the fragment had a closing read.
+    pub(crate) closing_reads: Option<ClosedTable>,
 }
 
 impl Sealed {
-    /// Renames both files to their final names, which replaces earlier ones. Returns their checksums.
+    /// Renames the files to their final names, which replaces earlier ones. Returns their checksums.
     pub(crate) fn place(self) -> Result<SealedFragment, TableError> {
-        let Sealed { fragment, operations, unpredictable } = self;
-        Ok(SealedFragment { fragment, operations: operations.place()?, unpredictable: unpredictable.place()? })
+        let Sealed { fragment, operations, unpredictable, closing_reads } = self;
+        let closing_reads = closing_reads.map(ClosedTable::place).transpose()?;
+        let (operations, unpredictable) = (operations.place()?, unpredictable.place()?);
+        Ok(SealedFragment { fragment, operations, unpredictable, closing_reads })
     }
 }
 
@@ -380,6 +384,6 @@ impl<V: Vocabulary> Sealer<V> {
     pub(crate) fn close(self) -> Result<Sealed, TableError> {
         debug_assert!(self.rows.session.is_empty() && self.violations.is_empty());
         let (operations, unpredictable) = (self.operations.close()?, self.unpredictable.close()?);
-        Ok(Sealed { fragment: self.fragment, operations, unpredictable })
+        Ok(Sealed { fragment: self.fragment, operations, unpredictable, closing_reads: None })
     }
 }

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files::{self, FileError};
 use schemas::manifest::Manifest;
-use schemas::run::{ExperimentFolder, ReplayReport};
+use schemas::run::{ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AnalyzeError;
+use crate::experiment::closing;
 use crate::families;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
@@ -64,6 +65,9 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         return Err(AnalyzeError::OtherTrace { folder: plan.trace, experiment, found, expected });
     }
     let fleet: Option<ReplayReport> = fleet.map(files::read_json).transpose()?;
+    // The folder of an experiment is two levels below that of its run.
+    let run = RunFolder::new(folder.root().ancestors().nth(2).unwrap_or(folder.root()));
+    let closing = closing(&run, &folder, &plan, &manifest, fleet.as_ref().or(own.as_ref()))?;
     let inputs = plan.fragments.iter().map(|fragment| FragmentInput {
         experiment: plan.experiment,
         plan: fragment.clone(),
@@ -73,6 +77,7 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         beta_ns: sla.beta_ns,
         has_report: own.as_ref().is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
         given_back: given_back(own.as_ref(), fragment.fragment),
+        closing: closing.clone(),
         sealed: None,
         progress: &|_| {},
     });

@@ -83,7 +83,11 @@ fn tables<'a>(run: &RunFolder, verdict: &'a Verdict) -> Result<Vec<Table<'a>>, A
     let of = |sealed: &'a SealedFragment| {
         let operations = run.sealed_operations(verdict.experiment, sealed.fragment);
         let unpredictable = run.unpredictable(verdict.experiment, sealed.fragment);
-        [(operations, &sealed.operations), (unpredictable, &sealed.unpredictable)]
+        let closing_reads = sealed.closing_reads.iter().map(|checksum| {
+            let path = run.closing_reads(verdict.experiment, sealed.fragment);
+            (path, checksum)
+        });
+        [(operations, &sealed.operations), (unpredictable, &sealed.unpredictable)].into_iter().chain(closing_reads)
     };
     let tables = verdict.sealed.iter().flat_map(of).map(|(path, checksum)| {
         let now = Seen::of(&std::fs::metadata(&path).map_err(files::at(&path))?, checksum);

@@ -16,8 +16,9 @@ const MOST_WRITES: usize = 6;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Offender {
     pub(crate) fragment: i64,
-    pub(crate) session: i64,
-    pub(crate) step: i64,
+    /// Null if it is a closing read, which belongs to no session.
+    pub(crate) session: Option<i64>,
+    pub(crate) step: Option<i64>,
     pub(crate) operation: String,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
@@ -63,14 +64,14 @@ pub(crate) fn worst_offenders(
     for row in answer.rows {
         let mut offender = Offender {
             fragment: number(&row[0])?,
-            session: number(&row[1])?,
-            step: number(&row[2])?,
+            session: optional(&row[1])?,
+            step: optional(&row[2])?,
             operation: name(&row[3])?.to_string(),
             start_ns: number(&row[4])?,
             end_ns: number(&row[5])?,
             item: name(&row[6])?.to_string(),
             owner: number(&row[7])?,
-            element: if row[8] == Value::Null { None } else { Some(number(&row[8])?) },
+            element: optional(&row[8])?,
             observed: number(&row[9])?,
             low: number(&row[10])?,
             high: number(&row[11])?,
@@ -86,7 +87,7 @@ pub(crate) fn worst_offenders(
 
 /// How many unpredictable reads are outside the measured part, and so in no figure.
 pub(crate) fn unpredictable_in_warmup(database: &Database, experiment: u32) -> Result<i64, AnalyzeError> {
-    let statement = "SELECT count(DISTINCT (fragment, session, step)) FROM unpredictable WHERE experiment = ? AND (warmup OR drained)";
+    let statement = "SELECT count(DISTINCT (fragment, session, step)) FROM unpredictable WHERE experiment = ? AND (warmup OR drained) AND NOT closing";
     let answer = database.run(statement, &[Value::from(experiment)])?;
     answer.rows.first().map_or(Ok(0), |row| number(&row[0]))
 }
@@ -122,6 +123,10 @@ fn find_writes(database: &Database, experiment: u32, offender: &mut Offender) ->
     Ok(())
 }
 
+fn optional(value: &Value) -> Result<Option<i64>, AnalyzeError> {
+    if *value == Value::Null { Ok(None) } else { number(value).map(Some) }
+}
+
 fn number(value: &Value) -> Result<i64, AnalyzeError> {
     match value {
         Value::BigInt(n) => Ok(*n),
@@ -141,6 +146,6 @@ fn name(value: &Value) -> Result<&str, AnalyzeError> {
 /// The error of a sealed table with a value that the analyzer never writes.
 fn damaged(found: &str) -> AnalyzeError {
     AnalyzeError::Statement(format!(
-        "a sealed table has {found}; delete the run's folders operations and unpredictable, and analyze it again"
+        "a sealed table has {found}; delete the run's folders operations, unpredictable and closing_reads, and analyze it again"
     ))
 }

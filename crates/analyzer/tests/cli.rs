@@ -273,7 +273,7 @@ fn sql_prints_tables_csv_and_json() {
 fn sql_views_have_documented_columns() {
     let fixture = liar();
     let derived = ["sessions", "experiments", "timeline", "spectrum", "item_updates", "item_reads", "freshness"];
-    for view in ["operations", "unpredictable"].into_iter().chain(derived) {
+    for view in ["operations", "unpredictable", "closing_reads"].into_iter().chain(derived) {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
         insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));
     }
@@ -290,7 +290,9 @@ fn the_definitions_make_the_same_views_elsewhere() {
         let statements = printed.strip_suffix("exit code 0\n").unwrap().replace("'RUN/", &own_folder);
         let elsewhere = duckdb::Connection::open_in_memory().unwrap();
         elsewhere.execute_batch(&statements).unwrap();
-        for view in ["operations", "unpredictable", "sessions", "item_updates", "item_reads", "freshness"] {
+        for view in
+            ["operations", "unpredictable", "closing_reads", "sessions", "item_updates", "item_reads", "freshness"]
+        {
             let statement = format!("SELECT count(*) AS n FROM {view}");
             let rows: u64 = elsewhere.query_row(&statement, [], |row| row.get(0)).unwrap();
             assert_eq!(sql(&fixture, &statement, "csv"), format!("n\n{rows}\nexit code 0\n"), "{view}");

@@ -47,6 +47,7 @@ fn replay(criterion: &mut Criterion) {
                         warmup_sessions: 0,
                     }],
                     unique_actors: true,
+                    closing_read: None,
                 };
                 let run = tempfile::tempdir_in(folder.path()).expect("a folder");
                 let experiment = Experiment::prepare(plan, run.path().to_path_buf()).expect("a plan");

@@ -7,11 +7,13 @@
 
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use schemas::digest::StateDigest;
 use schemas::run::{FragmentPosition, ReplayReport};
 use schemas::social::Social;
+use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::kv::Kv;
 
@@ -28,7 +30,7 @@ use crate::stores::postgres::{Postgres, PostgresServer};
 use crate::stores::redis::Redis;
 use crate::stores::sqlite::{Sqlite, SqliteFile};
 use crate::stores::url::StoreUrl;
-use crate::stores::{Blame, LoadProgress, Serves, Store, StoreError, block_on, check_workload};
+use crate::stores::{Blame, LoadProgress, Serves, Store, StoreError, block_on, check_workload, this_process};
 
 /// A kind of store.
 #[derive(Clone, Copy)]
@@ -126,6 +128,18 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
     }
 }
 
+/// Whether experiments of a workload on this store can end with a closing read: the family has one, and
+/// the store keeps something.
+pub fn has_closing_read(store: &dyn AnyStore, spec: &Spec) -> Result<bool, SpecError> {
+    Ok(store.keeps_state() && spec.family()?.closing(spec)?.is_some())
+}
+
+/// A name for the closing read of an experiment of this process, for its plan. No other closing read
+/// has it.
+pub fn closing_read_name(experiment: u32) -> String {
+    format!("{}-{experiment}", this_process())
+}
+
 /// The kinds of stores that serve a vocabulary, as examples of URLs.
 fn that_serve(vocabulary: &str) -> Vec<&'static str> {
     let serves = |kind: &Kind| {
@@ -168,6 +182,19 @@ pub trait AnyStore: Send + Sync {
         control: &Control,
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError>;
+    /// Whether the store keeps anything, so that reading it after an experiment says something.
+    fn keeps_state(&self) -> bool;
+    /// Reads every item of the experiment's fragments after [`AnyStore::run`], if its plan has a
+    /// closing read, and writes what it saw beside the logs. `positions` are those after the
+    /// experiment. `progress` is called several times a second with the items so far and those of the
+    /// data set. Returns false if nothing was read, for example because `stop` was set.
+    fn closing_read(
+        &self,
+        experiment: &Experiment,
+        positions: &[FragmentPosition],
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, ExperimentError>;
     /// Records in the store where it stands after an experiment that this replayer led, and how
     /// many writes of the experiment did not succeed.
     fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError>;
@@ -293,6 +320,20 @@ impl<S: Store> AnyStore for Opened<S> {
         self.with(experiment.source())?.run(experiment, control, progress)
     }
 
+    fn keeps_state(&self) -> bool {
+        self.store.keeps_state()
+    }
+
+    fn closing_read(
+        &self,
+        experiment: &Experiment,
+        positions: &[FragmentPosition],
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, ExperimentError> {
+        self.with(experiment.source())?.closing_read(experiment, positions, stop, progress)
+    }
+
     fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError> {
         run::settle(&*self.store, experiment, positions, writes_not_ok)
     }
@@ -312,6 +353,13 @@ trait Serving: Send + Sync {
         control: &Control,
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError>;
+    fn closing_read(
+        &self,
+        experiment: &Experiment,
+        positions: &[FragmentPosition],
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, ExperimentError>;
 }
 
 /// A store in one of its vocabularies.
@@ -366,6 +414,16 @@ impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError> {
         run::run(&*self.store, experiment, control, progress)
+    }
+
+    fn closing_read(
+        &self,
+        experiment: &Experiment,
+        positions: &[FragmentPosition],
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, ExperimentError> {
+        run::closing_read(&*self.store, experiment, positions, stop, progress)
     }
 }
 

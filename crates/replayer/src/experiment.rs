@@ -2,8 +2,8 @@
 //! and ends it early. `run/` runs it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::files::FileError;
 use schemas::latency::ResponseTimes;
@@ -13,7 +13,9 @@ use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::program::quoted;
 use schemas::share::{ends_after, sessions_by_fragment};
 use schemas::table::TableError;
+use schemas::workload::Closing;
 
+use crate::clock::Clock;
 use crate::dispatch::Stretch;
 use crate::source::Source;
 use crate::stores::{Blame, StoreError};
@@ -178,6 +180,8 @@ pub struct Experiment {
     /// What is written beside the log.
     pub(crate) documents: Documents,
     pub(crate) log_compression: LogCompression,
+    /// The clock of the experiment, once it has started.
+    clock: Arc<Mutex<Option<Clock>>>,
 }
 
 impl Experiment {
@@ -253,6 +257,7 @@ impl Experiment {
             is_logged: true,
             documents: Documents::PlanAndReport,
             log_compression,
+            clock: Arc::default(),
         })
     }
 
@@ -322,6 +327,21 @@ impl Experiment {
     /// The experiment's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// What the closing read reads; none if the plan or the family has none.
+    pub(crate) fn closing(&self) -> Option<Closing> {
+        let is_planned = self.plan.closing_read.is_some() && self.is_logged;
+        is_planned.then(|| self.source.closing()).flatten()
+    }
+
+    pub(crate) fn set_clock(&self, clock: Clock) {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
+    }
+
+    /// The clock of the experiment; none before it has started.
+    pub(crate) fn clock(&self) -> Option<Clock> {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn log_path(&self, fragment: u32) -> PathBuf {

@@ -10,6 +10,7 @@ use schemas::run::{
     EndReason, ExperimentFolder, FragmentPosition, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState,
 };
 
+use crate::any_store::closing_read_name;
 use crate::source::Source;
 
 /// Why a run folder cannot take the experiment.
@@ -56,6 +57,8 @@ pub struct Request<'a> {
     pub warmup_sessions: u64,
     /// Whether an actor has at most one session at a time.
     pub unique_actors: bool,
+    /// Whether a closing read follows.
+    pub closing_read: bool,
 }
 
 /// An experiment that is being recorded in a run folder.
@@ -117,6 +120,7 @@ impl Recording {
             limit: request.limit,
             fragments: schemas::plan::fragments(manifest, request.positions, request.warmup_sessions),
             unique_actors: request.unique_actors,
+            closing_read: request.closing_read.then(|| closing_read_name(experiment)),
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })
     }

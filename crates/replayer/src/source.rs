@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemas::manifest::{Manifest, TraceSetError};
 use schemas::spec::SpecError;
-use schemas::workload::{AnyWorkload, Workload};
+use schemas::workload::{AnyWorkload, Closing, Workload};
 
 /// A trace set, by its folder and manifest.
 #[derive(Debug, Clone)]
@@ -41,6 +41,11 @@ impl Source {
     /// How many actors there are.
     pub fn actors(&self) -> u64 {
         self.workload_of(|family| family.actors(&self.manifest.spec))
+    }
+
+    /// What the family reads after an experiment; none if it has no closing read.
+    pub fn closing(&self) -> Option<Closing> {
+        self.workload_of(|family| family.closing(&self.manifest.spec))
     }
 
     fn workload_of<X>(&self, read: impl FnOnce(&dyn AnyWorkload) -> Result<X, SpecError>) -> X {

@@ -71,6 +71,9 @@ pub struct ComparisonPlan {
     /// What happens to the store between two experiments.
     #[serde(default)]
     pub between: Between,
+    /// Whether every experiment ends with a closing read, if the family of the workload has one.
+    #[serde(default = "default_true", skip_serializing_if = "is_true")]
+    pub closing_read: bool,
     /// The ratings to search; null if `measure` is given. A plan with neither of the two asks for
     /// both ratings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,15 @@ pub struct ComparisonPlan {
     pub axis: Option<Axis>,
     /// The stores, at least one.
     pub stores: Vec<ComparedStore>,
+}
+
+fn default_true() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// The ratings to search.

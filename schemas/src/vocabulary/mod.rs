@@ -31,6 +31,12 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
 
     /// Some of its operations, column by column.
     type Columns: Columns<Self::Operation>;
+
+    /// The read of a whole item, for a [closing read](crate::workload::Closing). `parts` are the
+    /// item's parts: a bit each. None if the vocabulary has no such read.
+    fn read_whole(_item: u64, _parts: u64) -> Option<Self::Operation> {
+        None
+    }
 }
 
 /// A kind of operation.
@@ -54,6 +60,11 @@ pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
 
     /// Whether it changes data.
     fn writes(&self) -> bool;
+
+    /// The item that it adds to those of the data set, if it adds one.
+    fn adds(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// What the envelope of an operation says of its place.

@@ -10,12 +10,14 @@ pub mod social;
 use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::{Spec, SpecError, SpecOf, Wrong};
+use crate::table::TableError;
 use crate::trace::{NoRules, Rules};
 use crate::vocabulary::Vocabulary;
 pub use shares::Shares;
@@ -58,7 +60,29 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
     fn unchecked(_spec: &SpecOf<Self>) -> Option<String> {
         None
     }
+
+    /// What is read after an experiment. None if the family has no closing read, because its trace
+    /// sets alone say what they leave.
+    fn closing(_spec: &SpecOf<Self>) -> Option<Closing> {
+        None
+    }
 }
+
+/// The closing read of a family: after an experiment, every item is read through the store's
+/// adapter, with [`Vocabulary::read_whole`]. Where writes race, only this tells which of the possible
+/// states they have left.
+#[derive(Clone, Copy)]
+pub struct Closing {
+    /// The parts of an item: a bit each.
+    pub parts: u64,
+    /// The items of a fragment's data set. The folder is that of the trace set.
+    pub items: fn(&Path, u32) -> Result<ItemChunks, TableError>,
+    /// Whether sessions add items to these ([`Operation::adds`](crate::vocabulary::Operation::adds)).
+    pub grows: bool,
+}
+
+/// Numbers of items, some thousands at a time.
+pub type ItemChunks = Box<dyn Iterator<Item = Result<Vec<u64>, TableError>>>;
 
 /// A family of any kind.
 pub trait AnyWorkload: Send + Sync {
@@ -89,6 +113,8 @@ pub trait AnyWorkload: Send + Sync {
     fn size(&self, spec: &Spec) -> Result<String, SpecError>;
     /// [`Workload::unchecked`].
     fn unchecked(&self, spec: &Spec) -> Option<String>;
+    /// [`Workload::closing`].
+    fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError>;
     /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
     fn check_statistics(
         &self,
@@ -147,6 +173,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn unchecked(&self, spec: &Spec) -> Option<String> {
         W::unchecked(&spec.of::<W>().ok()?)
+    }
+
+    fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError> {
+        spec.of::<W>().map(|spec| W::closing(&spec))
     }
 
     fn check_statistics(

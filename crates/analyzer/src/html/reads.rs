@@ -52,9 +52,19 @@ pub(super) fn unpredictable_reads(
             (format!("{:.3}", figures.unpredictable_percent)) "%) returned stale or wrong data."
             @if !by_operation.is_empty() { " By operation: " (by_operation) "." }
         }
+        @if let Some(closing) = &figures.closing {
+            p { (sentence(&closing.in_words())) }
+            @for missing in &closing.missing { p.soft { (sentence(missing)) } }
+        }
         @for read in worst { (read) }
         (statement(&sql))
     })
+}
+
+/// A text as a sentence.
+fn sentence(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    format!("{}{rest}.", first.to_uppercase())
 }
 
 /// The read and the writes around it; None if no write relates to it.

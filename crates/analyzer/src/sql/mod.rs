@@ -95,7 +95,7 @@ impl Database {
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
         let hint = "; the views are operations, sessions, experiments, timeline, spectrum, freshness, item_reads, \
-                    item_updates and unpredictable";
+                    item_updates, closing_reads and unpredictable";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
@@ -333,20 +333,30 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
     let root = canonical(run.root())?;
     // An experiment that never ran has a verdict, but no tables.
     let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
+    let pattern = |table: &str| quoted(&format!("{}/{table}/*/*/*.parquet", literal_pattern(&root)));
+    let has_closing_reads = |verdict: &Verdict| verdict.sealed.iter().any(|sealed| sealed.closing_reads.is_some());
+    let closing_reads = match verdicts.iter().any(has_closing_reads) {
+        false => empty_table("closing_reads", &family.closing_reads_schema()),
+        true => include_str!("closing_reads.sql").replace("{closing_reads}", &pattern("closing_reads")),
+    };
     let tables = match verdicts.iter().any(is_sealed) {
         false => format!(
-            "{}\n\n{}",
+            "{}\n\n{}\nALTER TABLE unpredictable ADD COLUMN closing BOOLEAN;",
             empty_table("operations", &family.operations_schema()),
             empty_table("unpredictable", &UNPREDICTABLE)
         ),
-        true => {
-            let pattern = |table: &str| quoted(&format!("{}/{table}/*/*/*.parquet", literal_pattern(&root)));
-            include_str!("views.sql")
-                .replace("{operations}", &pattern("operations"))
-                .replace("{unpredictable}", &pattern("unpredictable"))
-        }
+        true => include_str!("views.sql")
+            .replace("{operations}", &pattern("operations"))
+            .replace("{unpredictable}", &pattern("unpredictable")),
     };
-    Ok([tables, include_str!("derived.sql").into(), family.views(), include_str!("freshness.sql").into()].join("\n"))
+    Ok([
+        closing_reads,
+        tables,
+        include_str!("derived.sql").into(),
+        family.views(),
+        include_str!("freshness.sql").into(),
+    ]
+    .join("\n"))
 }
 
 /// The statements that define the table of a comparison, without its rows.
@@ -362,6 +372,9 @@ fn empty_table(name: &str, schema: &Schema) -> String {
             DataType::Int32 => "INTEGER",
             DataType::Int16 => "SMALLINT",
             DataType::Boolean => "BOOLEAN",
+            DataType::List(item) if item.data_type().is_nested() => {
+                "STRUCT(item VARCHAR, owner BIGINT, element BIGINT, observed BIGINT, low BIGINT, high BIGINT)[]"
+            }
             DataType::List(_) => "BIGINT[]",
             _ => "VARCHAR",
         };

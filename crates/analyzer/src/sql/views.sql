@@ -4,6 +4,13 @@ CREATE VIEW operations AS
 SELECT experiment, fragment, * EXCLUDE (experiment, fragment)
 FROM read_parquet({operations}, hive_partitioning = true, hive_types = {'experiment': BIGINT, 'fragment': BIGINT});
 
+-- A closing read belongs to no session.
 CREATE VIEW unpredictable AS
-SELECT experiment, fragment, * EXCLUDE (experiment, fragment)
-FROM read_parquet({unpredictable}, hive_partitioning = true, hive_types = {'experiment': BIGINT, 'fragment': BIGINT});
+SELECT experiment, fragment, * EXCLUDE (experiment, fragment), false AS closing
+FROM read_parquet({unpredictable}, hive_partitioning = true, hive_types = {'experiment': BIGINT, 'fragment': BIGINT})
+UNION ALL
+SELECT
+    experiment, fragment, NULL, NULL, operation, start_ns, end_ns,
+    violation.item, violation.owner, violation.element, violation.observed, violation.low, violation.high,
+    false, false, true
+FROM (SELECT *, unnest(violations) AS violation FROM closing_reads);

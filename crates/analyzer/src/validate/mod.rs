@@ -52,6 +52,18 @@ pub trait Items<O> {
         horizon: i64,
         findings: &mut Findings,
     ) -> Result<(), UnknownId>;
+
+    /// Whether the sessions before the experiment leave several states possible.
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    /// Registers what the closing read before the experiment saw of an item. All writes before the
+    /// experiment are registered, and none of it. What no correct store could have returned says
+    /// nothing about the state.
+    fn begin_with(&mut self, _operation: &O, _observed: &[i64]) -> Result<(), UnknownId> {
+        Ok(())
+    }
 }
 
 /// The item of an answer with a wrong number of values.
@@ -160,6 +172,17 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
             let read = Interval { start: row.log.start_ns, end: row.log.end_ns };
             self.items.check(&row.operation, observed, read, row.log.start_ns, &mut self.findings)?;
         }
+        Ok(&self.findings)
+    }
+}
+
+impl<O: Operation, I: Items<O>> Validator<I, O> {
+    /// Checks a closing read. All rows must have entered before.
+    pub fn check_closing(&mut self, operation: &O, observed: &[i64], read: Interval) -> Result<&Findings, UnknownId> {
+        self.findings.violations.clear();
+        self.findings.items.clear();
+        // Closing reads are not in the order of their start. All of them start after the experiment's.
+        self.items.check(operation, observed, read, 0, &mut self.findings)?;
         Ok(&self.findings)
     }
 }

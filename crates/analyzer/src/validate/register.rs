@@ -154,6 +154,26 @@ impl Registers {
         }
     }
 
+    /// Of the contents that the writes before the experiment may have left in a register, only this one
+    /// is possible. A content that they cannot have left changes nothing.
+    pub(crate) fn began_with(&mut self, place: u32, content: i64) {
+        let Some(rare) = &mut self.rare else { return };
+        let earlier = &mut rare.earlier;
+        if earlier.places >> place & 1 == 0 || !earlier.left(place, content) {
+            return;
+        }
+        if place == EXISTENCE {
+            earlier.existence = [content == 0, content != 0];
+            return;
+        }
+        for (value, places) in &mut earlier.writes {
+            if *value != content {
+                *places &= !(1 << place);
+            }
+        }
+        earlier.writes.retain(|(_, places)| *places != 0);
+    }
+
     /// Drops the writes that no read from the horizon on may return: all their registers were
     /// overwritten by writes that ended before. Of each register the newest of these stays, so that
     /// what [`newest_before`] and [`Registers::last_end_before`] find does not change.

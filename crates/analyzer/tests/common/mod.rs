@@ -279,6 +279,7 @@ impl Fixture {
             limit: Limit::WholeTrace,
             fragments: self.fragments.clone(),
             unique_actors: true,
+            closing_read: None,
         }
     }
 

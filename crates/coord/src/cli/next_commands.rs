@@ -69,6 +69,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
         monitor,
         shared_actors,
         keep_data,
+        no_closing_read,
         workers,
         fleet,
         name: _,
@@ -110,6 +111,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
     words.value_if(setting.warmup != Warmup::Sessions(0), "--warmup", setting.warmup);
     words.option("--monitor", monitor.as_ref());
     words.flag_if(*shared_actors, "--shared-actors");
+    words.flag_if(*no_closing_read, "--no-closing-read");
     words.value_if(*workers != 1, "--workers", workers);
 
     for replayer in replayers {

@@ -133,6 +133,8 @@ pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayR
             *sum.store_counters.entry(name).or_default() += count;
         }
         sum.writes_not_ok += report.writes_not_ok;
+        // Only replayers that check the store's state know it.
+        sum.began_with = sum.began_with.or(report.began_with);
         sum
     });
     sum.map(|sum| ReplayReport { end, ..sum })
@@ -191,6 +193,7 @@ mod tests {
             limit: Limit::Sessions(11),
             fragments: schemas::plan::fragments(&manifest, &[], 0),
             unique_actors: true,
+            closing_read: None,
         };
         (plan, manifest)
     }

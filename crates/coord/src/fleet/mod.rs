@@ -3,7 +3,7 @@
 //! Each phase ends on every replayer before the next begins. All get the trace set and the plan.
 //! One replayer loads the store and the others check it. All connections are made, and the start
 //! is agreed (again after a warm-up). While an experiment runs, replayers only stream their
-//! progress. Then the coordinator fetches the logs, and one replayer records in the store where
+//! progress. Then all items are read, where the plan says so; the coordinator fetches the logs, and one replayer records in the store where
 //! it stands.
 
 mod address;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::future::join_all;
-use schemas::run::{ExperimentFolder, ReplayerReport};
+use schemas::run::{EndReason, ExperimentFolder, ReplayerReport};
 use schemas::words::plural;
 
 use self::phases::Participant;
@@ -105,13 +105,18 @@ impl Fleet {
             return Err(Failure::Lost(faults.join("; ")));
         };
         report.replayers = each;
+        let is_read = order.plan.closing_read.is_some() && faults.is_empty() && report.end != EndReason::Interrupted;
+        let unread = match is_read {
+            true => phases::closing_read(&mut team, order, interrupt, watch).await,
+            false => Vec::new(),
+        };
         watch(Stage::Collecting);
         faults.extend(phases::collect(&mut team, order, &report).await);
         if faults.is_empty() && team.len() > 1 && !team[0].has_own_store() {
             team[0].replayer.settle(&report.positions, report.writes_not_ok).await?;
         }
         report.faults = faults;
-        Ok(Ran { report, start_unix_ns })
+        Ok(Ran { report, start_unix_ns, unread })
     }
 
     /// The replayers that take part in an experiment, each with its share.

@@ -34,6 +34,8 @@ pub struct Ran {
     pub report: ReplayReport,
     /// When it started, in nanoseconds since 1970, after the store was loaded.
     pub start_unix_ns: i64,
+    /// Which replayers could not finish their closing read, and why.
+    pub unread: Vec<String>,
 }
 
 /// What to do with the logs of an experiment.

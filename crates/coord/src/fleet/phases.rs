@@ -371,6 +371,40 @@ pub(super) async fn reports(team: &mut [Participant<'_>]) -> (Vec<Option<ReplayR
     (reports, faults)
 }
 
+/// The call CloseRead. No replayer reads before all have ended, so that none disturbs another's
+/// experiment. An interrupt ends it early. Returns which replayers did not finish, and why.
+pub(super) async fn closing_read(
+    team: &mut [Participant<'_>],
+    order: &Order<'_>,
+    interrupt: &mut Interrupt,
+    watch: &mut (dyn FnMut(Stage) + Send),
+) -> Vec<String> {
+    let mut clients: Vec<_> = team.iter().map(|participant| participant.replayer.client()).collect();
+    let running = vec![Some(Phase::Measuring); clients.len()];
+    let reading = Mutex::new((vec![(0, 0); clients.len()], watch));
+    let reads = team.iter_mut().enumerate().map(async |(index, participant)| {
+        let progress = &mut |items, items_total| {
+            let (each, watch) = &mut *reading.lock().unwrap_or_else(PoisonError::into_inner);
+            each[index] = (items, items_total);
+            let (items, items_total) = each.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            watch(Stage::Closing { items, items_total });
+        };
+        participant.replayer.close_read(order.plan.experiment, progress).await
+    });
+    let mut ended = std::pin::pin!(together(reads).collect::<Vec<Result<(), Failure>>>());
+    let mut stopped = false;
+    let ended = loop {
+        tokio::select! {
+            ended = &mut ended => break ended,
+            () = interrupt.wait(), if !stopped => {
+                stopped = true;
+                stop(&mut clients, &running, false).await;
+            }
+        }
+    };
+    ended.into_iter().filter_map(Result::err).map(|failure| failure.to_string()).collect()
+}
+
 /// Fetches the logs of replayers that do not write them to the run folder, or the summaries of
 /// these logs.
 pub(super) async fn collect(team: &mut [Participant<'_>], order: &Order<'_>, report: &ReplayReport) -> Vec<String> {

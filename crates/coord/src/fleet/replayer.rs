@@ -328,6 +328,24 @@ impl Replayer {
             .map_err(|e| Failure::tool(format!("{} sent an invalid report: {e}", self.name)))
     }
 
+    /// Makes the replayer read every item of its fragments. Calls `watch` with the items so far, and
+    /// those of the data set.
+    pub async fn close_read(
+        &mut self,
+        experiment: u32,
+        watch: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<(), Failure> {
+        let reply = answer(self.client.close_read(rpc::CloseReadRequest { experiment })).await;
+        let mut stream = self.understood(reply).await?.into_inner();
+        loop {
+            let message = stream.message().await;
+            match self.understood(message).await? {
+                Some(progress) => watch(progress.items, progress.items_total),
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// Makes the replayer record in the store where it stands.
     pub async fn settle(&mut self, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), Failure> {
         let positions_json = serde_json::to_string(positions).unwrap_or_else(|e| unreachable!("plain data: {e}"));

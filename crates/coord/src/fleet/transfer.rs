@@ -149,10 +149,11 @@ pub async fn fetch(
     Ok(fetched)
 }
 
-/// Whether a replayer's file is the log of a fragment. Its plan and report are not fetched: they
-/// cover one replayer, not the experiment.
+/// Whether a replayer's file is the log of a fragment, or of its closing read. Its plan and report are
+/// not fetched: they cover one replayer, not the experiment.
 pub fn is_log(path: &str) -> bool {
-    let fragment = path.strip_prefix("log/fragment-").and_then(|rest| rest.strip_suffix(".arrows"));
+    let name = path.strip_prefix("log/").or_else(|| path.strip_prefix("audit/"));
+    let fragment = name.and_then(|name| name.strip_prefix("fragment-")?.strip_suffix(".arrows"));
     fragment.is_some_and(|fragment| fragment.parse::<u32>().is_ok())
 }
 
@@ -223,8 +224,16 @@ mod tests {
 
     #[test]
     fn nothing_but_logs_is_fetched() {
-        assert!(is_log("log/fragment-0.arrows") && is_log("log/fragment-12.arrows"));
-        for path in ["plan.json", "replay.json", "log/fragment-.arrows", "log/fragment-../../x.arrows", "log/other"] {
+        assert!(is_log("log/fragment-0.arrows") && is_log("audit/fragment-12.arrows"));
+        for path in [
+            "audit/fragment-0.arrows.part",
+            "fragment-0.arrows",
+            "plan.json",
+            "replay.json",
+            "log/fragment-.arrows",
+            "log/fragment-../../x.arrows",
+            "log/other",
+        ] {
             assert!(!is_log(path), "{path}");
         }
     }

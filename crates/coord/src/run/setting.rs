@@ -56,6 +56,8 @@ pub struct Setting {
     pub monitor_s: Option<f64>,
     /// Whether an actor acts in at most one thread at a time.
     pub unique_actors: bool,
+    /// Whether every experiment ends with a closing read.
+    pub closing_read: bool,
     /// What happens to the store between two experiments.
     pub between: Between,
     /// Whether the records in the store stay as another tool has loaded them.

@@ -3,7 +3,7 @@
 use schemas::manifest::Manifest;
 use schemas::run::{Purpose, ReplayReport};
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::Verdict;
+use schemas::verdict::{ClosingFigures, Verdict};
 use schemas::words::thousands;
 
 use super::ruling::{coloured, percent};
@@ -82,7 +82,9 @@ impl ExperimentTable {
             Purpose::Single | Purpose::Search => None,
         };
         let idle = (idle >= 0.1).then(|| format!("threads idle {idle:.1}%"));
-        let notes: Vec<String> = is_final.into_iter().chain(idle).chain(verdict.reasons.iter().cloned()).collect();
+        let closing = figures.closing.as_ref().filter(|closing| closing.is_notable()).map(ClosingFigures::in_words);
+        let notes = is_final.into_iter().chain(idle).chain(verdict.reasons.iter().cloned()).chain(closing);
+        let notes: Vec<String> = notes.collect();
         if !notes.is_empty() {
             out.push_str(&format!("\n          {}", notes.join("; ")));
         }

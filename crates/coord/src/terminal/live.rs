@@ -92,6 +92,9 @@ impl Live {
                 }
                 text
             }
+            Stage::Closing { items, items_total } => {
+                format!("closing read: {} of {} items", thousands(*items), thousands(*items_total.max(items)))
+            }
             Stage::Collecting => "fetching the logs".to_string(),
         };
         self.0.set_message(format!("{}\n    {what}", announced.line()));

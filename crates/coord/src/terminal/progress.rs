@@ -28,6 +28,13 @@ pub enum Stage {
         /// Each one, with its name.
         each: Vec<(String, Arc<Progress>)>,
     },
+    /// Every item is being read, after the experiment.
+    Closing {
+        /// Items so far.
+        items: u64,
+        /// Items of the data set; sessions may have added more.
+        items_total: u64,
+    },
     /// The logs are being fetched.
     Collecting,
 }

@@ -33,6 +33,9 @@ pub fn measured(verdict: &Verdict) -> String {
     if !verdict.reasons.is_empty() {
         let _ = write!(out, ": {}", verdict.reasons.join("; "));
     }
+    if let Some(closing) = figures.closing.as_ref().filter(|closing| closing.is_notable()) {
+        let _ = write!(out, "\n{}", closing.in_words());
+    }
     out
 }
 

@@ -65,6 +65,10 @@ pub struct RunArgs {
     /// Allow concurrent sessions for the same actor
     #[arg(long)]
     shared_actors: bool,
+    /// Do not read all items after the experiment; the default reads them, for workloads whose final
+    /// state depends on races (key-value workloads)
+    #[arg(long)]
+    no_closing_read: bool,
     /// Load the data set first (memory: and null: are always loaded)
     #[arg(long)]
     load: bool,
@@ -110,7 +114,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if let Some(unchecked) = source.manifest.spec.unchecked() {
         complain("note", unchecked);
     }
-    let report = replay(store.as_ref(), &experiment, &mut recording)?;
+    let control = Control::default();
+    end_on_ctrl_c(&control);
+    let report = replay(store.as_ref(), &experiment, &control, &mut recording)?;
+    close(store.as_ref(), &experiment, &control, &report);
     recording.finish(&report)?;
     let digest = if args.digest { Some(store.digest(&source)?.to_string()) } else { None };
     match args.target.json {
@@ -141,6 +148,7 @@ fn plan(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result
         positions: &positions,
         warmup_sessions,
         unique_actors: !args.shared_actors,
+        closing_read: !args.no_closing_read && store.keeps_state() && source.closing().is_some(),
     };
     Ok(Recording::new(&args.output, &request)?)
 }
@@ -162,11 +170,14 @@ fn positions(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::R
 }
 
 /// Replays the experiment with a progress line. If it fails, the run folder says why.
-fn replay(store: &dyn AnyStore, experiment: &Experiment, recording: &mut Recording) -> anyhow::Result<ReplayReport> {
-    let control = Control::default();
-    end_on_ctrl_c(&control);
+fn replay(
+    store: &dyn AnyStore,
+    experiment: &Experiment,
+    control: &Control,
+    recording: &mut Recording,
+) -> anyhow::Result<ReplayReport> {
     let bar = progress_bar("{msg}");
-    let result = store.run(experiment, &control, &mut |snapshot| bar.set_message(line(&snapshot)));
+    let result = store.run(experiment, control, &mut |snapshot| bar.set_message(line(&snapshot)));
     bar.finish_and_clear();
     match result {
         Ok(report) => Ok(report),
@@ -174,6 +185,20 @@ fn replay(store: &dyn AnyStore, experiment: &Experiment, recording: &mut Recordi
             recording.fail(&error.to_string())?;
             Err(error.into())
         }
+    }
+}
+
+/// Reads all items after the experiment, with a progress line. The experiment counts even if they
+/// cannot be read.
+fn close(store: &dyn AnyStore, experiment: &Experiment, control: &Control, report: &ReplayReport) {
+    let bar = progress_bar("closing read: {pos} of {len} items");
+    let read = store.closing_read(experiment, &report.positions, &control.stop, &mut |items, total| {
+        bar.set_length(total.max(items));
+        bar.set_position(items);
+    });
+    bar.finish_and_clear();
+    if let Err(error) = read {
+        complain("warning", format_args!("no closing read: {error}"));
     }
 }
 

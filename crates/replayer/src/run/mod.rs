@@ -1,6 +1,7 @@
 //! Runs an experiment: check the state, connect, run the workers, close the
 //! logs, write down the state.
 
+mod closing;
 mod logs;
 mod report;
 mod settle;
@@ -14,6 +15,7 @@ use schemas::vocabulary::Vocabulary;
 
 use crate::experiment::{Control, Documents, Experiment, ExperimentError, Snapshot, StoreDuty};
 use crate::stores::{Serves, block_on};
+pub use closing::closing_read;
 use report::summarize;
 pub use settle::settle;
 pub(crate) use state::{check_state, positions, prepare_cache};
@@ -43,9 +45,14 @@ pub fn run<V: Vocabulary, S: Serves<V>>(
     settings.extend(store.design_settings());
     let counted_before = store.counters();
     let shares = experiment.shares();
+    let began_with = match experiment.continues() && control.duty != StoreDuty::Follows {
+        true => block_on(url, store.held())?.and_then(|held| held.closing_read),
+        false => None,
+    };
     let workers = run_workers(store, experiment, &shares, control, progress)?;
 
     let mut report = summarize(experiment, &shares, workers, control);
+    report.began_with = began_with;
     report.store_settings = settings;
     report.store_counters = store.counters();
     for (name, before) in counted_before {

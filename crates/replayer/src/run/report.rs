@@ -74,6 +74,7 @@ pub fn summarize(
         store_settings: BTreeMap::new(),
         store_counters: BTreeMap::new(),
         writes_not_ok: workers.iter().map(|w| w.writes_not_ok).sum(),
+        began_with: None,
         replayers: Vec::new(),
         faults: Vec::new(),
     }

@@ -1,5 +1,6 @@
 //! The state that a store holds before and after an experiment.
 
+use schemas::plan::Plan;
 use schemas::run::FragmentPosition;
 use schemas::vocabulary::Vocabulary;
 
@@ -89,13 +90,15 @@ pub async fn prepare_cache<S: Store>(store: &S) -> Result<(), StoreError> {
     }
 }
 
-/// Marks in the store that an experiment runs, so that no other starts from it. Returns what the
+/// Marks in the store that this experiment runs, so that no other starts from it. Returns what the
 /// marker said before.
-pub async fn set_running<S: Store>(store: &S) -> Result<Option<HeldState>, StoreError> {
+pub async fn set_running<S: Store>(store: &S, plan: &Plan) -> Result<Option<HeldState>, StoreError> {
     let before = store.held().await?;
     if let Some(held) = before.clone() {
         let user = Some(this_process().to_string());
-        store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), user, ..held }).await?;
+        let closing_read = plan.closing_read.clone();
+        let running = HeldState { diverged: Some(RUNNING.to_string()), user, closing_read, ..held };
+        store.set_held(&running).await?;
     }
     Ok(before)
 }

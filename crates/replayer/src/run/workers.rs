@@ -144,7 +144,7 @@ fn begin_together<S: Store>(
     // takes a moment, which would delay a start together with other replayers. So it is
     // written before.
     let before = match control.duty != StoreDuty::Follows {
-        true => block_on(store.url(), set_running(store))?,
+        true => block_on(store.url(), set_running(store, &experiment.plan))?,
         false => None,
     };
     let Some(start_unix_ns) = agreed_start(control) else {
@@ -155,6 +155,7 @@ fn begin_together<S: Store>(
     // A replayer that stood still may receive its start after that time. Its clock
     // runs from the agreed start all the same, so the replayer counts as late.
     let clock = Clock::starting_in(start_unix_ns - unix_ns());
+    experiment.set_clock(clock);
     let files = reserved.into_iter().zip(log_headers(experiment, shares, threads, start_unix_ns)).collect();
     let logs = OperationLogs::begin(files, experiment.log_compression).inspect_err(|_| {
         // The error of the log matters more than a failure to restore the marker.

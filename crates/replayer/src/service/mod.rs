@@ -22,10 +22,11 @@ use std::pin::Pin;
 use futures::{Stream, StreamExt};
 use schemas::rpc::replayer_server::Replayer;
 use schemas::rpc::{
-    ClockReply, ClockRequest, FetchRequest, FileChunk, HelloReply, HelloRequest, LoadProgress, LoadRequest, LogsReply,
-    LogsRequest, OfferReply, OfferRequest, PrepareReply, PrepareRequest, Progress, ReleaseReply, ReleaseRequest,
-    ReportReply, ReportRequest, RunRequest, SendReply, SettleReply, SettleRequest, StartAnswer, StartProposal,
-    StartReply, StartRequest, StopReply, StopRequest, SummarizeReply, SummarizeRequest,
+    ClockReply, ClockRequest, CloseReadProgress, CloseReadRequest, FetchRequest, FileChunk, HelloReply, HelloRequest,
+    LoadProgress, LoadRequest, LogsReply, LogsRequest, OfferReply, OfferRequest, PrepareReply, PrepareRequest,
+    Progress, ReleaseReply, ReleaseRequest, ReportReply, ReportRequest, RunRequest, SendReply, SettleReply,
+    SettleRequest, StartAnswer, StartProposal, StartReply, StartRequest, StopReply, StopRequest, SummarizeReply,
+    SummarizeRequest,
 };
 use tonic::{Request, Response, Status, Streaming};
 
@@ -48,6 +49,7 @@ impl Replayer for Service {
     type LoadStream = Replies<LoadProgress>;
     type RunStream = Replies<Progress>;
     type FetchStream = Replies<FileChunk>;
+    type CloseReadStream = Replies<CloseReadProgress>;
 
     async fn hello(&self, request: Request<HelloRequest>) -> Reply<HelloReply> {
         self.settings.access.admit(request.metadata())?;
@@ -113,6 +115,12 @@ impl Replayer for Service {
     async fn report(&self, request: Request<ReportRequest>) -> Reply<ReportReply> {
         self.admitted(request)?;
         calls::experiment::report(self).map(Response::new)
+    }
+
+    async fn close_read(&self, request: Request<CloseReadRequest>) -> Reply<Self::CloseReadStream> {
+        let request = self.admitted(request)?;
+        let progress = calls::closing::close_read(self, request)?;
+        Ok(Response::new(progress.boxed()))
     }
 
     async fn settle(&self, request: Request<SettleRequest>) -> Reply<SettleReply> {

@@ -39,6 +39,8 @@ pub struct State {
     pub offered: Option<Arc<Manifest>>,
     pub prepared: Option<Arc<Experiment>>,
     pub job: Option<Arc<Job>>,
+    /// The experiment of the job.
+    pub experiment: Option<Arc<Experiment>>,
     pub report: Option<ReplayReport>,
 }
 

@@ -40,6 +40,9 @@ pub struct HeldState {
     /// Whether another tool has loaded the records. Encore neither loads nor removes them then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
+    /// The name of the closing read of the experiment that runs, or that has left this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing_read: Option<String>,
 }
 
 /// A name of this process that no other process has.
@@ -52,7 +55,16 @@ impl HeldState {
     /// The marker of a freshly loaded store.
     pub fn loaded(layout: u32, design: BTreeMap<String, String>, source: &Source) -> HeldState {
         let workload_id = source.manifest.workload_id.clone();
-        HeldState { layout, design, workload_id, positions: vec![], diverged: None, user: None, adopted: false }
+        HeldState {
+            layout,
+            design,
+            workload_id,
+            positions: vec![],
+            diverged: None,
+            user: None,
+            adopted: false,
+            closing_read: None,
+        }
     }
 
     /// Whether sessions have run since the load.

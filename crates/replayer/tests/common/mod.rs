@@ -50,5 +50,6 @@ pub fn plan(source: &Source, threads: u32, limit: Limit, positions: &[FragmentPo
         limit,
         fragments: schemas::plan::fragments(&source.manifest, positions, warmup),
         unique_actors: true,
+        closing_read: None,
     }
 }

@@ -113,6 +113,7 @@ impl Place {
             limit: Limit::WholeTrace,
             fragments: fragments.collect(),
             unique_actors: true,
+            closing_read: None,
         };
         let folder: PathBuf = self.path().join(name);
         Experiment::prepare(plan, folder).expect("a plan")

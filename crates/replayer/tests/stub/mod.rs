@@ -113,6 +113,7 @@ pub fn replay<S: Serves<Social>>(store: S, source: &Source, threads: u32, sessio
         limit: Limit::Sessions(sessions),
         fragments: schemas::plan::fragments(&source.manifest, &[], 0),
         unique_actors: false,
+        closing_read: None,
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf()).expect("a plan");
     let mut last = Snapshot::default();

@@ -21,6 +21,11 @@ impl Vocabulary for Kv {
     const KINDS: &'static [OperationKind] = &Verb::KINDS;
     type Operation = Operation;
     type Columns = columns::Columns;
+
+    /// An item is a record, and its parts are its fields.
+    fn read_whole(item: u64, parts: u64) -> Option<Operation> {
+        Some(Operation { verb: Verb::Read, key: item, fields: parts, length: 0, id: WriteId::new(0, 0, 0) })
+    }
 }
 
 /// An operation of a trace with its envelope.
@@ -111,6 +116,10 @@ impl super::Operation for Operation {
     #[inline]
     fn writes(&self) -> bool {
         self.verb.writes()
+    }
+
+    fn adds(&self) -> Option<u64> {
+        (self.verb == Verb::Insert).then_some(self.key)
     }
 }
 

@@ -9,7 +9,7 @@ pub mod values;
 
 use serde::{Deserialize, Serialize};
 
-use super::Workload;
+use super::{Closing, Workload};
 use crate::spec::{SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::kv::{FIELDS_MAX, Kv, Verb, WriteId};
@@ -270,6 +270,15 @@ impl Workload for KvWorkload {
                 "values shorter than {VERIFIABLE_BYTES} bytes cannot say which write they come from; reads of them are \
                  not checked (data.field_bytes, data.field_bytes_min)"
             )
+        })
+    }
+
+    fn closing(spec: &SpecOf<KvWorkload>) -> Option<Closing> {
+        let is_insert = |(name, _): (&str, f64)| SessionKind::from_name(name) == Some(SessionKind::Insert);
+        Some(Closing {
+            parts: spec.own.data.all_fields(),
+            items: |folder, fragment| Ok(Box::new(dataset::records(folder, fragment)?)),
+            grows: spec.common.kinds().into_iter().any(is_insert),
         })
     }
 }

@@ -287,4 +287,19 @@ impl Items<Operation> for KvItems {
         self.check_read(operation, observed, read, findings);
         Ok(())
     }
+
+    fn is_open(&self) -> bool {
+        self.may_race
+    }
+
+    fn begin_with(&mut self, operation: &Operation, observed: &[i64]) -> Result<(), UnknownId> {
+        self.place(operation.key)?;
+        let Some(registers) = self.records.get_mut(&operation.key) else { return Ok(()) };
+        let Ok(found) = Found::read(observed) else { return Ok(()) };
+        registers.began_with(EXISTENCE, i64::from(found.is_some()));
+        if let Some(found) = found {
+            places(operation.fields).for_each(|field| registers.began_with(field, found.of(field)));
+        }
+        Ok(())
+    }
 }

@@ -1,10 +1,10 @@
 //! Tests the items of the family on long histories of a store that tells the truth, and on lies.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemas::oplog::Outcome;
-use schemas::vocabulary::Operation as _;
-use schemas::vocabulary::kv::{Found, Operation, UNVERIFIABLE, Verb};
+use schemas::vocabulary::kv::{Found, Kv, Operation, UNVERIFIABLE, Verb};
+use schemas::vocabulary::{Operation as _, Vocabulary as _};
 use schemas::workload::kv::keys::KeyPlace;
 use schemas::workload::kv::keys::KeyRange;
 use schemas::workload::kv::{Keys, KvWorkload};
@@ -12,9 +12,10 @@ use schemas::workload::kv::{Keys, KvWorkload};
 use super::items::KvItems;
 use super::names;
 use super::tests::{id, operation, record, validated, workload_of};
+use crate::fixtures::row_of;
 use crate::validate::brute::at;
 use crate::validate::register::EXISTENCE;
-use crate::validate::{FOREVER, Findings, Interval, Items, RegisterWrite, may_return};
+use crate::validate::{FOREVER, Findings, Interval, Items, RegisterWrite, Validator, may_return};
 
 /// A small generator of pseudo-random numbers; only its seed decides them.
 struct Dice(u64);
@@ -202,6 +203,155 @@ fn a_store_that_tells_the_truth_is_never_accused() {
         counts[2] += found.iter().map(|findings| findings.items.len()).sum::<usize>();
     }
     assert!(counts[0] > 5_000 && counts[1] > 5_000 && counts[2] > 20_000, "{counts:?}");
+}
+
+/// A validator that has seen the whole history, as before a closing read.
+fn after(items: KvItems, events: &[Event]) -> Validator<KvItems, Operation> {
+    let mut validator = Validator::new(items);
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    order.sort_by_key(|index| events[*index].at.start);
+    for index in order {
+        let Event { at, outcome, operation, .. } = &events[index];
+        let mut row = row_of(index as u64, at.start, at.end, *operation);
+        row.log.outcome = *outcome;
+        validator.enter(row).unwrap();
+        while validator.leave(Some(at.start)).is_some() {}
+    }
+    while validator.leave(None).is_some() {}
+    validator
+}
+
+/// The closing read of a record, and what it sees in this state.
+fn closing_read(world: &World, state: &State, record: u64) -> (Operation, Vec<i64>) {
+    let read = Kv::read_whole(record, ALL).unwrap();
+    let observed = act(world, &mut state.clone(), &read).unwrap();
+    (read, observed)
+}
+
+/// Every record that ever existed.
+fn records_of(world: &World, histories: &[&[Event]]) -> BTreeSet<u64> {
+    let inserted = histories.iter().flat_map(|events| events.iter()).filter_map(|event| event.operation.adds());
+    world.own.iter().copied().chain(inserted).collect()
+}
+
+const LONG_AFTER: Interval = Interval { start: 1_000_000, end: 1_000_007 };
+
+#[test]
+fn the_closing_read_of_a_store_that_tells_the_truth_is_never_accused() {
+    let world = World::new();
+    let mut absent = 0;
+    for seed in 1..=300u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut state = initial(&world);
+        let events = truthful(&world, &mut state, &mut dice, 0, 600, true);
+        let mut validator = after(world.items(), &events);
+        for record in records_of(&world, &[&events]) {
+            let (read, observed) = closing_read(&world, &state, record);
+            let findings = validator.check_closing(&read, &observed, LONG_AFTER).unwrap();
+            assert_eq!(findings.violations, [], "seed {seed}, record {record}: {observed:?}");
+            absent += usize::from(observed.is_empty());
+        }
+    }
+    assert!(absent > 1_000, "{absent}");
+}
+
+/// If the last update of a record is lost, no operation of the history says so, but the closing read.
+#[test]
+fn a_lost_last_update_is_found_by_the_closing_read() {
+    let world = World::new();
+    let (mut lost, mut found) = (0, 0);
+    for seed in 1..=60u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x94d0_49bb_1331_11eb) | 1);
+        let mut state = initial(&world);
+        let events = truthful(&world, &mut state, &mut dice, 0, 200, false);
+        let mut validator = after(world.items(), &events);
+        for (place, (record, values)) in &state {
+            // The write of field 0 that ended last, if all others had ended when it began.
+            let writes = events.iter().filter(|event| {
+                event.operation.key == *record && event.operation.writes() && event.operation.fields & 1 == 1
+            });
+            let mut writes: Vec<&Event> = writes.filter(|event| event.outcome == Outcome::Ok).collect();
+            writes.sort_by_key(|event| event.at.end);
+            let Some((last, before)) = writes.split_last() else { continue };
+            let is_alone = before.iter().all(|event| event.at.end < last.at.start);
+            if !is_alone || last.operation.verb != Verb::Update || values[0] != last.operation.id.number() {
+                continue;
+            }
+            lost += 1;
+            let mut shown = state.clone();
+            let old = before.last().map_or(0, |event| event.operation.id.number());
+            shown.get_mut(place).unwrap().1[0] = old;
+            let (read, observed) = closing_read(&world, &shown, *record);
+            let violations = &validator.check_closing(&read, &observed, LONG_AFTER).unwrap().violations;
+            assert_eq!(violations.iter().map(|v| (v.item, v.element)).collect::<Vec<_>>(), [(names::FIELD, Some(0))]);
+            found += violations.len();
+        }
+    }
+    assert!(lost > 200 && found == lost, "{found} of {lost}");
+}
+
+/// The items before a continued experiment, with what the closing read before it saw, if there was one.
+fn continued(world: &World, earlier: &[Event], closing: Option<&State>) -> KvItems {
+    let mut items = world.items().racing();
+    for (session, event) in (0..).zip(earlier).filter(|(_, event)| event.operation.writes()) {
+        let long_ago = i64::MIN / 2 + session;
+        // What the store refused did not happen.
+        if event.outcome == Outcome::Ok {
+            items.register(&event.operation, at(long_ago, long_ago), long_ago).unwrap();
+        }
+    }
+    for record in closing.map_or(BTreeSet::new(), |_| records_of(world, &[earlier])) {
+        let (read, observed) = closing_read(world, closing.unwrap(), record);
+        items.begin_with(&read, &observed).unwrap();
+    }
+    items
+}
+
+/// With a closing read, a continued experiment is never accused either. It then finds values of
+/// earlier writes that the store no longer had, which were possible before.
+#[test]
+fn a_closing_read_says_what_a_continued_experiment_began_with() {
+    let world = World::new();
+    let (mut seen, mut unseen) = (0, 0);
+    for seed in 1..=300u64 {
+        let mut dice = Dice(seed.wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1);
+        let mut state = initial(&world);
+        let earlier = truthful(&world, &mut state, &mut dice, 0, 300, false);
+        let began = state.clone();
+        let mut events = truthful(&world, &mut state, &mut dice, 300, 400, true);
+        check_truth(&findings(continued(&world, &earlier, Some(&began)), &events), &events, seed);
+        // A read of a record that this experiment has not written yet returns what an earlier write wrote.
+        let lies = (0..events.len()).filter(|index| {
+            let Event { operation, outcome, observed, at } = &events[*index];
+            let is_written = |event: &Event| {
+                event.operation.key == operation.key && event.operation.writes() && event.at.start <= at.end
+            };
+            operation.verb == Verb::Read
+                && *outcome == Outcome::Ok
+                && !observed.is_empty()
+                && !events.iter().any(is_written)
+        });
+        for index in lies.collect::<Vec<usize>>() {
+            let Operation { key, fields, .. } = events[index].operation;
+            let field = fields.trailing_zeros();
+            let truth = events[index].observed.clone();
+            let truth = Found::read(&truth).unwrap().unwrap();
+            let is_other = |event: &&Event| {
+                let Operation { verb, key: of, fields, id, .. } = event.operation;
+                of == key && verb.writes() && fields >> field & 1 == 1 && id.number() != truth.of(field)
+            };
+            let Some(other) = earlier.iter().filter(|event| event.outcome == Outcome::Ok).find(is_other) else {
+                continue;
+            };
+            let value = other.operation.id.number();
+            events[index].observed = record(fields, |of| if of == field { value } else { truth.of(of) });
+            let violations = |closing| findings(continued(&world, &earlier, closing), &events)[index].violations.len();
+            seen += violations(Some(&began));
+            unseen += 1 - violations(None);
+            break;
+        }
+    }
+    assert!(seen > 100 && seen == unseen, "{seen} {unseen}");
 }
 
 /// The sessions before a continued experiment raced, so only the store knows what they left.

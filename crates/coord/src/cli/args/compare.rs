@@ -41,6 +41,9 @@ pub struct CompareArgs {
     /// Override a value of the spec at every point, named by its dotted key; may be repeated
     #[arg(help_heading = "Workload", long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
+    /// Do not read all items after each experiment, whatever the plan says
+    #[arg(help_heading = "Workload", long)]
+    pub no_closing_read: bool,
     /// Use this service level agreement instead of the plan's
     #[arg(help_heading = "Store and SLA", long, value_name = "SLA")]
     pub sla: Option<Sla>,

@@ -9,13 +9,14 @@ use super::WorkloadArgs;
 use crate::rate::Wanted;
 
 /// The arguments that a resumed rating takes from its run.
-const FROM_THE_RUN: [&str; 19] = [
+const FROM_THE_RUN: [&str; 20] = [
     "spec",
     "trace",
     "settings",
     "sla",
     "warmup",
     "shared_actors",
+    "no_closing_read",
     "workers",
     "leave_logs",
     "name",

@@ -24,6 +24,10 @@ pub struct WorkloadArgs {
     /// Allow concurrent sessions for the same actor
     #[arg(help_heading = "Workload", long)]
     pub shared_actors: bool,
+    /// Do not read all items after each experiment; the default reads them, for workloads whose final
+    /// state depends on races (key-value workloads)
+    #[arg(help_heading = "Workload", long)]
+    pub no_closing_read: bool,
     /// URL of the store; '${VARIABLE}' is replaced by an environment variable, which keeps a
     /// password out of process lists [default: sqlite:RUNS/NAME/store.db]
     #[arg(help_heading = "Store and SLA", long, value_name = "URL")]

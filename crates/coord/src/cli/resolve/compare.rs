@@ -51,9 +51,10 @@ pub fn comparison(args: &CompareArgs, invocation: &Invocation) -> Result<Compari
     Ok(Comparison { name, folder, plan, cells, resume: args.resume, started_unix_s, command })
 }
 
-/// Replaces the plan's SLA and search parameters by those of the command line.
+/// Replaces the plan's SLA, closing read and search parameters by those of the command line.
 fn override_search(plan: &mut ComparisonPlan, args: &CompareArgs) -> Result<(), Failure> {
     plan.sla = args.sla.or(plan.sla);
+    plan.closing_read &= !args.no_closing_read;
     let searched = [("--search-s", !args.search_s.is_empty()), ("--max-threads", args.max_threads.is_some())];
     if let (Question::Measure(_), Some((flag, _))) =
         (plan.question(), searched.into_iter().find(|(_, is_given)| *is_given))
@@ -154,6 +155,9 @@ fn job(
     words.extend(plan.sla.map(|sla| format!("--sla={sla}")));
     words.extend(plan.set.iter().chain(&point.set).map(|setting| format!("--set={setting}")));
     words.extend(plan.warmup.as_ref().map(|warmup| format!("--warmup={warmup}")));
+    if !plan.closing_read {
+        words.push("--no-closing-read".into());
+    }
     words.extend(own_words);
     let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut runs = OsString::from("--runs=");

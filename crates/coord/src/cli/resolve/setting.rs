@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use replayer::any_store::has_closing_read;
 use schemas::manifest::Manifest;
 use schemas::plan::Warmup;
 use schemas::spec::Spec;
@@ -46,7 +47,8 @@ pub(super) fn setting(
         return Err(Failure::usage(format!("--store {store:?} {message}")));
     }
     // What is wrong with the URL itself is said before a trace set is generated.
-    replayer::any_store::open(&store).map_err(|error| Failure::usage(format!("--store {error}")))?;
+    let opened = replayer::any_store::open(&store).map_err(|error| Failure::usage(format!("--store {error}")))?;
+    let has_closing_read = has_closing_read(opened.as_ref(), source.spec()).map_err(Failure::usage)?;
     let started_unix_s = invocation.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     Ok(Setting {
         name,
@@ -58,6 +60,7 @@ pub(super) fn setting(
         warmup: args.warmup.unwrap_or(Warmup::Sessions(0)),
         monitor_s: args.monitor,
         unique_actors: !args.shared_actors,
+        closing_read: !args.no_closing_read && has_closing_read,
         // Records that Encore did not load cannot be brought back to the trace's beginning.
         between: if args.keep_data { Between::Continue } else { Between::Load },
         keep_data: args.keep_data,

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use replayer::any_store::closing_read_name;
 use schemas::files;
 use schemas::plan::{Limit, Plan};
 use schemas::run::Purpose;
@@ -80,6 +81,9 @@ impl Campaign {
         if let Some(note) = fleet::clock_note(&ran.report) {
             live.above(|| voice.say(&note));
         }
+        for trouble in &ran.unread {
+            live.above(|| voice.say(&format!("note: no complete closing read: {trouble}")));
+        }
         files::write_json(&folder.report(), &ran.report)?;
         self.record.set_store_settings(&ran.report);
         Ok(ran)
@@ -89,7 +93,7 @@ impl Campaign {
     fn judged(&self, asked: &Asked<'_>, attempt: Attempt<Ran>) -> Result<Trial, Failure> {
         let Asked { number, limit, purpose, .. } = *asked;
         match attempt {
-            Attempt::Ran(Ran { report, start_unix_ns }) => {
+            Attempt::Ran(Ran { report, start_unix_ns, .. }) => {
                 let verdict = tools::analyze(self.record.folder(), number, &self.setting.sla)?;
                 let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(start_unix_ns.max(0) as u64);
                 let took_s = SystemTime::now().duration_since(started).map_or(0.0, |d| d.as_secs_f64());
@@ -129,6 +133,7 @@ impl Campaign {
             limit,
             fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
             unique_actors: self.setting.unique_actors,
+            closing_read: self.setting.closing_read.then(|| closing_read_name(experiment)),
         }
     }
 }

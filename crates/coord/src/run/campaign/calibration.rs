@@ -19,5 +19,6 @@ pub(super) fn plan(setting: &Setting, trace: &TraceSet) -> Plan {
         limit: Limit::DurationS(1.0),
         fragments: schemas::plan::fragments(&trace.manifest, &[], 0),
         unique_actors: setting.unique_actors,
+        closing_read: None,
     }
 }

@@ -53,6 +53,7 @@ fn begin(service: &Service, number: u32, duty: StoreDuty, others_warm_up: bool) 
             return Err(Status::aborted("an experiment is running"));
         }
         (state.prepared, state.job) = (None, Some(job.clone()));
+        state.experiment = Some(experiment.clone());
     }
     let (stop, abandon) = (service.stop.clone(), service.abandon.clone());
     let control = Control { stop, abandon, start: Some(runner.signal()), others_warm_up, duty };

@@ -242,6 +242,7 @@ mod tests {
             diverged: None,
             user: None,
             adopted: false,
+            closing_read: None,
         };
         comments.check(&url, &held(LAYOUT, Comments::Collection)).unwrap();
         let error = comments.check(&url, &held(LAYOUT, Comments::Embedded)).unwrap_err().to_string();
