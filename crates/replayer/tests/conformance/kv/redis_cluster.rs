@@ -12,7 +12,7 @@ use replayer::stores::{Blame, OperationError};
 use schemas::vocabulary::kv::{FoundRecords, Verb};
 use servers::{RedisCluster, Server};
 
-use super::subjects::{redis_url, subject};
+use super::subjects::subject;
 use super::{operation, points, refused, scan, with_mix};
 use crate::subjects::url_with;
 
@@ -24,7 +24,9 @@ fn on<X: redis::FromRedisValue>(node: &Server, words: &str) -> redis::RedisResul
         let mut link = client.get_multiplexed_async_connection().await.expect("a connection");
         let mut words = words.split(' ');
         let mut command = redis::cmd(words.next().expect("a command"));
-        words.for_each(|word| drop(command.arg(word)));
+        for word in words {
+            command.arg(word);
+        }
         command.query_async(&mut link).await
     })
 }
@@ -113,7 +115,9 @@ fn a_scan_reads_on_where_records_are_deleted_meanwhile() {
     subject.load(&place.source);
     let mut client = subject.connect(&place.source);
     let deleted = [10, 12, 13, 14, 49];
-    deleted.map(|record| ask::<()>(&cluster, "DEL", &data.keys.key(record)));
+    for record in deleted {
+        ask::<()>(&cluster, "DEL", &data.keys.key(record));
+    }
     let mut seen = |from, length| -> Vec<i64> {
         let values = client.execute(&scan(from, 0b11, length)).expect("a scan").values;
         FoundRecords::new(&values).map(|one| one.expect("a record").0).collect()
@@ -122,6 +126,45 @@ fn a_scan_reads_on_where_records_are_deleted_meanwhile() {
     assert_eq!(seen(10, 4), [11, 15, 16, 17]);
     assert_eq!(seen(46, 10), [46, 47, 48]);
     assert_eq!(seen(49, 2), [0; 0]);
+}
+
+/// Of two commands of a write, the second may be refused: the index is on another node than the record.
+#[test]
+fn half_a_write_has_the_right_fate() {
+    let Some(cluster) = servers::redis_cluster() else { return };
+    let place = with_mix("read = 1\nscan = 1\n", &["data.key_order='ordered'", "data.key_digits=4", "data.records=50"]);
+    let data = KvData::of(&place.source);
+    let subject = subject(&cluster.url(), Redis::open);
+    subject.load(&place.source);
+    let mut client = subject.connect(&place.source);
+    let index = cluster.node_of("encore:keys");
+    let is_apart = |record: &u64| !std::ptr::eq(cluster.node_of(&data.keys.key(*record)), index);
+    let old = (0..50).find(is_apart).expect("a record on another node");
+    let new = (50..).find(is_apart).expect("a record on another node");
+    let set = |record: u64, count: u32| {
+        let node = cluster.node_of(&data.keys.key(record));
+        on::<()>(node, &format!("CONFIG SET min-replicas-to-write {count}")).expect("CONFIG SET");
+    };
+    let mut perform = |operation| client.execute(&operation);
+    // Scans no longer find the record of a delete of unknown fate, and reads may still find it.
+    set(old, 1);
+    let half = perform(operation(Verb::Delete, old, 0, 1));
+    assert!(matches!(&half, Err(OperationError::Unknown(why)) if why.contains("NOREPLICAS")), "{half:?}");
+    let none = perform(operation(Verb::Delete, old, 0, 2));
+    assert!(matches!(&none, Err(OperationError::Failed(why)) if why.contains("NOREPLICAS")), "{none:?}");
+    set(old, 0);
+    assert_eq!(perform(operation(Verb::Read, old, 0b11, 0)).expect("a read").values.len(), 3);
+    assert_eq!(perform(scan(old, 0b11, 1)).expect("a scan").values[0], old as i64 + 1);
+    perform(operation(Verb::Delete, old, 0, 3)).expect("a delete");
+    assert_eq!(perform(operation(Verb::Read, old, 0b11, 0)).expect("a read").values, [0; 0]);
+    // An insert that is refused has not happened, although its key is in the index.
+    set(new, 1);
+    let half = perform(operation(Verb::Insert, new, 0b1111, 4));
+    assert!(matches!(&half, Err(OperationError::Failed(why)) if why.contains("NOREPLICAS")), "{half:?}");
+    set(new, 0);
+    assert_eq!(perform(scan(new, 0b11, 1)).expect("a scan").values, [0; 0]);
+    perform(operation(Verb::Insert, new, 0b1111, 5)).expect("an insert");
+    assert_eq!(perform(scan(new, 0b11, 1)).expect("a scan").values[0], new as i64);
 }
 
 /// A node that no longer has a slot says who has it, and the client follows.
