@@ -19,7 +19,7 @@ const SLOTS: u16 = 16_384;
 /// The server, or servers, that a URL names.
 pub enum Topology {
     /// A server by itself.
-    One(Client),
+    One(Box<Client>),
     /// Nodes of a cluster. Any of them knows the others.
     Cluster(Vec<Client>),
 }
@@ -64,7 +64,7 @@ impl Topology {
             if each_host(plain).len() > 1 {
                 return Err(StoreError::usage(url, "names several hosts; add cluster=true, or name one host"));
             }
-            return Ok(Topology::One(open(plain)?));
+            return Ok(Topology::One(Box::new(open(plain)?)));
         }
         let seeds = each_host(plain).iter().map(|text| open(text)).collect::<Result<Vec<_>, _>>()?;
         if seeds.iter().any(|seed| seed.get_connection_info().redis_settings().db() != 0) {
@@ -114,7 +114,7 @@ impl Topology {
                 .retries(0)
                 .connection_timeout(most)
                 .build()
-                .map(Connector::Cluster),
+                .map(|client| Connector::Cluster(Box::new(client))),
         }
     }
 }

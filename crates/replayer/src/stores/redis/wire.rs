@@ -18,9 +18,9 @@ const TOGETHER_MAX: usize = 64;
 /// What makes connections.
 pub enum Connector {
     /// To a server by itself.
-    One(Client),
+    One(Box<Client>),
     /// To the nodes of a cluster.
-    Cluster(ClusterClient),
+    Cluster(Box<ClusterClient>),
 }
 
 impl Connector {
