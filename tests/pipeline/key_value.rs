@@ -59,6 +59,13 @@ fn every_store_runs_the_workloads_of_ycsb() {
             is_flawless(&place, &run, store, 6000);
         }
     }
+    // Scans of a cluster are not atomic, but each record of them is one that was there.
+    if let Some(cluster) = servers::redis_cluster() {
+        for letter in ["a", "e"] {
+            let run = experiment(&place, letter, &cluster.url(), &format!("{letter}-cluster"));
+            is_flawless(&place, &run, &cluster.url(), 6000);
+        }
+    }
     // memcached has no databases, so the test has a server of its own.
     if let Some(server) = servers::Server::start(servers::Kind::Memcached, servers::Options::default()) {
         let store = format!("memcached://{}", server.address());
@@ -111,6 +118,9 @@ fn what_does_not_fit_together_is_refused_by_name() {
     place
         .run(&["run", &a, "--store", "casql+sqlite:x.db?memcached=127.0.0.1:1", "--threads", "1"])
         .fails(2, &["has no operations of kv", "redis://HOST:6379/0", "sqlite:PATH"]);
+    place
+        .run(&["run", &a, "--store", "redis://127.0.0.1:1/3?cluster=true", "--threads", "1"])
+        .fails(2, &["names a database", "only number 0", "remove the number"]);
     place.run(&["trace", "gen", &a, "--set", "data.members=5"]).fails(2, &["ycsb-a.toml", "members"]);
     place.run(&["trace", "gen", "busy.toml", "--set", "data.records=5"]).fails(2, &["busy.toml", "records"]);
     place

@@ -1,7 +1,8 @@
 //! Real database servers on loopback, for tests and for trying Encore out.
 //!
 //! [`postgres`], [`mysql`], [`mongodb`], [`memcached`] and [`redis`] return one server of a kind for
-//! the whole test process, started at first use. [`Server::start`] starts a separate server, which a test can
+//! the whole test process, started at first use. [`redis_cluster`] lends a Redis cluster of three
+//! primaries. [`Server::start`] starts a separate server, which a test can
 //! kill, restart or pause. [`Proxy`] forwards between a client and a server, and cuts, delays or
 //! holds connections.
 //!
@@ -40,11 +41,13 @@ mod machine;
 mod ports;
 mod processes;
 pub mod proxy;
+mod redis_cluster;
 mod server;
 mod shared;
 
 pub use engines::Kind;
 pub use error::StartError;
 pub use proxy::Proxy;
+pub use redis_cluster::{Lent, RedisCluster, redis_cluster};
 pub use server::{Options, Server};
 pub use shared::{memcached, mongodb, mysql, postgres, redis};

@@ -4,4 +4,5 @@ mod environment;
 mod lifecycle;
 mod program;
 mod proxy;
+mod redis_cluster;
 mod support;

@@ -8,7 +8,7 @@ use crate::stores::{HeldState, StoreError};
 
 impl Adopts for Redis {
     async fn marked(&self) -> Result<Marked, StoreError> {
-        Ok(match load::look_into(self, &mut self.keeper().await?).await? {
+        Ok(match load::look_into(self, &mut self.nodes().await?).await? {
             load::Found::Empty => Marked::Empty,
             load::Found::Unfinished => Marked::Unfinished,
             load::Found::Foreign(_) => Marked::Foreign,
@@ -17,7 +17,7 @@ impl Adopts for Redis {
     }
 
     async fn records(&self, source: &Source) -> Result<Records, StoreError> {
-        let keys = keys::of_records(self, &mut self.keeper().await?, &KvData::of(source).keys).await?;
+        let keys = keys::of_records(self, &mut self.nodes().await?, &KvData::of(source).keys).await?;
         Ok(Records { what: load::KEYS, count: keys.len() as u64, example: keys.into_iter().next() })
     }
 
@@ -26,10 +26,10 @@ impl Adopts for Redis {
     }
 
     async fn mark(&self, source: &Source, state: &HeldState) -> Result<(), StoreError> {
-        let mut connection = self.keeper().await?;
+        let mut nodes = self.nodes().await?;
         if has_scans(source) {
-            load::index(self, &mut connection, source).await?;
+            load::index(self, &mut nodes, source).await?;
         }
-        load::write_state(self, &mut connection, state).await
+        load::write_state(self, &mut nodes, state).await
     }
 }

@@ -4,28 +4,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{Client, Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind};
+use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
-use super::scripts::{Script, Scripts};
+use super::scripts::{Index, Script, Scripts};
+use super::wire::{Connector, Wire};
 use crate::stores::fields::{Fields, lacks_field, places};
 use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
 /// What the connections of a worker share.
 pub struct Shared {
-    pub(super) client: Client,
+    pub(super) connector: Connector,
     pub(super) fields: Fields,
+    pub(super) index: Index,
     pub(super) scripts: Scripts,
     pub(super) timeout: Duration,
 }
 
 /// A thread's connection.
 pub struct RedisConnection {
-    shared: Arc<Shared>,
-    link: Link<MultiplexedConnection>,
-    key: String,
+    pub(super) shared: Arc<Shared>,
+    link: Link<Wire>,
+    pub(super) key: String,
     value: String,
 }
 
@@ -46,6 +47,8 @@ fn fate(error: &RedisError) -> Fate {
     match error.kind() {
         // The server has answered: it checks a command, and its memory and disk, before it runs it.
         ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::AuthenticationFailed => Fate::Refused,
+        // No node of the cluster was sent the command.
+        ErrorKind::ClusterConnectionNotFound => Fate::Refused,
         _ => Fate::Lost,
     }
 }
@@ -55,13 +58,19 @@ pub fn words(error: &RedisError) -> String {
     if error.is_connection_refusal() {
         return "cannot connect: connection refused".to_string();
     }
+    let text = error.to_string();
     match error.kind() {
+        ErrorKind::ClusterConnectionNotFound => match error.detail() {
+            Some(node) => format!("cannot connect to the cluster's node {node}"),
+            None => "cannot connect to any node of the cluster".to_string(),
+        },
+        _ if text.starts_with("Failed to create initial connections") => format!("cannot connect: {text}"),
         ErrorKind::Server(_) | ErrorKind::Extension => match (error.code(), error.detail()) {
             (Some("ERR"), Some(detail)) => detail.to_string(),
             (Some(code), Some(detail)) => format!("{code} {detail}"),
             (code, detail) => code.or(detail).unwrap_or("an error without a text").to_string(),
         },
-        _ => error.to_string(),
+        _ => text,
     }
 }
 
@@ -79,6 +88,7 @@ pub fn advice(error: &RedisError) -> Option<&'static str> {
         _ if text.contains("index is out of range") || text.contains("switch database") => {
             Some("use a smaller number in the URL, or raise the server's setting `databases`")
         }
+        _ if error.redirect_node().is_some() => Some("wait until the cluster has moved its slots, and try again"),
         _ if text.contains("OOM") => Some("raise the server's setting `maxmemory`, or use a smaller data set"),
         _ => None,
     }
@@ -86,19 +96,26 @@ pub fn advice(error: &RedisError) -> Option<&'static str> {
 
 impl RedisConnection {
     /// With what its worker's connections share.
-    pub fn new(shared: Arc<Shared>, link: MultiplexedConnection) -> RedisConnection {
+    pub fn new(shared: Arc<Shared>, link: Wire) -> RedisConnection {
         RedisConnection { shared, link: Link::new(link), key: String::new(), value: String::new() }
     }
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         let shared = self.shared.clone();
         shared.fields.key(operation, &mut self.key);
-        let done = match operation.verb {
-            Verb::Read => return outcome(self.read(operation, answer).await.map(|()| true), operation, &self.key),
-            Verb::Scan => return outcome(self.scan(operation, answer).await.map(|()| true), operation, &self.key),
-            Verb::Insert => self.write(&shared.scripts.insert, operation).await,
-            Verb::Update => self.write(&shared.scripts.update, operation).await,
-            Verb::Delete => match &shared.scripts.delete {
+        let done = match (operation.verb, shared.index) {
+            (Verb::Read, _) => return outcome(self.read(operation, answer).await.map(|()| true), operation, &self.key),
+            (Verb::Update, _) => self.write(&shared.scripts.update, operation).await,
+            // In boxes, so that operations on a server by itself need no room for them.
+            (Verb::Scan, Index::Apart) => {
+                let seen = Box::pin(self.scan_apart(operation, answer)).await;
+                return outcome(seen.map(|()| true), operation, &self.key);
+            }
+            (Verb::Insert, Index::Apart) => Box::pin(self.insert_apart(operation)).await,
+            (Verb::Delete, Index::Apart) => Box::pin(self.delete_apart()).await,
+            (Verb::Scan, _) => return outcome(self.scan(operation, answer).await.map(|()| true), operation, &self.key),
+            (Verb::Insert, _) => self.write(&shared.scripts.insert, operation).await,
+            (Verb::Delete, _) => match &shared.scripts.delete {
                 Some(script) => self.call(script, &script.call(&self.key), true).await,
                 None => self.ask(&redis::cmd("DEL").arg(&self.key).to_owned(), true).await,
             },
@@ -106,7 +123,7 @@ impl RedisConnection {
         outcome(done.map(|records| records > 0), operation, &self.key)
     }
 
-    async fn write(&mut self, script: &Script, operation: &Operation) -> Result<u64, Refusal> {
+    pub(super) async fn write(&mut self, script: &Script, operation: &Operation) -> Result<u64, Refusal> {
         let shared = self.shared.clone();
         let mut command = script.call(&self.key);
         for field in places(operation.fields) {
@@ -175,13 +192,21 @@ impl RedisConnection {
         }
     }
 
-    async fn ask<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Refusal> {
+    pub(super) async fn ask<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Refusal> {
         Ok(self.send(command, writes).await?)
     }
 
     async fn send<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Failure<RedisError>> {
-        let connect = async || super::connect(&self.shared.client).await;
-        let ask = async |link: &mut MultiplexedConnection| command.query_async(link).await;
+        self.with(writes, async |wire: &mut Wire| wire.query(command).await).await
+    }
+
+    /// Sends commands on the connection, which is made if there is none.
+    pub(super) async fn with<X>(
+        &mut self,
+        writes: bool,
+        ask: impl AsyncFnOnce(&mut Wire) -> RedisResult<X>,
+    ) -> Result<X, Failure<RedisError>> {
+        let connect = async || self.shared.connector.connect().await;
         self.link.send(writes, connect, ask, |error| fate(error) == Fate::Refused).await
     }
 }
@@ -196,7 +221,12 @@ impl From<Failure<RedisError>> for Refusal {
 }
 
 /// Adds the values of an operation's fields to an answer. An error is the field that is missing.
-fn see(fields: &Fields, operation: &Operation, values: &[Option<Vec<u8>>], answer: &mut Answer) -> Result<(), u32> {
+pub(super) fn see(
+    fields: &Fields,
+    operation: &Operation,
+    values: &[Option<Vec<u8>>],
+    answer: &mut Answer,
+) -> Result<(), u32> {
     if let Some((field, _)) = places(operation.fields).zip(values).find(|(_, value)| value.is_none()) {
         return Err(field);
     }

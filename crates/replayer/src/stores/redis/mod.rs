@@ -1,5 +1,6 @@
 //! `redis://USER:PASSWORD@HOST:PORT/NUMBER` Redis, 4.0 or later, or a server that speaks its
-//! protocol; `rediss:` with TLS. One connection a thread.
+//! protocol; `rediss:` with TLS. One connection a thread. With `cluster=true` the server is a node of a
+//! cluster, and each thread has a connection to each node.
 //!
 //! A record is a hash, as YCSB's binding stores it: its key is the record's, its fields are `field0`,
 //! `field1`, and so on. If the sessions scan, the keys are also in the sorted set `encore:keys`, all with
@@ -10,18 +11,25 @@
 //! requires nor refuses an existing key. MULTI with EXEC could do several commands at once, but not
 //! one of them only if another has found the key. A script is atomic and takes one round trip.
 //!
+//! What differs in a cluster: `nodes.rs` finds the primaries, and connects all of them to load, to count
+//! and to digest; `wire.rs` follows redirects; `apart.rs` keeps the index of keys by commands of its own.
+//!
 //! The parameters:
 //!
+//! - `cluster`: whether the server is a node of a cluster (`false`).
 //! - `ttl`: for how many seconds a record stays after its last write; default: for ever.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections`: the most connections of all threads together; default: one a thread.
 
 mod adopted;
+mod apart;
 mod connection;
 mod keys;
 mod load;
+mod nodes;
 mod scripts;
 mod settings;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,21 +37,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
+use redis::{RedisError, RedisResult};
 use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
-use super::link::{Limits, PARAMETERS, in_time};
+use super::link::{self, Limits, in_time};
 use super::url::StoreUrl;
-use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on};
+use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience};
 use crate::source::Source;
 pub use connection::RedisConnection;
 use connection::Shared;
-use scripts::Scripts;
+use nodes::{Nodes, Obstacle, Topology};
+use scripts::{Index, Scripts};
 
 /// The key of the marker.
 const HELD: &str = "encore:held";
@@ -51,16 +59,22 @@ const HELD: &str = "encore:held";
 /// The key of the index of scans.
 const INDEX: &str = "encore:keys";
 
+/// The parameters of the URL.
+const PARAMETERS: [&str; 4] = {
+    let [ttl, timeout, connections] = link::PARAMETERS;
+    [ttl, timeout, connections, "cluster"]
+};
+
 /// What the version of the records is. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
 
 /// How many connections a worker makes at the same time.
 const CONNECTING_MAX: usize = 16;
 
-/// The store in a database of a Redis server.
+/// The store in a database of a Redis server, or in a cluster.
 pub struct Redis {
     url: StoreUrl,
-    client: Client,
+    topology: Topology,
     /// For how many seconds a record stays.
     ttl: Option<u32>,
     timeout: Duration,
@@ -75,14 +89,9 @@ impl Redis {
         if !url.place().starts_with("//") {
             return Err(StoreError::usage(&url, "names no server; write redis://HOST:PORT/NUMBER"));
         }
-        let client = Client::open(url.without(&PARAMETERS)).map_err(|error| {
-            StoreError::usage(
-                &url,
-                format!("{}; write redis://USER:PASSWORD@HOST:PORT/NUMBER", connection::words(&error)),
-            )
-        })?;
+        let topology = Topology::of(&url, &url.without(&PARAMETERS))?;
         let Limits { ttl, timeout, connections_max } = Limits::of(&url)?;
-        Ok(Redis { client, ttl, timeout, connections_max, counted: Counted::default(), url })
+        Ok(Redis { topology, ttl, timeout, connections_max, counted: Counted::default(), url })
     }
 
     /// What makes one loaded store different from another, for the marker.
@@ -106,9 +115,23 @@ impl Redis {
         Ok(())
     }
 
-    /// A connection for everything except the operations of an experiment.
-    async fn keeper(&self) -> Result<MultiplexedConnection, StoreError> {
-        self.in_time(connect(&self.client)).await
+    /// Connections for everything except the operations of an experiment.
+    async fn nodes(&self) -> Result<Nodes, StoreError> {
+        in_time(&self.url, self.timeout, self.topology.connect(), |obstacle| match obstacle {
+            Obstacle::Url(why) => StoreError::usage(&self.url, why),
+            Obstacle::Incomplete(why) => StoreError::store(&self.url, why),
+            Obstacle::Driver(error) => self.failed(error),
+        })
+        .await
+    }
+
+    /// Who keeps the index of keys while the sessions of a trace set run.
+    fn index(&self, source: &Source) -> Index {
+        match (has_scans(source), self.topology.is_cluster()) {
+            (false, _) => Index::None,
+            (true, false) => Index::InScripts,
+            (true, true) => Index::Apart,
+        }
     }
 
     /// Waits for work that is not an operation, within a time limit.
@@ -126,33 +149,26 @@ impl Redis {
     }
 }
 
-/// A connection without time limits of its own: those of Encore hold.
-async fn connect(client: &Client) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    client.get_multiplexed_async_connection_with_config(&config).await
-}
-
 impl Store for Redis {
     fn url(&self) -> &StoreUrl {
         &self.url
     }
 
     async fn held(&self) -> Result<Option<HeldState>, StoreError> {
-        load::held(self, &mut self.keeper().await?).await
+        load::held(self, &mut self.nodes().await?).await
     }
 
     async fn set_held(&self, state: &HeldState) -> Result<(), StoreError> {
-        let mut connection = self.keeper().await?;
-        load::write_state(self, &mut connection, state).await
+        load::write_state(self, &mut self.nodes().await?, state).await
     }
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        settings::settings(self, &mut self.keeper().await?).await
+        settings::settings(self, &mut self.nodes().await?).await
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
         // A server that does not answer has counted nothing that is known.
-        let counts = block_on(&self.url, async { settings::counts(self, &mut self.keeper().await?).await });
+        let counts = block_on(&self.url, async { settings::counts(self, &mut self.nodes().await?).await });
         self.counted.with(counts.unwrap_or_default())
     }
 
@@ -189,16 +205,20 @@ impl Serves<Kv> for Redis {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<RedisConnection>, StoreError> {
-        let mut keeper = self.keeper().await?;
+        let mut nodes = self.nodes().await?;
+        let index = self.index(source);
         let shared = Arc::new(Shared {
-            client: self.client.clone(),
+            connector: self.topology.connector(&nodes, patience(self.timeout)).map_err(|error| self.failed(&error))?,
             fields: Fields::of(source),
-            scripts: self.in_time(Scripts::load(has_scans(source), self.ttl, &mut keeper)).await?,
+            index,
+            scripts: self.in_time(Scripts::load(index, self.ttl, &mut nodes)).await?,
             timeout: self.timeout,
         });
         let shared = &shared;
-        let connections =
-            stream::iter(threads).map(async |_| Ok(RedisConnection::new(shared.clone(), self.keeper().await?)));
+        let connections = stream::iter(threads).map(async |_| {
+            let wire = self.in_time(shared.connector.connect()).await?;
+            Ok(RedisConnection::new(shared.clone(), wire))
+        });
         connections.buffered(CONNECTING_MAX).try_collect().await
     }
 }
@@ -226,10 +246,14 @@ mod tests {
         check("redis://h/0?ttl=0", "ttl: 0 is too few");
         check("redis://h/0?ttl=soon", "\"soon\" is not a number");
         check("redis://h/0?protocol=resp3", "unknown parameter protocol; redis: supports ttl, timeout_ms, connections");
+        check("redis://h:1/?cluster=yes", "\"yes\" is not one of false, true");
+        check("redis://h:1/3?cluster=true", "names a database, but a cluster has only number 0; remove the number");
+        check("redis://u:hush@h:1,i:port/?cluster=true", "write redis://USER:PASSWORD@HOST:PORT/NUMBER");
+        check("redis://u:hush@h:1,i:2/0", "several hosts; add cluster=true");
+        assert!(open("rediss://u:p%40ss@h:7,[::1]:8/0?cluster=true&ttl=60").unwrap().topology.is_cluster());
         let store = open("rediss://u:p%40ss@h:7/3?ttl=60&timeout_ms=50&connections=2").unwrap();
         assert_eq!((store.ttl, store.timeout.as_millis(), store.connections_max), (Some(60), 50, Some(2)));
-        assert_eq!(store.client.get_connection_info().redis_settings().password(), Some("p@ss"));
-        assert_eq!(store.client.get_connection_info().redis_settings().db(), 3);
+        assert_eq!(store.topology.database(), 3);
     }
 
     /// No server listens there. The error says so in one line, without the password.

@@ -1,9 +1,20 @@
 //! The writes and scans that the server does as scripts: each is atomic and one round trip.
 
-use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult};
 
 use super::INDEX;
+use super::nodes::Nodes;
+
+/// Who keeps the index of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// Nobody: no session scans.
+    None,
+    /// The scripts, together with the records.
+    InScripts,
+    /// Commands of their own, because the index may be on another node than a record.
+    Apart,
+}
 
 /// A script, by its text and the name that the server has for it.
 #[derive(Debug)]
@@ -13,9 +24,12 @@ pub struct Script {
 }
 
 impl Script {
-    /// Makes a script known to the server.
-    async fn load(text: String, connection: &mut MultiplexedConnection) -> RedisResult<Script> {
-        let name = load_command(&text).query_async(connection).await?;
+    /// Makes a script known to all nodes. All of them give it the same name.
+    async fn load(text: String, nodes: &mut Nodes) -> RedisResult<Script> {
+        let mut name = String::new();
+        for node in nodes.all() {
+            name = load_command(&text).query_async(node).await?;
+        }
         Ok(Script { text, name })
     }
 
@@ -40,15 +54,16 @@ fn load_command(text: &str) -> Cmd {
 pub struct Scripts {
     pub insert: Script,
     pub update: Script,
-    /// Only with an index: without, the command DEL is enough.
+    /// Only if scripts keep the index: else the command DEL is enough.
     pub delete: Option<Script>,
     /// From a key on, this many records: each key, then the values of the fields named.
     pub scan: Script,
 }
 
 impl Scripts {
-    /// Makes all scripts known to the server. With `index`, they keep the index of keys.
-    pub async fn load(index: bool, ttl: Option<u32>, connection: &mut MultiplexedConnection) -> RedisResult<Scripts> {
+    /// Makes all scripts known to all nodes.
+    pub async fn load(index: Index, ttl: Option<u32>, nodes: &mut Nodes) -> RedisResult<Scripts> {
+        let index = index == Index::InScripts;
         let expire = ttl.map_or(String::new(), |seconds| format!("redis.call('EXPIRE', KEYS[1], {seconds})\n"));
         // The index first: a script that fails keeps what it has done, and only the index can be of
         // a wrong type here.
@@ -71,13 +86,13 @@ impl Scripts {
              return found"
         );
         Ok(Scripts {
-            insert: Script::load(insert, connection).await?,
-            update: Script::load(update, connection).await?,
+            insert: Script::load(insert, nodes).await?,
+            update: Script::load(update, nodes).await?,
             delete: match index {
-                true => Some(Script::load(delete, connection).await?),
+                true => Some(Script::load(delete, nodes).await?),
                 false => None,
             },
-            scan: Script::load(scan, connection).await?,
+            scan: Script::load(scan, nodes).await?,
         })
     }
 }

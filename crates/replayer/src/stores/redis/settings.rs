@@ -1,10 +1,11 @@
 //! The settings in effect, as the server itself reports them, and what they promise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redis::aio::MultiplexedConnection;
 
 use super::Redis;
+use super::nodes::Nodes;
 use crate::stores::{StoreError, promise};
 
 /// The server's settings that decide durability and speed.
@@ -19,41 +20,80 @@ const SETTINGS: [&str; 8] = [
     "hash-max-listpack-value",
 ];
 
-/// See the module.
-pub async fn settings(
-    store: &Redis,
-    connection: &mut MultiplexedConnection,
-) -> Result<BTreeMap<String, String>, StoreError> {
-    let info = info(store, connection, &["server", "replication"]).await?;
-    let mut config = BTreeMap::new();
+/// See the module. Where the nodes of a cluster differ, a setting has the values of all of them.
+pub async fn settings(store: &Redis, nodes: &mut Nodes) -> Result<BTreeMap<String, String>, StoreError> {
+    let mut servers = Vec::with_capacity(nodes.count());
+    for node in nodes.all() {
+        servers.push(Server::ask(store, node).await?);
+    }
+    let mut settings = BTreeMap::new();
     for name in SETTINGS {
-        // A user may not be allowed to ask, and a managed server may not have the command.
-        let question = redis::cmd("CONFIG").arg("GET").arg(name).to_owned();
-        let asked = store.in_time(async { Ok(question.query_async::<Vec<String>>(connection).await) }).await?;
-        if let Ok([name, value]) = asked.as_deref() {
-            config.insert(name.clone(), value.clone());
+        let values = servers.iter().filter_map(|server| server.setting(name));
+        if let Some(values) = joined(values) {
+            settings.insert(name.to_string(), values);
         }
     }
-    let server = Server { info, config };
-    let mut settings = server.config.clone();
     settings.extend(store.design().map(|(name, value)| (name.to_string(), value)));
     let mut say = |name: &str, value: String| settings.insert(name.to_string(), value);
-    say("version", server.version());
-    say("role", server.fact("role").to_string());
-    say("connected_replicas", server.fact("connected_slaves").to_string());
-    say("durability", server.durability());
-    say("isolation", server.isolation());
+    let versions: Vec<String> = servers.iter().map(Server::version).collect();
+    say("version", joined(versions.iter().map(String::as_str)).unwrap_or_default());
+    say("role", joined(servers.iter().map(|server| server.fact("role"))).unwrap_or_default());
+    say("mode", joined(servers.iter().map(|server| server.fact("redis_mode"))).unwrap_or_default());
+    say("primaries", servers.len().to_string());
+    say("connected_replicas", replicas(&servers));
+    if let Some(count) = nodes.replicas() {
+        say("cluster_replicas", count.to_string());
+    }
+    say("durability", weakest(servers.iter().map(Server::durability), &DURABILITIES));
+    let isolation = weakest(servers.iter().map(Server::isolation), &ISOLATIONS);
+    say("isolation", if nodes.replicas().is_some() { remark(&isolation, "scans are not atomic") } else { isolation });
     Ok(settings)
 }
 
-/// What the server has counted that tells of records gone.
-pub async fn counts(
-    store: &Redis,
-    connection: &mut MultiplexedConnection,
-) -> Result<BTreeMap<String, u64>, StoreError> {
-    let info = info(store, connection, &["stats"]).await?;
-    let count = |name: &str| Some((format!("redis_{name}"), info.get(name)?.parse().ok()?));
-    Ok(["evicted_keys", "expired_keys"].into_iter().filter_map(count).collect())
+/// Promises, the weakest first.
+const DURABILITIES: [&str; 4] =
+    [promise::NONE, promise::AT_CHECKPOINTS, promise::WITHIN_A_SECOND, promise::EVERY_COMMIT];
+const ISOLATIONS: [&str; 2] = [promise::NONE, promise::LINEARIZABLE];
+
+/// What all nodes promise: the weakest, and of equal ones the one with the most remarks.
+fn weakest(promises: impl Iterator<Item = String>, order: &[&str]) -> String {
+    let rank = |text: &String| {
+        let promise = text.split(": ").next().unwrap_or(text);
+        (order.iter().position(|known| *known == promise), std::cmp::Reverse(text.len()))
+    };
+    promises.min_by_key(rank).unwrap_or_else(|| promise::NONE.to_string())
+}
+
+/// A promise with one more remark.
+fn remark(promise: &str, more: &str) -> String {
+    let mark = if promise.contains(':') { ';' } else { ':' };
+    format!("{promise}{mark} {more}")
+}
+
+/// The different ones among the values of the nodes; None if no node has one.
+fn joined<'a>(values: impl Iterator<Item = &'a str>) -> Option<String> {
+    let values: BTreeSet<&str> = values.collect();
+    (!values.is_empty()).then(|| values.into_iter().collect::<Vec<_>>().join(" or "))
+}
+
+/// How many replicas follow all nodes together.
+fn replicas(servers: &[Server]) -> String {
+    let counts = servers.iter().map(|server| server.fact("connected_slaves").parse::<u64>().ok());
+    counts.sum::<Option<u64>>().map_or("unknown".to_string(), |count| count.to_string())
+}
+
+/// What the nodes have counted that tells of records gone.
+pub async fn counts(store: &Redis, nodes: &mut Nodes) -> Result<BTreeMap<String, u64>, StoreError> {
+    let mut counts = BTreeMap::new();
+    for node in nodes.all() {
+        let info = info(store, node, &["stats"]).await?;
+        for name in ["evicted_keys", "expired_keys"] {
+            if let Some(count) = info.get(name).and_then(|count| count.parse::<u64>().ok()) {
+                *counts.entry(format!("redis_{name}")).or_default() += count;
+            }
+        }
+    }
+    Ok(counts)
 }
 
 /// What INFO says, by name.
@@ -80,6 +120,20 @@ struct Server {
 }
 
 impl Server {
+    async fn ask(store: &Redis, connection: &mut MultiplexedConnection) -> Result<Server, StoreError> {
+        let info = info(store, connection, &["server", "replication"]).await?;
+        let mut config = BTreeMap::new();
+        for name in SETTINGS {
+            // A user may not be allowed to ask, and a managed server may not have the command.
+            let question = redis::cmd("CONFIG").arg("GET").arg(name).to_owned();
+            let asked = store.in_time(async { Ok(question.query_async::<Vec<String>>(connection).await) }).await?;
+            if let Ok([name, value]) = asked.as_deref() {
+                config.insert(name.clone(), value.clone());
+            }
+        }
+        Ok(Server { info, config })
+    }
+
     fn fact(&self, name: &str) -> &str {
         self.info.get(name).map_or("unknown", String::as_str)
     }
@@ -160,5 +214,17 @@ mod tests {
         assert_eq!(of("master", "0"), promise::LINEARIZABLE);
         assert!(of("master", "2").starts_with("linearizable: until a failover"));
         assert!(of("slave", "0").starts_with("none: "));
+    }
+
+    #[test]
+    fn nodes_promise_what_the_weakest_does() {
+        let of = |promises: &[&str]| weakest(promises.iter().map(|text| text.to_string()), &DURABILITIES);
+        assert_eq!(of(&["every commit", "within a second"]), "within a second");
+        assert_eq!(of(&["none: the server does not tell", "every commit"]), "none: the server does not tell");
+        assert_eq!(of(&["none", "none: keys"]), "none: keys");
+        assert_eq!(remark("linearizable", "x"), "linearizable: x");
+        assert_eq!(remark("linearizable: y", "x"), "linearizable: y; x");
+        assert_eq!(joined(["b", "a", "b"].into_iter()).as_deref(), Some("a or b"));
+        assert_eq!(joined([].into_iter()), None);
     }
 }

@@ -95,7 +95,7 @@ fn scans_are_in_the_order_of_keys() {
         let mut sorted: Vec<(String, i64)> =
             (0..120).map(|record| (data.keys.key(record), data.keys.number(record) as i64)).collect();
         sorted.sort();
-        for subject in subjects::all(place.path()) {
+        subjects::each_with_scans(&place, |subject| {
             let url = format!("{settings:?}, {}", subject.url);
             let subject = subject.loaded(source);
             let mut client = subject.connect(source);
@@ -113,7 +113,7 @@ fn scans_are_in_the_order_of_keys() {
                     assert_eq!(seen.payload_bytes, found.len() as u64 * 80, "{url}");
                 }
             }
-        }
+        });
     }
 }
 

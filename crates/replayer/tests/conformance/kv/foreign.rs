@@ -7,6 +7,8 @@ use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Document, doc};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
 
+use super::subjects::memcached_url;
+
 /// A value of another tool: text that is none of Encore's.
 const VALUE: &str = "+5<#!2 $ a value of another tool, 40 long";
 
@@ -16,6 +18,7 @@ pub struct Foreign {
     pub url: String,
     /// Kept alive as long as the store.
     server: Option<servers::Server>,
+    cluster: Option<servers::RedisCluster>,
 }
 
 /// A store of each kind, with databases of this name that are empty or not there.
@@ -23,18 +26,19 @@ pub fn all(name: &str, folder: &Path) -> Vec<Foreign> {
     let own = |kind| servers::Server::start(kind, servers::Options::default());
     let file = folder.join(format!("{name}.db"));
     std::fs::write(&file, "").expect("an empty file");
-    let mut all = vec![Foreign { url: format!("sqlite:{}", file.display()), server: None }];
+    let mut all = vec![Foreign { url: format!("sqlite:{}", file.display()), server: None, cluster: None }];
     let shared = [servers::postgres().map(|one| one.url(name)), servers::mysql().map(|one| one.url(name))];
     for url in shared.into_iter().flatten() {
         let (at, database) = url.split('?').next().unwrap_or(&url).rsplit_once('/').expect("a database");
         let home = if url.starts_with("postgres") { "postgres" } else { "mysql" };
         sql(&format!("{at}/{home}"), &[format!("CREATE DATABASE {database}")]);
-        all.push(Foreign { url, server: None });
+        all.push(Foreign { url, server: None, cluster: None });
     }
-    all.extend(servers::mongodb().map(|one| Foreign { url: one.url(name), server: None }));
-    all.extend(own(servers::Kind::Redis).map(|one| Foreign { url: one.url("3"), server: Some(one) }));
+    all.extend(servers::mongodb().map(|one| Foreign { url: one.url(name), server: None, cluster: None }));
+    all.extend(own(servers::Kind::Redis).map(|one| Foreign { url: one.url("3"), server: Some(one), cluster: None }));
+    all.extend(servers::RedisCluster::start().map(|one| Foreign { url: one.url(), server: None, cluster: Some(one) }));
     let memcached = own(servers::Kind::Memcached);
-    all.extend(memcached.map(|one| Foreign { url: format!("memcached://{}", one.address()), server: Some(one) }));
+    all.extend(memcached.map(|one| Foreign { url: memcached_url(&one), server: Some(one), cluster: None }));
     all
 }
 
@@ -89,7 +93,9 @@ impl Foreign {
     /// Removes Encore's marker.
     pub fn unmark(&self) {
         match () {
-            () if self.is("redis") => self.redis([redis::cmd("DEL").arg("encore:held").arg("encore:keys").to_owned()]),
+            () if self.is("redis") => {
+                self.redis(["encore:held", "encore:keys"].map(|key| redis::cmd("DEL").arg(key).to_owned()));
+            }
             () if self.is("mongodb") => self.mongodb(async |records| {
                 let state = records.client().database(&records.namespace().db).collection::<Document>("encore_state");
                 state.drop().await.expect("a collection");
@@ -112,11 +118,22 @@ impl Foreign {
     }
 
     fn redis(&self, commands: impl IntoIterator<Item = redis::Cmd>) {
-        run(async {
-            let client = redis::Client::open(self.url.as_str()).expect("a URL");
-            let mut link = client.get_multiplexed_async_connection().await.expect("a connection");
+        async fn send(mut link: impl redis::aio::ConnectionLike, commands: impl IntoIterator<Item = redis::Cmd>) {
             for command in commands {
                 command.exec_async(&mut link).await.expect("an answer");
+            }
+        }
+        run(async {
+            match &self.cluster {
+                Some(cluster) => {
+                    let seed = format!("redis://{}", cluster.nodes()[0].address());
+                    let client = redis::cluster::ClusterClient::new([seed]).expect("a URL");
+                    send(client.get_async_connection().await.expect("a connection"), commands).await;
+                }
+                None => {
+                    let client = redis::Client::open(self.url.as_str()).expect("a URL");
+                    send(client.get_multiplexed_async_connection().await.expect("a connection"), commands).await;
+                }
             }
         });
     }

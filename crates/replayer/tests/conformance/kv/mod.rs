@@ -10,6 +10,7 @@ mod memcached;
 mod model;
 mod mongodb;
 mod redis;
+mod redis_cluster;
 mod replays;
 mod subjects;
 

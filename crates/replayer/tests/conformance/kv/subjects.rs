@@ -53,15 +53,23 @@ pub fn subject<S: Serves<Kv>>(url: &str, open: impl Fn(StoreUrl) -> Result<S, St
 /// the trace set has scans, which memcached does not serve.
 pub fn each(settings: &[&str], test: impl Fn(&Place, Subject<Kv>, bool)) {
     let place = Place::with(BUSY, settings);
-    all(place.path()).into_iter().for_each(|subject| test(&place, subject, true));
+    each_with_scans(&place, |subject| test(&place, subject, true));
     let Some(server) = separate_memcached() else { return };
     let place = Place::with(BUSY, &[settings, &["mix.scan=0"]].concat());
     test(&place, subject(&memcached_url(&server), Memcached::open), false);
 }
 
-/// The stores under test that have scans, one line each. Files are in `folder`. Subjects of one server
+/// Performs a test on each store that has scans.
+pub fn each_with_scans(place: &Place, test: impl Fn(Subject<Kv>)) {
+    all(place.path()).into_iter().for_each(&test);
+    if let Some(cluster) = servers::redis_cluster() {
+        test(subject(&cluster.url(), Redis::open));
+    }
+}
+
+/// The stores under test that have scans and databases, one line each. Files are in `folder`. Subjects of one server
 /// share a database, so each of them must replace what the last one has left.
-pub fn all(folder: &Path) -> Vec<Subject<Kv>> {
+fn all(folder: &Path) -> Vec<Subject<Kv>> {
     let name = database();
     let file = |name: &str| format!("sqlite:{}?synchronous=off", folder.join(format!("{name}.db")).display());
     let sqlite = |url: &str| subject(url, Sqlite::open);
