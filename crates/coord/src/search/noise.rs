@@ -1,11 +1,11 @@
-//! Noise for a formula in place of a store: a pure function of seed, T and the number of the
+//! Noise for a formula in place of a store: a pure function of seed, load and the number of the
 //! experiment, so that the order of experiments does not matter.
 
-/// A draw from the standard normal distribution for the experiment with T
-/// threads that follows `sample` others with the same T.
-pub fn standard_normal(seed: u64, threads: u32, sample: usize) -> f64 {
+/// A draw from the standard normal distribution for the experiment with this load that follows
+/// `sample` others with it.
+pub fn standard_normal(seed: u64, load: u32, sample: usize) -> f64 {
     let draw = |which: u64| {
-        let key = mixed(mixed(mixed(seed) ^ u64::from(threads)) ^ (2 * sample as u64 + which));
+        let key = mixed(mixed(mixed(seed) ^ u64::from(load)) ^ (2 * sample as u64 + which));
         // 53 bits fill a double. It is never 0, which has no logarithm.
         ((key >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     };

@@ -1,10 +1,12 @@
 use std::cell::Cell;
 
+use schemas::plan::Limit;
+
 use super::*;
 use crate::run::testing::trial;
 use crate::search::MOST_SAMPLES;
 
-const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
+const LIMITS: Limits = Limits { first_load: 1, max_load: 64, resolution: 0.05, noise: 0.05 };
 
 /// Rates a store given as (T, is final) -> (throughput, ruling). Also returns each experiment's T
 /// and whether it was a final one.
@@ -16,9 +18,9 @@ fn check(store: impl Fn(u32, bool) -> (f64, Ruling)) -> (Rating, Rating, Vec<(u3
         let (throughput_per_s, ruling) = store(threads, is_final);
         Ok(trial(ran.len() as u32, threads, throughput_per_s, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     let searched = rater.search(Method::Heuristic, Wanted::Both).unwrap();
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     (soar.unwrap(), socialites.unwrap(), ran)
 }
 
@@ -30,7 +32,7 @@ fn a_final_experiment_counts_for_as_many_as_it_is_long() {
         Trial { limit: Limit::DurationS(seconds), ..trial }
     };
     let mut run = |_: u32, _: &Purpose| unreachable!("nothing is run");
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     (1..=3).for_each(|number| rater.keep(&of(number, Purpose::Search, 0.1)));
     assert_eq!(rater.final_length(4), usize::MAX, "without one the search stands for itself");
     for (seconds, expect) in [(0.3, 3), (0.1, 1), (1.0, 10)] {
@@ -101,9 +103,9 @@ fn the_final_of_the_other_rating_confirms_too() {
         let throughput_per_s = 100.0 - 20.0 * f64::from(threads.abs_diff(2));
         Ok(trial(number, threads, throughput_per_s, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, Limits { max_threads: 5, ..LIMITS });
+    let mut rater = Rater::new(&mut run, Limits { max_load: 5, ..LIMITS }, Unit::Threads);
     let searched = rater.search(Method::Exhaustive, Wanted::Both).unwrap();
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
     assert_eq!((soar.threads, socialites.threads), (2, 2));
     assert!(socialites.confirmed_by.is_some() && socialites.confirmed_by == soar.confirmed_by);
@@ -212,11 +214,11 @@ fn a_rating_that_the_other_ones_final_confirms_does_not_rest_on_the_search_alone
         let ruling = if threads > 1 { Ruling::Fail } else { Ruling::Pass };
         Ok(trial(number, threads, 100.0, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     (1..=4).for_each(|t| rater.keep(&trial(t, t, 100.0 * f64::from(t), Ruling::Pass, Purpose::Search)));
-    let found = |threads| Some(Found { threads, ..Found::default() });
-    let searched = Searched { soar: found(4), socialites: found(1) };
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let found = |threads| Some(Found { load: threads, ..Found::default() });
+    let searched = Searched { soar: found(4), socialites: found(1), rate: None };
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
     assert_eq!((soar.threads, soar.value, soar.confirmed_by), (1, 100.0, Some(4)));
     assert_eq!(socialites.confirmed_by, Some(4));
@@ -245,12 +247,12 @@ fn a_final_of_the_other_rating_that_fails_counts_too() {
         let ruling = if threads > 2 { Ruling::Fail } else { Ruling::Pass };
         Ok(trial(number, threads, 100.0, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     let kept = [1, 2, 4, 5, 6, 7];
     kept.iter().for_each(|t| rater.keep(&trial(20 + t, *t, 100.0 * f64::from(*t), Ruling::Pass, Purpose::Search)));
-    let found = |threads| Some(Found { threads, ..Found::default() });
-    let searched = Searched { soar: found(7), socialites: found(4) };
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let found = |threads| Some(Found { load: threads, ..Found::default() });
+    let searched = Searched { soar: found(7), socialites: found(4), rate: None };
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     let soar = soar.unwrap();
     assert_eq!((soar.threads, soar.confirmed_by, socialites.unwrap().threads), (2, Some(5), 2));
     let expect = "T=4 passed in the search but not in final experiment 4";
