@@ -15,6 +15,7 @@
 //! | [`payload`], [`digest`] | bytes as a function of (seed, kind, id, length); digest of a state |
 //! | [`oplog`] | the operation log (Arrow IPC stream) |
 //! | [`plan`], [`run`], [`verdict`], [`sla`] | the JSON documents of a run folder |
+//! | [`pace`] | how fast a plan starts sessions: due times, target, threads over time |
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
@@ -40,6 +41,8 @@ pub mod files;
 pub mod latency;
 pub mod manifest;
 pub mod oplog;
+pub mod pace;
+mod pacing;
 pub mod payload;
 pub mod plan;
 mod plausible;

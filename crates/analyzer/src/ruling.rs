@@ -79,6 +79,9 @@ pub fn rule(
     for replayer in each {
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
     }
+    if report.is_some_and(|report| report.end == EndReason::Overloaded) {
+        missed.push("stopped early: a session was due and all threads were busy (overload: stop)".to_string());
+    }
     if !missed.is_empty() {
         return (Ruling::Fail, missed);
     }
@@ -171,7 +174,8 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, tra
 fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: TraceLimits) -> Vec<String> {
     let mut reasons = report.faults.clone();
     match report.end {
-        EndReason::Limit => {}
+        // A stop because of overload is the store's fault, so it is no reason for a void experiment.
+        EndReason::Limit | EndReason::Overloaded => {}
         // If one replayer is lost, the others are stopped.
         EndReason::Interrupted if !reasons.is_empty() => {}
         EndReason::TraceExhausted { sessions_needed } => {
@@ -195,7 +199,21 @@ fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: 
         }
     }
     reasons.extend(lateness(figures, report, sla));
+    reasons.extend(late_starts(report, sla));
     reasons
+}
+
+/// Whether the replayer started sessions so late, although a thread was waiting for them, that their
+/// response times are not the store's. Queueing for a busy thread is the store's fault.
+fn late_starts(report: &ReplayReport, sla: &Sla) -> Option<String> {
+    let late_ns = report.pacing.as_ref()?.late_ns_p99;
+    (late_ns > sla.beta_ns / 4).then(|| {
+        let (late, limit) = (short_time(late_ns), short_time(sla.beta_ns / 4));
+        format!(
+            "load generator too slow: sessions started late although a thread was free, p99 {late}, limit {limit}; use \
+             more workers or replayers"
+        )
+    })
 }
 
 /// Whether the workload kept fewer threads busy than there were.
@@ -278,6 +296,8 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schemas::latency::ResponseTimes;
+    use schemas::run::{Pacing, PacingCounts};
     use schemas::verdict::OperationFigures;
 
     use super::*;
@@ -344,6 +364,18 @@ mod tests {
             &["trace too short: it ended after 1,000 measured sessions, and 9,000 in total would be enough"],
         );
         check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["interrupted"]);
+        let paced = |late_ns_p99, queued_ns_p99| {
+            let none = || ResponseTimes::default();
+            let pacing = Pacing::new(PacingCounts::default(), none(), none());
+            Some(Pacing { late_ns_p99, queued_ns_p99, ..pacing })
+        };
+        let slow = "load generator too slow: sessions started late although a thread was free, p99 30ms, limit 25ms; \
+                    use more workers or replayers";
+        check(|_, r| r.pacing = paced(30_000_000, 0), Ruling::Void, &[slow]);
+        // Queueing is the store's fault, however long it is.
+        check(|_, r| r.pacing = paced(1_000, 30_000_000_000), Ruling::Pass, &[]);
+        let stopped = "stopped early: a session was due and all threads were busy (overload: stop)";
+        check(|_, r| r.end = EndReason::Overloaded, Ruling::Fail, &[stopped]);
         check(|f, _| f.overall = OperationFigures::default(), Ruling::Void, &["no operation was logged"]);
         let late = "no operation succeeded within the counted time (1s); use longer experiments (--search-s, or a \
                     longer SLA)";

@@ -121,6 +121,9 @@ impl Recording {
             fragments: schemas::plan::fragments(manifest, request.positions, request.warmup_sessions),
             unique_actors: request.unique_actors,
             closing_read: request.closing_read.then(|| closing_read_name(experiment)),
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })
     }

@@ -109,7 +109,7 @@ impl Trial {
     pub(super) fn sessions_needed(&self) -> Option<u64> {
         match self.report.as_ref()?.end {
             EndReason::TraceExhausted { sessions_needed } => Some(sessions_needed),
-            EndReason::Limit | EndReason::Interrupted => None,
+            EndReason::Limit | EndReason::Interrupted | EndReason::Overloaded => None,
         }
     }
 

@@ -216,6 +216,15 @@ fn exit_code(
             complain("error", format_args!("interrupted; the log until then is in {}", folder.display()));
             Ok(ExitCode::from(program::INTERRUPTED))
         }
+        EndReason::Overloaded => {
+            let message = "stopped early: a session was due and all threads were busy (--overload stop); use more \
+                           threads or a lower rate";
+            complain(
+                "error",
+                format_args!("{message}; the log until then is in {}", recording.experiment_folder().display()),
+            );
+            Ok(ExitCode::from(3))
+        }
         EndReason::TraceExhausted { sessions_needed } => Err(ExperimentError::Plan(format!(
             "the trace {} ran out after {} sessions{}; extend it with {}",
             trace.display(),

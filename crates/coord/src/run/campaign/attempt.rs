@@ -134,6 +134,9 @@ impl Campaign {
             fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
             unique_actors: self.setting.unique_actors,
             closing_read: self.setting.closing_read.then(|| closing_read_name(experiment)),
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         }
     }
 }
