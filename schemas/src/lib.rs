@@ -40,6 +40,7 @@ pub mod digest;
 pub mod files;
 pub mod latency;
 pub mod manifest;
+pub mod mean_rate;
 pub mod oplog;
 pub mod pace;
 mod pacing;

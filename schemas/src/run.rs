@@ -551,6 +551,9 @@ pub struct TrialNote {
     pub purpose: Purpose,
     /// When the experiment was planned to end.
     pub limit: Limit,
+    /// The arrival rate that a search asked for, in sessions a second; null in a search over threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<u32>,
     /// When it started, in seconds since 1970; the store was loaded by then.
     pub started_unix_s: u64,
     /// From its start until its verdict, in seconds: warm-up, measured part and validation.

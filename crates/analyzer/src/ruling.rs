@@ -104,6 +104,7 @@ pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String
         format_version,
         experiment,
         threads,
+        rate_per_s: None,
         sla,
         ruling,
         reasons,

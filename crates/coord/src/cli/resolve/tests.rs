@@ -29,7 +29,7 @@ fn home() -> tempfile::TempDir {
 fn args(home: &Path) -> RateArgs {
     let workload = WorkloadArgs { runs: home.join("runs"), workers: 1, ..WorkloadArgs::default() };
     let spec = Some(home.join("t.toml"));
-    RateArgs { spec, workload, first_threads: 1, max_threads: 256, ..RateArgs::default() }
+    RateArgs { spec, workload, ..RateArgs::default() }
 }
 
 /// Checks that the changed arguments are refused with this message.
@@ -107,7 +107,7 @@ fn parameters_of_a_rating_are_resolved() {
     args.workload.warmup = Some(Warmup::Operations(5));
     let rating = rating(&args, &invocation()).unwrap();
     assert_eq!(rating.setting.warmup, Warmup::Operations(5));
-    let parameters = rating.parameters(2.0, 7);
+    let parameters = rating.parameters(2.0, 7, 0);
     assert_eq!((parameters.search_s, parameters.settled_search_s), (vec![1.0, 2.0, 4.0], 2.0));
     assert_eq!((parameters.delta_check_percent, parameters.between), (Some(10.0), Between::Continue));
     assert_eq!((parameters.warmup_sessions, parameters.unique_actors), (7, false));
@@ -120,7 +120,7 @@ fn invalid_arguments_are_refused() {
     check(|args, _| args.workload.name = Some("../x".into()), "--name \"../x\"");
     check(|args, _| args.workload.name = Some("traces".into()), "`traces` is reserved");
     check(|args, _| args.workload.store = Some("a.db".into()), "not a store URL");
-    check(|args, _| args.first_threads = 300, "--first-threads 300 is above --max-threads 256");
+    check(|args, _| args.first_threads = Some(300), "--first-threads 300 is above --max-threads 256");
     check(|args, _| args.search_s = vec![1.0, 0.0], "--search-s 0 is out of range");
     check(|args, _| args.search_s = vec![f64::NAN], "--search-s NaN is out of range");
     check(|args, _| args.delta_check = Some(0.0), "--delta-check 0 is out of range");

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use replayer::any_store::closing_read_name;
 use schemas::files;
+use schemas::pace::Pace;
 use schemas::plan::{Limit, Plan};
 use schemas::run::Purpose;
 
@@ -122,7 +123,9 @@ impl Campaign {
     /// The plan of an experiment that starts where the store stands.
     fn plan(&self, experiment: u32, demand: Demand, limit: Limit, standing: &Standing) -> Result<Plan, Failure> {
         let (manifest, positions) = (&self.trace.manifest, standing.positions());
-        Plan {
+        let fragments = schemas::plan::fragments(manifest, positions, self.warmup_sessions);
+        let Pace { open_loop, target_per_s, threads_over_time } = self.pace(demand, limit, &fragments)?;
+        Ok(Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment,
             trace: self.trace.full_name(),
@@ -131,12 +134,12 @@ impl Campaign {
             threads: demand.threads,
             workers: self.setting.workers,
             limit,
-            fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
+            fragments,
             unique_actors: self.setting.unique_actors,
             closing_read: self.setting.closing_read.then(|| closing_read_name(experiment)),
-            open_loop: None,
-            target_per_s: None,
-            threads_over_time: Vec::new(),
-        }
+            open_loop,
+            target_per_s,
+            threads_over_time,
+        })
     }
 }
