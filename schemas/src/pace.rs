@@ -169,6 +169,16 @@ pub struct FirstDue {
     pub warmup_from_us: u64,
 }
 
+/// Whether the sessions of a trace set have due times. All have one, or none has.
+pub fn has_due_times(folder: &Path, manifest: &Manifest) -> Result<bool, TableError> {
+    for counts in manifest.fragments.iter().filter(|counts| counts.sessions > 0) {
+        if let Some(due_us) = due_from(manifest.operation_files(folder, counts.fragment), 0)? {
+            return Ok(due_us.is_some());
+        }
+    }
+    Ok(false)
+}
+
 /// Reads when the sessions of these plans are due at first. None if the trace set has no due times.
 /// A fragment without sessions left says nothing.
 pub fn first_due(
@@ -191,9 +201,7 @@ pub fn first_due(
     }
     let Some(warmup_from_us) = warmup_from_us else {
         // All sessions were replayed. The trace set has due times all the same, or has none.
-        let firsts = fragments.iter().map(|plan| due(plan.fragment, 0));
-        let has_due_times = firsts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().flatten().next().is_some();
-        return Ok(has_due_times.then_some(FirstDue { from_us: 0, warmup_from_us: 0 }));
+        return Ok(has_due_times(folder, manifest)?.then_some(FirstDue { from_us: 0, warmup_from_us: 0 }));
     };
     Ok(Some(FirstDue { from_us: from_us.unwrap_or(warmup_from_us), warmup_from_us }))
 }

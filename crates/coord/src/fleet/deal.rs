@@ -21,9 +21,10 @@ pub struct Share {
 
 /// Splits a plan among replayers of these weights, in their order. Each fragment goes to the
 /// replayer that has the least of its due share; threads and sessions follow the fragments. No
-/// more replayers take part than there are fragments or threads: the heaviest ones do.
+/// more replayers take part than there are fragments or threads (at any time): the heaviest ones do.
 pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
-    let participants = weights.len().min(plan.fragments.len()).min(plan.threads as usize).max(1);
+    let least = plan.threads_over_time.iter().map(|step| step.threads).fold(plan.threads, u32::min);
+    let participants = weights.len().min(plan.fragments.len()).min(least as usize).max(1);
     let mut taking_part: Vec<usize> = (0..weights.len()).collect();
     taking_part.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
     taking_part.truncate(participants);
@@ -64,7 +65,7 @@ pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
 }
 
 /// The threads of each share over time: at least one each, and the rest in proportion to its work, as
-/// with all threads. A step with fewer threads than shares has one in each.
+/// with all threads.
 fn threads_over_time(steps: &[ThreadsFrom], work: &[f64]) -> Vec<Vec<ThreadsFrom>> {
     let mut dealt = vec![Vec::with_capacity(steps.len()); work.len()];
     for step in steps {
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn the_pace_of_a_closed_loop_is_dealt() {
         let (whole, manifest) = plan(40, &[0.125; 8]);
-        let steps = [(0.0, 8), (30.0, 40), (60.0, 1)].map(|(from_s, threads)| ThreadsFrom { from_s, threads });
+        let steps = [(0.0, 8), (30.0, 40), (60.0, 2)].map(|(from_s, threads)| ThreadsFrom { from_s, threads });
         let whole = Plan { target_per_s: Some(100.0), threads_over_time: steps.to_vec(), ..whole };
         let shares = shares(&whole, &manifest, &[1.0, 3.0]);
         let targets: Vec<f64> = shares.iter().filter_map(|share| share.plan.target_per_s).collect();
