@@ -79,6 +79,7 @@ pub fn rule(
     for replayer in each {
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
     }
+    missed.extend(report.and_then(|report| never_started(figures, report, sla)));
     if report.is_some_and(|report| report.end == EndReason::Overloaded) {
         missed.push("stopped early: a session was due and all threads were busy (overload: stop)".to_string());
     }
@@ -144,7 +145,9 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, tra
             reasons.push(format!("the log has {rows}, the replayer counted {counted}"));
         }
     }
-    let errors = operations - overall.ok;
+    // A session that the plan skips because all threads are busy is no error: it misses the SLA.
+    let has_skipped = report.and_then(|report| report.pacing.as_ref()).is_some_and(|own| own.sessions_skipped > 0);
+    let errors = operations - overall.ok - if has_skipped { overall.skipped } else { 0 };
     if operations == 0 && figures.warmup_operations > 0 {
         let warmup = thousands(figures.warmup_operations);
         reasons.push(format!(
@@ -214,6 +217,33 @@ fn late_starts(report: &ReplayReport, sla: &Sla) -> Option<String> {
             "load generator too slow: sessions started late although a thread was free, p99 {late}, limit {limit}; use \
              more workers or replayers"
         )
+    })
+}
+
+/// Whether the SLA of an open loop is missed once the sessions that never started count. The share
+/// within β has only operations that were sent to the store: it would improve as the store falls
+/// behind. Sessions that the plan skips are misses. Sessions that waited for a thread at the end start
+/// in the order of their due times, so all but those that were due in the last β waited longer than β.
+fn never_started(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Option<String> {
+    let pacing = report.pacing.as_ref()?;
+    let (overall, counted_s) = (&figures.overall, figures.counted_ns as f64 / 1e9);
+    if report.sessions == 0 || counted_s <= 0.0 {
+        return None;
+    }
+    let skipped = if pacing.sessions_skipped > 0 { overall.skipped } else { 0 };
+    let due_within_beta = pacing.sessions_due as f64 / counted_s * (sla.beta_ns as f64 / 1e9);
+    let overdue = (pacing.sessions_unstarted as f64 - due_within_beta).max(0.0).round();
+    let missing = skipped as f64 + overdue * overall.operations() as f64 / report.sessions as f64;
+    let sent = issued(figures) as f64;
+    let percent = figures.within_beta_percent * sent / (sent + missing);
+    let is_missed_by_them = figures.within_beta_percent >= sla.alpha_percent && percent < sla.alpha_percent;
+    is_missed_by_them.then(|| {
+        let (within, beta) = (apart(percent, sla.alpha_percent), short_time(sla.beta_ns));
+        let skipped = (skipped > 0).then(|| format!("{} skipped", plural(skipped, "operation")));
+        let waiting = (overdue > 0.0)
+            .then(|| format!("{} waited for a thread for longer than {beta}", plural(overdue as u64, "session")));
+        let why: Vec<String> = skipped.into_iter().chain(waiting).collect();
+        format!("{within}% within {beta}, needs {}%, with what never started: {}", sla.alpha_percent, why.join(", "))
     })
 }
 
@@ -375,6 +405,24 @@ mod tests {
         check(|_, r| r.pacing = paced(30_000_000, 0), Ruling::Void, &[slow]);
         // Queueing is the store's fault, however long it is.
         check(|_, r| r.pacing = paced(1_000, 30_000_000_000), Ruling::Pass, &[]);
+        // 1,000 sessions were due in a second, so those of the last 100 ms may still wait.
+        let waiting = |unstarted| {
+            let none = ResponseTimes::default;
+            let counts = PacingCounts { due: 1_000, unstarted, ..PacingCounts::default() };
+            Some(Pacing::new(counts, none(), none()))
+        };
+        check(|_, r| (r.sessions, r.pacing) = (1_000, waiting(100)), Ruling::Pass, &[]);
+        let left = "83.333% within 100ms, needs 95%, with what never started: 200 sessions waited for a thread for \
+                    longer than 100ms";
+        check(|_, r| (r.sessions, r.pacing) = (1_000, waiting(300)), Ruling::Fail, &[left]);
+        // Skipped sessions miss the SLA, they are no errors that void the experiment.
+        let skipping = |f: &mut Figures, r: &mut ReplayReport| {
+            (f.overall.ok, f.overall.skipped, r.sessions) = (900, 100, 1_000);
+            let counts = PacingCounts { due: 1_000, queued: 100, skipped: 100, ..PacingCounts::default() };
+            r.pacing = Some(Pacing::new(counts, ResponseTimes::default(), ResponseTimes::default()));
+        };
+        let skipped = "90% within 100ms, needs 95%, with what never started: 100 operations skipped";
+        check(skipping, Ruling::Fail, &[skipped]);
         let stopped = "stopped early: a session was due and all threads were busy (overload: stop)";
         check(|_, r| r.end = EndReason::Overloaded, Ruling::Fail, &[stopped]);
         check(|f, _| f.overall = OperationFigures::default(), Ruling::Void, &["no operation was logged"]);

@@ -141,6 +141,29 @@ fn ratings_in_words() {
 }
 
 #[test]
+fn a_rating_by_rate_in_words() {
+    let document = |rate| RatingDocument {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        sla: Sla::default(),
+        parameters: parameters(),
+        soar: None,
+        socialites: None,
+        rate: Some(rate),
+        experiments: Vec::new(),
+    };
+    let interval = Some(Interval { low: 5_600.0, high: 5_800.0, basis: "border".into() });
+    let found = Rating { interval, ..rating(5_600.0, 64, false, Some(17), &["a note"]) };
+    assert_eq!(
+        ratings(&document(found)),
+        "rate        5,600 sessions/s (5,600 to 5,800) with T=64 (confirmed by experiment 17)\n            note: a note\n"
+    );
+    let none = ratings(&document(rating(0.0, 0, false, None, &[])));
+    assert_eq!(none, "rate        0: no arrival rate kept the SLA\n");
+    assert_eq!(document(rating(0.0, 0, false, None, &[])).exit_code(), 1);
+    assert_eq!(document(rating(9.0, 4, false, Some(1), &[])).exit_code(), 0);
+}
+
+#[test]
 fn percentages_are_not_rounded_over_an_edge() {
     for (value, expect) in [
         (100.0, "100%"),

@@ -2,15 +2,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use schemas::pace::Overload;
 use schemas::plan::{Limit, Warmup};
 use schemas::sla::Sla;
-use schemas::verdict::Between;
+use schemas::verdict::{Between, RateLimits};
 use schemas::workload::social::SocialWorkload;
 
 use super::*;
-use crate::cli::args::{RateArgs, RunArgs, WorkloadArgs};
+use crate::cli::args::{By, RateArgs, RunArgs, WorkloadArgs};
 use crate::failure::Failure;
-use crate::rate::Method;
+use crate::rate::{Method, Rating, Wanted};
 
 const SPEC: &str = "name = \"t\"\nsessions = 10\n[data]\nmembers = 100\n[mix]\nview_profile = 1\n";
 
@@ -111,6 +112,61 @@ fn parameters_of_a_rating_are_resolved() {
     assert_eq!((parameters.search_s, parameters.settled_search_s), (vec![1.0, 2.0, 4.0], 2.0));
     assert_eq!((parameters.delta_check_percent, parameters.between), (Some(10.0), Between::Continue));
     assert_eq!((parameters.warmup_sessions, parameters.unique_actors), (7, false));
+}
+
+#[test]
+fn a_rating_by_rate_searches_rates_with_fixed_threads() {
+    let home = home();
+    let by_rate = RateArgs { by: By::Rate, ..args(home.path()) };
+    let of = |args: &RateArgs| {
+        let Rating { wanted, limits, threads, setting, .. } = rating(args, &invocation()).unwrap();
+        (wanted, limits.first_load, limits.max_load, threads, setting.by_rate, setting.pace.overload)
+    };
+    assert_eq!(of(&by_rate), (Wanted::Rate, 100, 1_000_000, None, true, None));
+    let low = RateArgs { max_rate: Some(20), overload: Some(Overload::Stop), threads: Some(7), ..by_rate.clone() };
+    assert_eq!(of(&low), (Wanted::Rate, 20, 20, Some(7), true, Some(Overload::Stop)));
+    assert_eq!(of(&args(home.path())), (Wanted::Both, 1, 256, None, false, None));
+    let parameters = rating(&by_rate, &invocation()).unwrap().parameters(1.5, 0, 64);
+    let rates = RateLimits { first_per_s: 100, max_per_s: 1_000_000 };
+    assert_eq!((parameters.rates, parameters.first_threads, parameters.max_threads), (Some(rates), 64, 64));
+}
+
+/// A flag of the other search would be ignored, which no user wants.
+#[test]
+fn flags_of_the_other_search_are_refused() {
+    let of_threads = "is for a rating by threads; remove it, or remove --by rate";
+    let by_rate = |change: fn(&mut RateArgs), flag: &str| {
+        check(
+            |args, _| {
+                args.by = By::Rate;
+                change(args);
+            },
+            &format!("{flag} {of_threads}"),
+        );
+    };
+    by_rate(|args| args.max_threads = Some(9), "--max-threads");
+    by_rate(|args| args.first_threads = Some(9), "--first-threads");
+    by_rate(|args| args.rating = Wanted::Soar, "--rating");
+    by_rate(|args| args.exhaustive = true, "--exhaustive");
+    by_rate(|args| args.delta_check = Some(9.0), "--delta-check");
+    let of_rate = "is for a rating by arrival rate; add --by rate, or remove it";
+    let by_threads = |change: fn(&mut RateArgs), flag: &str| check(|args, _| change(args), &format!("{flag} {of_rate}"));
+    by_threads(|args| args.max_rate = Some(9), "--max-rate");
+    by_threads(|args| args.first_rate = Some(9), "--first-rate");
+    by_threads(|args| args.threads = Some(9), "--threads");
+    by_threads(|args| args.overload = Some(Overload::Skip), "--overload");
+    check(
+        |args, _| (args.by, args.first_rate, args.max_rate) = (By::Rate, Some(9), Some(8)),
+        "--first-rate 9 is above --max-rate 8",
+    );
+    check(
+        |args, home| {
+            let spec = format!("{SPEC}[arrivals]\nrate = 5\n");
+            std::fs::write(home.join("t.toml"), spec).unwrap();
+            args.by = By::Threads;
+        },
+        "t has [arrivals]: its sessions start at their due times",
+    );
 }
 
 #[test]

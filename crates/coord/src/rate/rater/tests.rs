@@ -291,3 +291,45 @@ fn a_void_final_experiment_of_the_lowest_t_leaves_it_unconfirmed() {
         assert!(rating.notes.last().unwrap().contains("is not confirmed by a final experiment"), "{:?}", rating.notes);
     }
 }
+
+/// Rates a store given as (rate, is final) -> ruling by arrival rate, with 64 threads.
+fn check_by_rate(store: impl Fn(u32, bool) -> Ruling) -> (Rating, Vec<(u32, bool)>) {
+    let mut ran = Vec::new();
+    let mut run = |rate: u32, purpose: &Purpose| {
+        let is_final = *purpose != Purpose::Search;
+        ran.push((rate, is_final));
+        let trial = trial(ran.len() as u32, 64, f64::from(rate), store(rate, is_final), purpose.clone());
+        Ok(Trial { rate_per_s: Some(rate), ..trial })
+    };
+    let limits = Limits { first_load: 100, max_load: 100_000, ..LIMITS };
+    let mut rater = Rater::new(&mut run, limits, Unit::SessionsPerS);
+    let searched = rater.search(Method::Heuristic, Wanted::Rate).unwrap();
+    let ratings = rater.confirm(&searched).unwrap();
+    assert_eq!((ratings.soar, ratings.socialites), (None, None));
+    (ratings.rate.unwrap(), ran)
+}
+
+#[test]
+fn an_arrival_rate_is_confirmed_like_any_rating() {
+    let (rate, ran) = check_by_rate(|rate, _| pass_until(5_000)(rate));
+    assert!((4_750.0..=5_000.0).contains(&rate.value), "{rate:?}");
+    assert_eq!((rate.threads, rate.confirmed_by, rate.at_least), (64, Some(ran.len() as u32), false));
+    let (low, high) = ends(&rate);
+    assert!(low == rate.value && high > 5_000.0 && high <= 5_250.0, "{rate:?}");
+    assert_eq!(rate.interval.unwrap().basis, "from the last rate that passed to the first that failed");
+    assert!(rate.notes.is_empty() && ran.iter().filter(|(_, is_final)| *is_final).count() == 1, "{ran:?}");
+}
+
+#[test]
+fn notes_and_voids_of_a_rate_name_it() {
+    let (rate, _) = check_by_rate(|rate, is_final| pass_until(if is_final { 700 } else { 850 })(rate));
+    assert!(rate.value <= 700.0 && rate.confirmed_by.is_some(), "{rate:?}");
+    assert!(rate.notes[0].contains("sessions/s passed in the search but not in final experiment"), "{:?}", rate.notes);
+    assert!(rate.notes[0].contains("next lower rate that passed: "), "{:?}", rate.notes);
+    let (low, high) = ends(&rate);
+    assert!(low == rate.value && high <= 850.0, "the final experiment that failed bounds it: {rate:?}");
+    let (rate, _) = check_by_rate(|rate, _| if rate < 200 { Ruling::Pass } else { Ruling::Void });
+    assert!(rate.rests_on_void.as_ref().unwrap().contains(" sessions/s) were void: because"), "{rate:?}");
+    let (rate, _) = check_by_rate(|_, _| Ruling::Fail);
+    assert_eq!((rate.value, rate.threads, rate.interval), (0.0, 0, None));
+}
