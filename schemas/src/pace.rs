@@ -269,6 +269,12 @@ impl PaceRequest {
         })
     }
 
+    /// Checks the flags before there is a trace set. Its specification says whether its sessions will
+    /// have due times; `trace` names it in errors.
+    pub fn check_early(&self, trace: &Path, has_due_times: bool, threads: u32) -> Result<(), PaceError> {
+        self.check(threads).and_then(|()| self.check_with(trace, has_due_times)).map_err(PaceError::Flags)
+    }
+
     /// The names of the flags that are set, of those that ask for a closed loop.
     fn closed_loop_flags(&self) -> impl Iterator<Item = &'static str> {
         let over_time = (!self.threads_over_time.0.is_empty()).then_some("--threads-over-time");

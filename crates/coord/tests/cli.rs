@@ -179,6 +179,34 @@ fn a_rating_by_rate_fills_its_run_folder() {
     assert!(bg.lines().all(|line| line.split(',').nth(2) == Some("arrival rate")), "{bg}");
 }
 
+/// A workload whose sessions have due times keeps their course over time, as fast as the search asks.
+#[test]
+fn a_rating_by_rate_scales_the_due_times_of_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), format!("{SPEC}[arrivals]\nrate = 50\n")).unwrap();
+    let args = ["rate", "t.toml", "--store", "memory:", "--sla", "50% < 10s, 0.4s", "--name", "a", "--json"];
+    let search = ["--by", "rate", "--first-rate", "100", "--max-rate", "200", "--threads", "4", "--search-s", "0.2"];
+    let output = encore(folder.path(), &[&args[..], &search].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
+    let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
+    let mut rates = Vec::new();
+    for (number, experiment) in run.experiments().unwrap() {
+        let plan: schemas::plan::Plan = schemas::files::read_json(&experiment.plan()).unwrap();
+        let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiment.verdict()).unwrap();
+        let rate_per_s = verdict.rate_per_s.expect("an open loop");
+        let schemas::pace::Due::Trace { factor, .. } = plan.open_loop.expect("an open loop").due else {
+            panic!("experiment {number} does not use the due times of the trace")
+        };
+        assert!((factor - rate_per_s / 50.0).abs() < 1e-6, "experiment {number}: {factor} for {rate_per_s}/s");
+        rates.push(rate_per_s.round() as u32);
+    }
+    assert!(rates.len() >= 2 && rates[0] == 100, "{rates:?}");
+    let output = encore(folder.path(), &["rate", "t.toml", "--store", "memory:"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("t has [arrivals]"), "{error}");
+}
+
 /// No operation ends within the time of an experiment, which says nothing about the SLA.
 #[test]
 fn a_rating_that_measures_nothing_says_so() {

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use schemas::pace::Overload;
+use replayer::cli::pace::PaceArgs;
+use schemas::pace::{Overload, PaceRequest};
 use schemas::plan::{Limit, Warmup};
 use schemas::sla::Sla;
 use schemas::verdict::{Between, RateLimits};
@@ -192,6 +193,35 @@ fn invalid_arguments_are_refused() {
         },
         "remove --sessions and --set",
     );
+}
+
+/// What contradicts itself or the workload is refused before anything starts.
+#[test]
+fn a_single_run_says_how_fast_sessions_start() {
+    let home = home();
+    let workload = args(home.path()).workload;
+    let with = |arrivals: &str, pace: PaceArgs| {
+        std::fs::write(home.path().join("t.toml"), format!("{SPEC}{arrivals}")).unwrap();
+        let spec = Some(home.path().join("t.toml"));
+        let args = RunArgs { spec, workload: workload.clone(), threads: 4, pace, ..RunArgs::default() };
+        single(&args, &invocation()).map(|single| single.setting.pace)
+    };
+    let none = PaceArgs::default;
+    assert_eq!(with("", none()).unwrap(), PaceRequest::default());
+    assert_eq!(with("", PaceArgs { rate: Some(5.0), ..none() }).unwrap().rate, Some(5.0));
+    let refused = |arrivals: &str, pace: PaceArgs, expect: &str| {
+        let error = with(arrivals, pace).unwrap_err();
+        assert!(matches!(error, Failure::Usage(_)) && error.to_string().contains(expect), "{error} lacks {expect}");
+    };
+    refused("", PaceArgs { rate_factor: Some(2.0), ..none() }, "--rate-factor: trace t has no due times to scale");
+    refused("", PaceArgs { overload: Some(Overload::Skip), ..none() }, "--overload: trace t has no due times");
+    refused("", PaceArgs { rate: Some(5.0), target: Some(5.0), ..none() }, "--target and --rate exclude each other");
+    let arrivals = "[arrivals]\nrate = 5\n";
+    assert_eq!(with(arrivals, PaceArgs { rate_factor: Some(2.0), ..none() }).unwrap().rate_factor, Some(2.0));
+    refused(arrivals, PaceArgs { rate: Some(5.0), ..none() }, "--rate: trace t has due times of its own");
+    refused(arrivals, PaceArgs { target: Some(5.0), ..none() }, "--target: trace t has due times");
+    let steps = Some("0s:2,9s:5".parse().unwrap());
+    refused("", PaceArgs { threads_over_time: steps, ..none() }, "the step at 9 s has 5 threads, and --threads is 4");
 }
 
 #[test]
