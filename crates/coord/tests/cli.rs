@@ -160,7 +160,10 @@ fn a_rating_by_rate_fills_its_run_folder() {
     assert_eq!((rating.parameters.rates, rating.parameters.max_threads), (Some(limits), 4));
     // On a busy machine experiments this short may be void; then the rating says so.
     let found = rating.rate.as_ref().expect("a rating by rate");
-    assert!(found.rests_on_void.is_some() || (found.value, found.threads, found.at_least) == (400.0, 4, true), "{found:?}");
+    assert!(
+        found.rests_on_void.is_some() || (found.value, found.threads, found.at_least) == (400.0, 4, true),
+        "{found:?}"
+    );
     let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
     let first = &rating.experiments[0];
     assert_eq!((first.rate_per_s, first.threads), (Some(100.0), 4));

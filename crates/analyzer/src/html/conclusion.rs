@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn a_rating_by_rate_speaks_of_sessions() {
         let of = |rate_per_s, ruling, reason| Verdict { rate_per_s: Some(rate_per_s), ..verdict(64, ruling, reason) };
-        let verdicts = [of(1600.0, Ruling::Fail, "worst"), of(1200.0, Ruling::Fail, "slow"), of(800.0, Ruling::Pass, "")];
+        let verdicts =
+            [of(1600.0, Ruling::Fail, "worst"), of(1200.0, Ruling::Fail, "slow"), of(800.0, Ruling::Pass, "")];
         assert_eq!(
             of_rate(&rating(1100.0, 64, false), &verdicts),
             "The store meets the SLA while 1,100 sessions/s arrive, with 64 threads. At 1,200 sessions/s it misses the \

@@ -100,7 +100,11 @@ pub(super) fn simulate_store(args: &SimulateArgs) -> Result<ExitCode, Failure> {
             (by_rate::document(&simulation), by_rate::table(&simulation))
         }
     };
-    if args.json { print_json(&document)? } else { print(&table)? }
+    if args.json {
+        print_json(&document)?
+    } else {
+        print(&table)?
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -60,8 +60,9 @@ fn the_command_that_repeats_a_rating_has_every_flag() {
         .chain(["--replayer", "load1:7070", "--replayer", "[::1]:7071", "--certs", &certs, "--token-file", &token])
         .chain("--replayers 2 --calibrate --leave-logs --retries 5".split_whitespace())
         .collect();
-    let by_rate: Vec<&str> =
-        "--search-s 1 --by rate --max-rate 5000 --first-rate 50 --threads 9 --overload stop".split_whitespace().collect();
+    let by_rate: Vec<&str> = "--search-s 1 --by rate --max-rate 5000 --first-rate 50 --threads 9 --overload stop"
+        .split_whitespace()
+        .collect();
     let (commands, _) = folder.next(&by_rate);
     let repeated = commands.lines().last().unwrap().trim();
     assert!(repeated.starts_with(&format!("encore rate {} --trace ", by_rate.join(" "))), "{repeated}");

@@ -197,8 +197,7 @@ mod tests {
     #[test]
     fn binomial_draws_have_the_mean_and_the_spread_of_the_distribution() {
         let (share, n, draws) = (0.9, 400, 4_000);
-        let drawn: Vec<f64> =
-            (0..draws).map(|draw| binomial(share, n, noise::uniform(3, 1, draw)) as f64).collect();
+        let drawn: Vec<f64> = (0..draws).map(|draw| binomial(share, n, noise::uniform(3, 1, draw)) as f64).collect();
         let mean = drawn.iter().sum::<f64>() / draws as f64;
         let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws as f64;
         assert!((mean - 360.0).abs() < 0.5 && (variance - 36.0).abs() < 3.0, "{mean} and {variance}");

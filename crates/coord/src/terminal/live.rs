@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn an_experiment_is_announced_with_its_reason() {
-        let announced = |why: &str| Announced { number: 7, load: "T=64".into(), why: why.into(), planned_s: None }.line();
+        let announced =
+            |why: &str| Announced { number: 7, load: "T=64".into(), why: why.into(), planned_s: None }.line();
         assert_eq!(announced("final, confirms SoAR"), "experiment 7, T=64: final, confirms SoAR");
         assert_eq!(announced(""), "experiment 7, T=64");
     }

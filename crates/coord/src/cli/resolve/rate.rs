@@ -80,14 +80,18 @@ fn searched(args: &RateArgs) -> Result<Searched, Failure> {
     let (wanted, flags, first, max) = match args.by {
         By::Threads => {
             if let Some(flag) = given(&of_rate) {
-                return Err(Failure::usage(format!("{flag} is for a rating by arrival rate; add --by rate, or remove it")));
+                return Err(Failure::usage(format!(
+                    "{flag} is for a rating by arrival rate; add --by rate, or remove it"
+                )));
             }
             let (first, max) = (args.first_threads.unwrap_or(1), args.max_threads.unwrap_or(MAX_THREADS));
             (args.rating, ("--first-threads", "--max-threads"), first, max)
         }
         By::Rate => {
             if let Some(flag) = given(&of_threads) {
-                return Err(Failure::usage(format!("{flag} is for a rating by threads; remove it, or remove --by rate")));
+                return Err(Failure::usage(format!(
+                    "{flag} is for a rating by threads; remove it, or remove --by rate"
+                )));
             }
             let (first, max) = (args.first_rate.unwrap_or(FIRST_RATE), args.max_rate.unwrap_or(MAX_RATE));
             // A low limit alone is enough to search below it.

@@ -106,6 +106,8 @@ fn percent(flag: &str, value: f64, most: f64) -> Result<f64, Failure> {
 fn positive(flag: &str, value: f64, most: f64, unit: &str) -> Result<f64, Failure> {
     match value > 0.0 && value <= most {
         true => Ok(value),
-        false => Err(Failure::usage(format!("{flag} {value} is out of range; use more than 0 and at most {most} {unit}"))),
+        false => {
+            Err(Failure::usage(format!("{flag} {value} is out of range; use more than 0 and at most {most} {unit}")))
+        }
     }
 }

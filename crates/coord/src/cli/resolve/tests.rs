@@ -151,7 +151,8 @@ fn flags_of_the_other_search_are_refused() {
     by_rate(|args| args.exhaustive = true, "--exhaustive");
     by_rate(|args| args.delta_check = Some(9.0), "--delta-check");
     let of_rate = "is for a rating by arrival rate; add --by rate, or remove it";
-    let by_threads = |change: fn(&mut RateArgs), flag: &str| check(|args, _| change(args), &format!("{flag} {of_rate}"));
+    let by_threads =
+        |change: fn(&mut RateArgs), flag: &str| check(|args, _| change(args), &format!("{flag} {of_rate}"));
     by_threads(|args| args.max_rate = Some(9), "--max-rate");
     by_threads(|args| args.first_rate = Some(9), "--first-rate");
     by_threads(|args| args.threads = Some(9), "--threads");

@@ -34,14 +34,17 @@ impl Campaign {
     pub(super) fn once(&mut self, demand: Demand, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
         self.driver.check_interrupt()?;
         let number = self.record.next_number();
-        let live =
-            Live::start().with_sketch(&terminal::sketch(demand.unit(), &mut self.history.loads(demand.unit())));
+        let live = Live::start().with_sketch(&terminal::sketch(demand.unit(), &mut self.history.loads(demand.unit())));
         let planned_s = match limit {
             Limit::DurationS(seconds) => Some(seconds),
             Limit::Sessions(_) | Limit::WholeTrace => None,
         };
-        let announced =
-            Announced { number, load: demand.named(), why: why::why(self.history.trials(), demand, purpose), planned_s };
+        let announced = Announced {
+            number,
+            load: demand.named(),
+            why: why::why(self.history.trials(), demand, purpose),
+            planned_s,
+        };
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
             let plan = self.plan(number, demand, limit, standing)?;
@@ -100,7 +103,16 @@ impl Campaign {
                 let took_s = SystemTime::now().duration_since(started).map_or(0.0, |d| d.as_secs_f64());
                 let started_unix_s = start_unix_ns.max(0) as u64 / 1_000_000_000;
                 let (purpose, rate_per_s) = (purpose.clone(), demand.rate_per_s);
-                Ok(Trial { purpose, limit, rate_per_s, started_unix_s, took_s, report: Some(report), lost: None, verdict })
+                Ok(Trial {
+                    purpose,
+                    limit,
+                    rate_per_s,
+                    started_unix_s,
+                    took_s,
+                    report: Some(report),
+                    lost: None,
+                    verdict,
+                })
             }
             Attempt::Refused(why) => {
                 let why = format!("the store is in the wrong state for this experiment: {why}");

@@ -76,7 +76,10 @@ fn planned_s(limit: Limit) -> f64 {
 /// this mean rate.
 fn factor(spec: &Spec, from_us: u64, rate_per_s: u32, seconds: f64) -> Result<f64, Failure> {
     let Some(arrivals) = &spec.arrivals else {
-        return Err(Failure::tool(format!("{}: its trace set has due times, and its [arrivals] are missing", spec.name)));
+        return Err(Failure::tool(format!(
+            "{}: its trace set has due times, and its [arrivals] are missing",
+            spec.name
+        )));
     };
     let sessions = (f64::from(rate_per_s) * seconds).ceil() as u64;
     factor_for(&arrivals.profile(), from_us, f64::from(rate_per_s), seconds).map_err(|never| {

@@ -52,16 +52,17 @@ mod tests {
         trials.push(search(2, 16, Ruling::Fail));
         assert_eq!(why(&trials, Demand::threads(8), &Purpose::Search), "search, between T=4 (pass) and T=16 (fail)");
         assert_eq!(why(&trials, Demand::threads(2), &Purpose::Search), "search, below T=4 (pass)");
-        assert_eq!(why(&trials, Demand::threads(16), &Purpose::Search), "search, repeats a T whose result was not clear");
+        assert_eq!(
+            why(&trials, Demand::threads(16), &Purpose::Search),
+            "search, repeats a T whose result was not clear"
+        );
         assert_eq!(why(&trials, Demand::threads(4), &Purpose::Final("SoAR".into())), "final, confirms SoAR");
         assert_eq!(why(&trials, Demand::threads(4), &Purpose::Single), "");
     }
     #[test]
     fn rates_are_named_in_their_unit() {
-        let of = |rate_per_s, ruling| Trial {
-            rate_per_s: Some(rate_per_s),
-            ..trial(1, 64, 1.0, ruling, Purpose::Search)
-        };
+        let of =
+            |rate_per_s, ruling| Trial { rate_per_s: Some(rate_per_s), ..trial(1, 64, 1.0, ruling, Purpose::Search) };
         let trials = [of(100, Ruling::Pass), of(400, Ruling::Fail)];
         let demand = |rate_per_s| Demand { threads: 64, rate_per_s: Some(rate_per_s) };
         let text = |trials: &[Trial], rate_per_s| why(trials, demand(rate_per_s), &Purpose::Search);
