@@ -26,6 +26,12 @@ impl Rhythm {
         Rhythm { due, per_s, phase: (place as f64 + 0.5) / manifest.fragments.len().max(1) as f64 }
     }
 
+    /// The due times of a trace that begins with the part.
+    #[cfg(test)]
+    pub fn of_trace() -> Rhythm {
+        Rhythm { due: Due::Trace { from_us: 0, warmup_from_us: 0, factor: 1.0 }, per_s: 0.0, phase: 0.0 }
+    }
+
     /// When a session is due, in nanoseconds from the beginning of the part. `first` is the
     /// fragment's first session of the part; an earlier one was given back and is due at once.
     /// `due_us` is what the trace says.

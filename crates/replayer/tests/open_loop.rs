@@ -1,0 +1,91 @@
+//! Experiments in an open loop, over several workers: due times, overload, refusals.
+
+mod common;
+
+use replayer::any_store;
+use replayer::experiment::{Control, Experiment};
+use schemas::oplog::{LogColumns, LogReader, LogRow};
+use schemas::pace::{Due, OpenLoop, Overload, ThreadsFrom};
+use schemas::plan::{Limit, Plan};
+use schemas::run::ReplayReport;
+
+use common::{plan, trace};
+
+fn open_loop(per_s: f64) -> Option<OpenLoop> {
+    Some(OpenLoop { due: Due::Even { per_s }, overload: Overload::Queue })
+}
+
+fn replay(store: &str, change: impl FnOnce(Plan) -> Plan) -> (ReplayReport, Vec<Vec<LogRow>>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["fragments=2", "sessions=600"]);
+    let store = any_store::open(store).expect("a store");
+    store.load(&source, &|_, _| {}).expect("a load");
+    let plan = change(plan(&source, 8, Limit::Sessions(400), &[], 50));
+    let experiment = Experiment::prepare(plan, folder.path().join("out")).expect("a plan");
+    let report = store.run(&experiment, &Control::default(), &mut |_| {}).expect("a replay");
+    let log = |fragment: u32| {
+        let path = folder.path().join(format!("out/log/fragment-{fragment}.arrows"));
+        let mut rows = Vec::new();
+        for batch in LogReader::open(&path).expect("a log") {
+            let batch = batch.expect("a batch");
+            let columns = LogColumns::of(&batch, &path).expect("columns");
+            rows.extend((0..columns.len()).map(|at| columns.row(at)));
+        }
+        rows.sort_by_key(|row: &LogRow| (row.session, row.step));
+        rows
+    };
+    (report, vec![log(0), log(1)])
+}
+
+/// Fragments on two workers count from one instant, and together they have the rate of the plan.
+#[test]
+fn fragments_on_two_workers_stay_on_one_clock() {
+    let (report, logs) =
+        replay("memory:?latency_us=300", |plan| Plan { workers: 2, open_loop: open_loop(2_000.0), ..plan });
+    let pacing = report.pacing.expect("an open loop");
+    assert_eq!((report.sessions, pacing.sessions_due, pacing.sessions_unstarted), (400, 400, 0));
+    let began_ns = report.warmup_ns as i64;
+    let mut due_ns = Vec::new();
+    for (fragment, rows) in logs.iter().enumerate() {
+        // Half of the sessions a second each, a quarter and three quarters of a step after the start.
+        let measured: Vec<&LogRow> = rows.iter().filter(|row| row.start_ns >= began_ns && row.step == 0).collect();
+        for (place, row) in measured.iter().enumerate() {
+            let expect_ns = began_ns + ((place as f64 + (fragment as f64 + 0.5) / 2.0) * 1e6) as i64;
+            assert!((row.due_ns.expect("a due time") - expect_ns).abs() <= 1, "{row:?}: {expect_ns}");
+            assert!(row.start_ns >= expect_ns - 1, "{row:?}");
+            due_ns.push(row.due_ns.expect("a due time") - began_ns);
+        }
+        assert!(rows.iter().all(|row| row.due_ns.is_some() == (row.step == 0)));
+    }
+    due_ns.sort_unstable();
+    // Evenly spaced over both fragments.
+    assert!(due_ns.windows(2).all(|pair| (pair[1] - pair[0] - 500_000).abs() <= 1));
+}
+
+#[test]
+fn a_closed_loop_reports_no_pacing_and_has_no_due_times() {
+    let (report, logs) = replay("null:", |plan| Plan { target_per_s: Some(1e6), ..plan });
+    assert!(report.pacing.is_none() && logs.iter().flatten().all(|row| row.due_ns.is_none()));
+}
+
+#[test]
+fn plans_that_contradict_themselves_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &[]);
+    let check = |change: &dyn Fn(Plan) -> Plan, expect: &str| {
+        let plan = change(plan(&source, 4, Limit::WholeTrace, &[], 0));
+        let error = Experiment::prepare(plan, folder.path().join("out")).expect_err("a contradiction");
+        assert!(error.is_usage() && error.to_string().contains(expect), "{error}");
+    };
+    let steps = |steps: &[(f64, u32)]| -> Vec<ThreadsFrom> {
+        steps.iter().map(|(from_s, threads)| ThreadsFrom { from_s: *from_s, threads: *threads }).collect()
+    };
+    check(&|plan| Plan { open_loop: open_loop(f64::NAN), ..plan }, "per_s is NaN");
+    check(&|plan| Plan { open_loop: open_loop(1.0), target_per_s: Some(1.0), ..plan }, "open_loop excludes");
+    check(&|plan| Plan { target_per_s: Some(-1.0), ..plan }, "target_per_s is -1");
+    check(&|plan| Plan { threads_over_time: steps(&[(0.0, 5)]), ..plan }, "5 threads");
+    check(&|plan| Plan { threads_over_time: steps(&[(1.0, 2)]), ..plan }, "begins at 1 s");
+    let of_trace =
+        OpenLoop { due: Due::Trace { from_us: 0, warmup_from_us: 0, factor: 1.0 }, overload: Overload::Queue };
+    check(&|plan| Plan { open_loop: Some(of_trace), ..plan }, "has no due times");
+}
