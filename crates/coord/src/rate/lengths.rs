@@ -160,17 +160,17 @@ fn differences(limits: &Limits, shorter: &Searched, longer: &Searched) -> Vec<St
     if let (Some(a), Some(b)) = (&shorter.soar, &longer.soar) {
         let highest = a.throughput_per_s.max(b.throughput_per_s);
         let is_same = (a.throughput_per_s - b.throughput_per_s).abs() <= highest * limits.noise;
-        if !is_same && !is_same(limits, a, b) {
+        if !is_same && !is_same_load(limits, a, b) {
             out.push(format!("SoAR at T={} and T={}", a.load, b.load));
         }
     }
     if let (Some(a), Some(b)) = (&shorter.socialites, &longer.socialites)
-        && !is_same(limits, a, b)
+        && !is_same_load(limits, a, b)
     {
         out.push(format!("Socialites T={} and T={}", a.load, b.load));
     }
     if let (Some(a), Some(b)) = (&shorter.rate, &longer.rate)
-        && !is_same(limits, a, b)
+        && !is_same_load(limits, a, b)
     {
         out.push(format!("{} and {} sessions/s", a.load, b.load));
     }
@@ -178,7 +178,7 @@ fn differences(limits: &Limits, shorter: &Searched, longer: &Searched) -> Vec<St
 }
 
 /// Whether two searches found the same load, within their resolution.
-fn is_same(limits: &Limits, a: &Found, b: &Found) -> bool {
+fn is_same_load(limits: &Limits, a: &Found, b: &Found) -> bool {
     let resolved = (a.load.max(b.load) as f64 * limits.resolution) as u32;
     a.load.abs_diff(b.load) <= resolved
 }
