@@ -68,7 +68,7 @@ mod tests {
         let courses = [
             "rate = 20",
             "pieces = [{ for = \"10s\", from = 0, to = 100 }]",
-            "points = [{ seconds = 0, rate = 5 }, { seconds = 3, rate = 50 }, { seconds = 4, rate = 1 }]\nrepeat = true",
+            "points = [[0, 5], [3, 50], [4, 1]]\nrepeat = true",
         ];
         for course in courses {
             let spec = spec(course);

@@ -376,7 +376,7 @@ mod tests {
             Some(Pacing::new(counts, none(), none()))
         };
         check(|_, r| (r.sessions, r.pacing) = (1_000, waiting(100)), Ruling::Pass, &[]);
-        let left = "83.333% within 100ms, needs 95%, with what never started: 200 sessions waited for a thread for \
+        let left = "83.334% within 100ms, needs 95%, with what never started: 200 sessions waited for a thread for \
                     longer than 100ms";
         check(|_, r| (r.sessions, r.pacing) = (1_000, waiting(300)), Ruling::Fail, &[left]);
         // Skipped sessions miss the SLA, they are no errors that void the experiment.

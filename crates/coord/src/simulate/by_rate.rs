@@ -115,8 +115,8 @@ pub fn table(simulation: &RateSimulation) -> String {
     let RateSetup { sla, search_s, .. } = &simulation.setup;
     format!(
         "arrival rate (sessions/s), {}% within {}, experiments of {search_s} s\n{}\n\n\
-         capacity: the rate from which on the queue grows without end; unique: experiments with different rates; \
-         visited: with repeats; +: the search ended at --max-rate",
+         capacity: the rate from which on the queue grows without end\n\
+         unique: experiments with different rates; visited: with repeats; +: the search ended at --max-rate",
         sla.alpha_percent,
         short_time(sla.beta_ns),
         lines(table)

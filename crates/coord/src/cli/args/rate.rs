@@ -102,7 +102,7 @@ pub struct RateArgs {
     #[arg(help_heading = "Search", long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub threads: Option<u32>,
     /// With --by rate: what happens to a session that arrives when all threads are busy: queue (it
-    /// waits), skip (it is not started, and counts as an error) or stop (the experiment ends, and
+    /// waits), skip (it is not started, and misses the SLA) or stop (the experiment ends, and
     /// fails) [default: queue]
     #[arg(help_heading = "Search", long, value_name = "CHOICE")]
     pub overload: Option<Overload>,
