@@ -15,7 +15,7 @@ use crate::vocabulary::{Columns, Vocabulary};
 pub use crate::vocabulary::TraceRow;
 pub use chunk::Chunk;
 pub use read::{OperationsReader, SessionNumbers};
-pub use rules::{BadRow, NoRules, Rules};
+pub use rules::{BadRow, DueTimes, Expected, NoRules, Rules};
 pub use write::OperationsBuilder;
 
 /// The Arrow type of columns that hold one of a few names.
