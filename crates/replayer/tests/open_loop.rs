@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use replayer::any_store;
 use replayer::experiment::{Control, Experiment};
 use schemas::oplog::{LogColumns, LogReader, LogRow};
@@ -88,4 +90,60 @@ fn plans_that_contradict_themselves_are_refused() {
     let of_trace =
         OpenLoop { due: Due::Trace { from_us: 0, warmup_from_us: 0, factor: 1.0 }, overload: Overload::Queue };
     check(&|plan| Plan { open_loop: Some(of_trace), ..plan }, "has no due times");
+}
+
+fn command(arguments: &[&str]) -> (i32, serde_json::Value, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_replayer")).args(arguments).output().expect("it starts");
+    let code = output.status.code().expect("an exit code");
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (code, value, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A store that takes 50 ms with one thread, and a session due each millisecond.
+#[test]
+fn the_command_line_says_what_becomes_of_sessions_that_had_to_queue() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &[]);
+    let trace = source.folder.display().to_string();
+    let run = |name: &str, overload: &str| {
+        let out = folder.path().join(name).display().to_string();
+        let arguments = ["run", "--trace", &trace, "--store", "memory:?latency_us=50000", "-T", "1", "--json"];
+        command(&[&arguments[..], &["--rate", "1000", "--sessions", "12", "-o", &out, "--overload", overload]].concat())
+    };
+    let (code, report, error) = run("queue", "queue");
+    assert_eq!((code, &report["pacing"]["sessions_due"], &report["ok"]), (0, &12.into(), &12.into()), "{error}");
+    assert!(report["pacing"]["sessions_queued"].as_u64() >= Some(11), "{report}");
+    // The last of twelve sessions waits for eleven others, which take 50 ms each.
+    assert!(report["pacing"]["queued_ns_max"].as_u64() >= Some(500_000_000), "{report}");
+    let (code, report, error) = run("skip", "skip");
+    assert_eq!((code, &report["pacing"]["sessions_due"]), (0, &12.into()), "{error}");
+    assert!(report["pacing"]["sessions_skipped"].as_u64() >= Some(11), "{report}");
+    assert_eq!(report["pacing"]["sessions_skipped"], report["pacing"]["sessions_queued"]);
+    let (code, report, error) = run("stop", "stop");
+    assert!(code == 3 && error.contains("--overload stop") && error.contains("more threads"), "{code}: {error}");
+    assert_eq!((&report["end"], &report["pacing"]["sessions_queued"]), (&"overloaded".into(), &1.into()));
+}
+
+#[test]
+fn flags_that_do_not_fit_are_refused_before_anything_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &[]);
+    let trace = source.folder.display().to_string();
+    let out = folder.path().join("run").display().to_string();
+    let check = |flags: &[&str], expect: &[&str]| {
+        let arguments = ["run", "--trace", &trace, "--store", "null:", "-T", "4", "-o", &out];
+        let (code, _, error) = command(&[&arguments[..], flags].concat());
+        assert!(code == 2 && expect.iter().all(|words| error.contains(words)), "{flags:?}: {code}: {error}");
+        assert!(!folder.path().join("run").exists(), "{flags:?}");
+    };
+    check(&["--rate", "-1"], &["--rate", "above 0"]);
+    check(&["--rate", "inf"], &["--rate", "above 0"]);
+    check(&["--rate", "10", "--target", "5"], &["--target and --rate exclude each other"]);
+    check(&["--rate", "10", "--threads-over-time", "0s:2"], &["--threads-over-time and --rate exclude each other"]);
+    check(&["--overload", "skip", "--target", "5"], &["--target and --overload exclude each other"]);
+    check(&["--rate", "10", "--rate-factor", "2"], &["--rate and --rate-factor exclude each other"]);
+    check(&["--rate-factor", "2"], &["--rate-factor", "no due times", "use --rate"]);
+    check(&["--overload", "skip"], &["--overload", "no due times", "add --rate"]);
+    check(&["--threads-over-time", "0s:2,10s:5"], &["--threads-over-time", "5 threads", "--threads is 4"]);
+    check(&["--threads-over-time", "0s:2,10s"], &["--threads-over-time", "\"10s\""]);
 }

@@ -2,7 +2,6 @@
 
 use schemas::vocabulary::Vocabulary;
 
-use super::due::DueOrder;
 use super::{Dispatcher, Next, Session};
 
 /// A thread that asks for a session in an open loop, by the experiment's clock.
@@ -42,7 +41,7 @@ impl<V: Vocabulary> Dispatcher<V> {
             if due_ns < asking.freed_ns && asking.other_freed_ns.is_some_and(|freed_ns| freed_ns <= due_ns) {
                 return Next::ForOther;
             }
-            self.due.as_mut().map_or((), DueOrder::take);
+            self.take_first_due();
             self.fragments[index].take(index, session);
             (session.due_ns, session.was_aside) = (Some(due_ns), false);
             let Some(busy) = &mut self.busy else { return Next::Session };
@@ -76,6 +75,13 @@ impl<V: Vocabulary> Dispatcher<V> {
         due.first().ok_or(Next::Finished)
     }
 
+    #[inline]
+    fn take_first_due(&mut self) {
+        if let Some(due) = &mut self.due {
+            due.take();
+        }
+    }
+
     /// Whether a session that waited aside can be handed out.
     #[inline]
     pub fn has_ready(&self) -> bool {
@@ -99,7 +105,7 @@ impl<V: Vocabulary> Dispatcher<V> {
         match self.first_due() {
             Ok((due_ns, _)) if due_ns >= until_ns => Next::NotDue(due_ns),
             Ok((_, index)) => {
-                self.due.as_mut().map_or((), DueOrder::take);
+                self.take_first_due();
                 self.fragments[index].take(index, &mut Session::default());
                 Next::Session
             }

@@ -345,7 +345,7 @@ fn a_due_session_waits_for_its_actor() {
 /// A thread that was busy when the session became due leaves it to one that was not.
 #[test]
 fn a_session_goes_to_a_thread_that_was_free_when_it_became_due() {
-    let mut ask = |freed_ns, other_freed_ns| {
+    let ask = |freed_ns, other_freed_ns| {
         let mut dispatcher = open_loop(&[&[(1, 5)]], 2);
         dispatcher.hand_out_due(&mut Session::default(), Asking { now_ns: 9_000, freed_ns, other_freed_ns })
     };

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 use schemas::latency::ResponseTimes;
 use schemas::pace::Overload;
@@ -241,8 +241,9 @@ impl<V: Vocabulary> Shared<V> {
 
     fn wake(&self, place: Option<usize>) {
         let tasks = self.tasks.borrow();
-        let task = place.and_then(|place| tasks.get(place)).and_then(Option::as_ref);
-        task.map_or((), Waker::wake_by_ref);
+        if let Some(task) = place.and_then(|place| tasks.get(place)).and_then(Option::as_ref) {
+            task.wake_by_ref();
+        }
     }
 
     /// Waits until it is the thread's turn. Returns the time afterwards.

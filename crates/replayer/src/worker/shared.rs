@@ -315,7 +315,9 @@ impl<V: Vocabulary> Shared<V> {
             self.dispatcher.borrow_mut().close();
             self.wake_resting();
             self.wake_waiting();
-            self.pacer.as_ref().map_or((), |pacer| self.call_all(pacer));
+            if let Some(pacer) = &self.pacer {
+                self.call_all(pacer);
+            }
         }
         if self.is_abandoned() {
             self.tasks.borrow().iter().flatten().for_each(Waker::wake_by_ref);
@@ -436,7 +438,9 @@ impl<V: Vocabulary> Shared<V> {
         let began_ns = match opening {
             Opening::At(at_ns) => {
                 self.dispatcher.borrow_mut().begin_measured(at_ns);
-                self.pacer.as_ref().map_or((), Pacer::begin_measured);
+                if let Some(pacer) = &self.pacer {
+                    pacer.begin_measured();
+                }
                 at_ns
             }
             Opening::Never => self.clock.now_ns(),
