@@ -8,6 +8,7 @@
 //! | module | format |
 //! |---|---|
 //! | [`spec`], [`workload`] | the workload specification (TOML); the part of each family |
+//! | [`arrivals`] | when sessions arrive: the rate over time of a specification |
 //! | [`vocabulary`] | the operations that a store can be asked for |
 //! | [`social`] | the vocabulary of BG: what each action changes and observes; kinds of sessions |
 //! | [`trace`], [`manifest`] | a trace set: operations, manifest; the data set is its family's ([`workload`]) |
@@ -33,6 +34,7 @@
 //! assert!(accept.action.is_write());
 //! ```
 
+pub mod arrivals;
 mod called;
 pub mod comparison;
 mod damage;

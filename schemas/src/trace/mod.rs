@@ -17,7 +17,7 @@ pub use crate::vocabulary::TraceRow;
 pub use chunk::Chunk;
 pub(crate) use due::due_from;
 pub use read::{OperationsReader, SessionNumbers};
-pub use rules::{BadRow, NoRules, Rules};
+pub use rules::{BadRow, DueTimes, Expected, NoRules, Rules};
 pub use write::OperationsBuilder;
 
 /// The Arrow type of columns that hold one of a few names.

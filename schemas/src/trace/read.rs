@@ -10,7 +10,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::rules::RowCheck;
-use super::{Chunk, Rules, TraceRow, operations_schema};
+use super::{Chunk, Expected, Rules, TraceRow, operations_schema};
 use crate::table::columns::column;
 use crate::table::{ParquetBatches, TableError};
 use crate::vocabulary::Vocabulary;
@@ -82,10 +82,10 @@ impl<V: Vocabulary> OperationsReader<V> {
         self
     }
 
-    /// Refuses rows out of order, of actors beyond this number, and those that break the rules of the
-    /// family. Errors name file, session, step and column.
-    pub fn checked(mut self, actors: u64, rules: Box<dyn Rules<V>>) -> OperationsReader<V> {
-        self.check = Some(RowCheck::new(actors, rules, self.first));
+    /// Refuses rows out of order, those whose envelopes are not as expected, and those that break the
+    /// rules of the family. Errors name file, session, step and column.
+    pub fn checked(mut self, expected: Expected, rules: Box<dyn Rules<V>>) -> OperationsReader<V> {
+        self.check = Some(RowCheck::new(expected, rules, self.first));
         self
     }
 
