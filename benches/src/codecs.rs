@@ -71,6 +71,9 @@ fn log(folder: &Path, trace: &Path, manifest: &Manifest) -> anyhow::Result<Vec<R
         fragments: schemas::plan::fragments(manifest, &[], 0),
         unique_actors: true,
         closing_read: None,
+        open_loop: None,
+        target_per_s: None,
+        threads_over_time: Vec::new(),
     };
     let experiment = Experiment::prepare(plan, folder.join("codecs.run"))?;
     let store = any_store::open("memory:")?;

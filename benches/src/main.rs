@@ -9,6 +9,7 @@ mod machine;
 mod measure;
 mod memcached;
 mod null;
+mod pacing;
 mod postgres;
 mod report;
 mod sample;
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   benches/run large --log 1000000000             large trace sets and logs
   benches/run truth --threads 16 --theta 0.27    compare measured with true throughput
   benches/run fleet                              measure the coordinator's cost per fleet size
+  benches/run pacing                             measure how precisely due times are kept
 
 A command replaces its own sections of the report, and keeps the others.
 The report names peers that are not installed, and skips them. go builds go-ycsb, mvn
@@ -123,6 +125,21 @@ enum Command {
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/fleet")]
         output: PathBuf,
     },
+    /// Measure how precisely sessions start at their due times
+    Pacing {
+        /// Load factor: two sessions a second times this; repeat the flag for more values
+        #[arg(long, value_name = "N", default_values_t = [1, 5, 25, 125, 625])]
+        load_factor: Vec<u32>,
+        /// Number of replayers that share one load; repeat the flag for more values
+        #[arg(long, value_name = "N", default_values_t = [1, 2, 3, 4, 5])]
+        replayers: Vec<u32>,
+        /// Duration of each run in seconds
+        #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/pacing")]
+        output: PathBuf,
+    },
     /// Simulated replayers, in a separate process
     #[command(hide = true)]
     Simulated { replayers: u32 },
@@ -198,6 +215,10 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         }
         Some(Command::Fleet { simulated, output }) => {
             return fleet::main(&simulated, work_folder(cli.folder.as_deref())?.path(), &output);
+        }
+        Some(Command::Pacing { load_factor, replayers, seconds, output }) => {
+            let precision = pacing::Precision { load_factors: load_factor, replayers, seconds, output };
+            return pacing::main(&precision, work_folder(cli.folder.as_deref())?.path());
         }
         Some(Command::Truth { threads, theta, seconds, host, resume, output }) => {
             let truth = truth::Truth { threads, thetas: theta, seconds, hosts: host, resume, output };

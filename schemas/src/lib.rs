@@ -8,6 +8,7 @@
 //! | module | format |
 //! |---|---|
 //! | [`spec`], [`workload`] | the workload specification (TOML); the part of each family |
+//! | [`arrivals`] | when sessions arrive: the rate over time of a specification |
 //! | [`vocabulary`] | the operations that a store can be asked for |
 //! | [`social`] | the vocabulary of BG: what each action changes and observes; kinds of sessions |
 //! | [`trace`], [`manifest`] | a trace set: operations, manifest; the data set is its family's ([`workload`]) |
@@ -15,6 +16,7 @@
 //! | [`payload`], [`digest`] | bytes as a function of (seed, kind, id, length); digest of a state |
 //! | [`oplog`] | the operation log (Arrow IPC stream) |
 //! | [`plan`], [`run`], [`verdict`], [`sla`] | the JSON documents of a run folder |
+//! | [`pace`] | how fast a plan starts sessions: due times, target, threads over time |
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
@@ -32,6 +34,7 @@
 //! assert!(accept.action.is_write());
 //! ```
 
+pub mod arrivals;
 mod called;
 pub mod comparison;
 mod damage;
@@ -39,7 +42,10 @@ pub mod digest;
 pub mod files;
 pub mod latency;
 pub mod manifest;
+pub mod mean_rate;
 pub mod oplog;
+pub mod pace;
+mod pacing;
 pub mod payload;
 pub mod plan;
 mod plausible;

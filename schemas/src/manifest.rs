@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::spec::{Spec, SpecError};
 use crate::table::TableError;
-use crate::trace::{OperationsReader, Rules};
+use crate::trace::{DueTimes, Expected, OperationsReader, Rules};
 use crate::vocabulary::Vocabulary;
 pub use crate::workload::Shares;
 use crate::workload::Workload;
@@ -252,8 +252,9 @@ impl Manifest {
         let rules = rules.downcast::<Box<dyn Rules<V>>>();
         let rules =
             rules.map_err(|_| wrong(format!("has operations of {}, not of {}", family.vocabulary(), V::NAME)))?;
+        let due_times = if self.spec.arrivals.is_some() { DueTimes::All } else { DueTimes::None };
         let files = self.operation_files(folder, fragment);
-        Ok(OperationsReader::new(fragment, files, batch_rows).checked(actors, *rules))
+        Ok(OperationsReader::new(fragment, files, batch_rows).checked(Expected { actors, due_times }, *rules))
     }
 
     /// The operation files of a fragment, in order.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;
+use crate::pace::{OpenLoop, ThreadsFrom};
 use crate::position::FragmentPosition;
 use crate::share::ends_after;
 use crate::sla::percent;
@@ -42,6 +43,17 @@ pub struct Plan {
     /// experiment has this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing_read: Option<String>,
+    /// How sessions arrive. None for a closed loop: a thread starts its next session when the last
+    /// one has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
+    /// Closed loop only: sessions a second over all threads at most, each thread at its own even
+    /// pace. None for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_per_s: Option<f64>,
+    /// Closed loop only: how many of the T threads work from which second on. Empty if always all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_over_time: Vec<ThreadsFrom>,
 }
 
 /// When an experiment ends. Sessions under way then run to their end and are logged. Sessions

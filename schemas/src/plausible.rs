@@ -60,6 +60,7 @@ impl ReplayReport {
         {
             return Err(format!("sessions_needed is {sessions_needed}"));
         }
+        self.pacing.as_ref().map_or(Ok(()), |pacing| pacing.check(MOST))?;
         if self.ok_counted > self.ok {
             return Err(format!("ok_counted is {}, more than ok ({})", self.ok_counted, self.ok));
         }
@@ -111,6 +112,9 @@ mod tests {
             fragments: vec![fragment(1), fragment(3)],
             unique_actors: true,
             closing_read: None,
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         }
     }
 

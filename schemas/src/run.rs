@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{self, FileError};
+pub use crate::pacing::{Pacing, PacingCounts};
 use crate::plan::Limit;
 pub use crate::position::FragmentPosition;
 use crate::sla::Sla;
@@ -418,6 +419,9 @@ pub struct ReplayReport {
     /// experiment started, by its name. None if it started from a load, or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_with: Option<String>,
+    /// How sessions kept their due times. None in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Pacing>,
     /// What each replayer did; only a coordinator fills this in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replayers: Vec<ReplayerReport>,
@@ -464,6 +468,7 @@ impl Default for ReplayReport {
             store_counters: BTreeMap::new(),
             writes_not_ok: 0,
             began_with: None,
+            pacing: None,
             replayers: Vec::new(),
             faults: Vec::new(),
         }
@@ -522,6 +527,9 @@ pub enum EndReason {
     },
     /// It was interrupted.
     Interrupted,
+    /// A session had to queue, and the plan ends the experiment then
+    /// ([`Overload::Stop`](crate::pace::Overload::Stop)).
+    Overloaded,
 }
 
 /// What an experiment is for.
@@ -543,6 +551,9 @@ pub struct TrialNote {
     pub purpose: Purpose,
     /// When the experiment was planned to end.
     pub limit: Limit,
+    /// The arrival rate that a search asked for, in sessions a second; null in a search over threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<u32>,
     /// When it started, in seconds since 1970; the store was loaded by then.
     pub started_unix_s: u64,
     /// From its start until its verdict, in seconds: warm-up, measured part and validation.

@@ -18,6 +18,10 @@ pub struct Verdict {
     pub experiment: u32,
     /// Its threads.
     pub threads: u32,
+    /// Open loop: the mean arrival rate that was asked for, in sessions a second. Null in a closed
+    /// loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
     /// The SLA it is measured against.
     pub sla: Sla,
     /// Pass, fail or void.
@@ -295,15 +299,18 @@ pub struct RatingDocument {
     pub soar: Option<Rating>,
     /// Highest number of threads that meets the SLA; null if only the other rating was requested.
     pub socialites: Option<Rating>,
+    /// Highest arrival rate that meets the SLA, in sessions a second; null in a rating by threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rating>,
     /// Every experiment, in the order in which it ran.
     pub experiments: Vec<RatedExperiment>,
 }
 
 impl RatingDocument {
     /// 3 when nothing could be measured, or a rating is unconfirmed because its final experiments were
-    /// void; 1 when no number of threads met the SLA, or the final experiments missed it; else 0.
+    /// void; 1 when no load met the SLA, or the final experiments missed it; else 0.
     pub fn exit_code(&self) -> u8 {
-        let ratings = || [&self.soar, &self.socialites].into_iter().flatten();
+        let ratings = || [&self.soar, &self.socialites, &self.rate].into_iter().flatten();
         match () {
             () if ratings().any(|rating| rating.unmeasured) => 3,
             () if ratings().any(|rating| rating.value <= 0.0) => 1,
@@ -325,16 +332,28 @@ pub struct RatingParameters {
     /// If a final experiment differs from those of the search by more than this, in percent, the
     /// search is repeated with a longer δ. Null: no such repetition.
     pub delta_check_percent: Option<f64>,
-    /// The T that the search starts with.
+    /// The T that the search starts with; in a rating by arrival rate the T of every experiment.
     pub first_threads: u32,
-    /// The highest T of the search.
+    /// The highest T of the search; in a rating by arrival rate the T of every experiment.
     pub max_threads: u32,
+    /// The arrival rates of the search; null in a rating by threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<RateLimits>,
     /// What happens to the store between two experiments.
     pub between: Between,
     /// Sessions of warm-up in each experiment.
     pub warmup_sessions: u64,
     /// Whether an actor acts in at most one session at a time.
     pub unique_actors: bool,
+}
+
+/// The arrival rates that a search may try, in sessions a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimits {
+    /// The rate that the search starts with.
+    pub first_per_s: u32,
+    /// The highest rate.
+    pub max_per_s: u32,
 }
 
 /// What happens to the store between two experiments.
@@ -348,17 +367,17 @@ pub enum Between {
     Continue,
 }
 
-/// One of the two ratings.
+/// One of the ratings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rating {
-    /// Operations a second, or threads; 0 when no experiment met the SLA, or when nothing could be
-    /// measured.
+    /// Operations a second, threads, or sessions a second; 0 when no experiment met the SLA, or when
+    /// nothing could be measured.
     pub value: f64,
     /// The threads at which it was reached; 0 when none.
     pub threads: u32,
     /// The interval in which the true value lies. Null if the value is 0 or has no upper bound.
     pub interval: Option<Interval>,
-    /// The search stopped at its upper limit of threads: the true value may be higher.
+    /// The search stopped at the upper limit of its load: the true value may be higher.
     pub at_least: bool,
     /// The final experiment that confirmed it; null if none did.
     pub confirmed_by: Option<u32>,
@@ -366,7 +385,7 @@ pub struct Rating {
     /// says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unmeasured: bool,
-    /// The numbers of the experiments that it rests on: all with its T, those that bound it, and
+    /// The numbers of the experiments that it rests on: all with its load, those that bound it, and
     /// the final ones.
     pub rests_on: Vec<u32>,
     /// What void experiments leave unverified: which experiments, why, and what they should have
@@ -396,6 +415,9 @@ pub struct RatedExperiment {
     pub started_unix_s: u64,
     /// Its threads.
     pub threads: u32,
+    /// Open loop: its mean arrival rate, in sessions a second. Null in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
     /// Its planned duration, without warm-up.
     pub duration_s: f64,
     /// Whether it is a final experiment, which confirms a rating. Otherwise it belongs to the

@@ -22,7 +22,7 @@ struct Case {
     words: &'static [&'static str],
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     Case { verb: Verb::Read, change: |row| row.operation.fields |= 8, words: &["fields 15 of read"] },
     Case { verb: Verb::Update, change: |row| row.operation.fields = 0, words: &["fields 0 of update"] },
     Case { verb: Verb::Insert, change: |row| row.operation.fields = 1, words: &["fields 1 of insert"] },
@@ -33,6 +33,7 @@ const CASES: [Case; 10] = [
     Case { verb: Verb::Read, change: |row| row.operation.length = 2, words: &["length 2 of read"] },
     Case { verb: Verb::Read, change: |row| row.after = Some(row.session), words: &["(after is ", "depends on itself"] },
     Case { verb: Verb::Read, change: |row| row.actor = 1 << 40, words: &["actor 1099511627776 does not exist"] },
+    Case { verb: Verb::Read, change: |row| row.due_us = Some(7), words: &["has a due time (due_us is 7)"] },
 ];
 
 /// A trace set that is changed by hand.

@@ -79,6 +79,9 @@ impl<'a> Replay<'a> {
             fragments: fragments.collect(),
             unique_actors: true,
             closing_read: None,
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         };
         let free = |number: &u32| !self.folder.join(format!("run-{number}")).exists();
         let number = (0..).find(free).expect("a free name");

@@ -37,6 +37,9 @@ pub fn main(trace: &Path, threads: u32) -> anyhow::Result<()> {
         fragments: schemas::plan::fragments(&source.manifest, &[], 0),
         unique_actors: true,
         closing_read: None,
+        open_loop: None,
+        target_per_s: None,
+        threads_over_time: Vec::new(),
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf())?.without_log();
     let report = any_store::open("null:")?.run(&experiment, &Control::default(), &mut |_| {})?;

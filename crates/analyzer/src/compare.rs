@@ -129,11 +129,19 @@ pub(crate) fn not_slower(runs: &[Compared], margin_percent: f64) -> Vec<Check> {
         });
         checks.push(Check { name, failure });
     }
-    let soar = |run: &Compared| run.rating.as_ref()?.soar.as_ref().map(|soar| soar.value);
+    let rated = |run: &Compared| {
+        let rating = run.rating.as_ref()?;
+        let soar = || Some(("SoAR", rating.soar.as_ref()?.value));
+        rating.rate.as_ref().map(|rate| ("arrival rate", rate.value)).or_else(soar)
+    };
     let whole = |value: f64| thousands(value.round() as u64);
     for run in others {
-        let (Some(before), Some(after)) = (soar(base), soar(run)) else { continue };
-        let name = format!("{}: SoAR within {margin_percent}% of {}", run.name, base.name);
+        let (Some((what, before)), Some((of_run, after))) = (rated(base), rated(run)) else { continue };
+        // Operations a second and sessions a second have no common scale.
+        if what != of_run {
+            continue;
+        }
+        let name = format!("{}: {what} within {margin_percent}% of {}", run.name, base.name);
         let failure = (after < before * (1.0 - margin_percent / 100.0))
             .then(|| format!("it is {}, {} has {}", whole(after), base.name, whole(before)));
         checks.push(Check { name, failure });

@@ -4,7 +4,7 @@
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files;
 use schemas::manifest::Manifest;
-use schemas::plan::Plan;
+use schemas::plan::{Limit, Plan};
 use schemas::run::{EndReason, ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
 use schemas::table::TableError;
@@ -125,12 +125,22 @@ pub fn analyze_with(
     // The files get their names only when all of them are complete: a damaged log leaves the run
     // unchanged.
     let sealed = sealed.into_iter().map(Sealed::place).collect::<Result<_, _>>().map_err(AnalyzeError::Write)?;
-    let verdict = Verdict { format_version, experiment, threads, sla, ruling, reasons, figures, replayers, sealed };
+    let rate_per_s = plan.open_loop.and_then(|open| open.mean_rate(&manifest.spec, planned_s(&plan, &figures)));
+    let verdict =
+        Verdict { format_version, experiment, threads, rate_per_s, sla, ruling, reasons, figures, replayers, sealed };
     if keep == Keep::All {
         write_verdict(&folder, &verdict)?;
         verify::written(run, &verdict)?;
     }
     Ok(verdict)
+}
+
+/// How long the measured part is: the planned time, or the time that it took.
+fn planned_s(plan: &Plan, figures: &Figures) -> f64 {
+    match plan.limit {
+        Limit::DurationS(seconds) => seconds,
+        Limit::Sessions(_) | Limit::WholeTrace => figures.counted_ns as f64 / 1e9,
+    }
 }
 
 /// Writes the `verdict.json` of an experiment that could not be run, beside its `plan.json`.

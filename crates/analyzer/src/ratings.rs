@@ -1,4 +1,4 @@
-//! The two ratings in words.
+//! The ratings in words.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use schemas::verdict::{Rating, RatingDocument};
 
 use crate::report::thousands;
 
-/// The two ratings in words, with their notes.
+/// The ratings in words, with their notes.
 pub fn ratings(document: &RatingDocument) -> String {
     let mut out = String::new();
     if let Some(rating) = &document.soar {
         let line = match rating.threads {
-            0 => format!("SoAR        {}", nothing(rating)),
+            0 => format!("SoAR        {}", nothing(rating, "number of threads")),
             threads => {
                 let value = thousands(rating.value.round() as u64);
                 format!("SoAR        {} operations/s{} at T={threads}", bound(rating, value), interval(rating))
@@ -21,10 +21,20 @@ pub fn ratings(document: &RatingDocument) -> String {
     }
     if let Some(rating) = &document.socialites {
         let line = match rating.threads {
-            0 => format!("Socialites  {}", nothing(rating)),
+            0 => format!("Socialites  {}", nothing(rating, "number of threads")),
             threads => {
                 let unit = if threads == 1 { "thread" } else { "threads" };
                 format!("Socialites  {} {unit}{}", bound(rating, thousands(threads as u64)), interval(rating))
+            }
+        };
+        push_rating(&mut out, &line, rating);
+    }
+    if let Some(rating) = &document.rate {
+        let line = match rating.threads {
+            0 => format!("rate        {}", nothing(rating, "arrival rate")),
+            threads => {
+                let value = thousands(rating.value.round() as u64);
+                format!("rate        {} sessions/s{} with T={threads}", bound(rating, value), interval(rating))
             }
         };
         push_rating(&mut out, &line, rating);
@@ -62,12 +72,12 @@ fn confirmed(rating: &Rating) -> String {
     }
 }
 
-/// The text for a rating without threads.
-fn nothing(rating: &Rating) -> String {
+/// The text for a rating for which no load passed; `load` names what was varied.
+fn nothing(rating: &Rating, load: &str) -> String {
     match (rating.unmeasured, &rating.rests_on_void) {
         (true, Some(why)) => why.clone(),
         (true, None) => "nothing could be measured".to_string(),
-        (false, _) => "0: no number of threads kept the SLA".to_string(),
+        (false, _) => format!("0: no {load} kept the SLA"),
     }
 }
 

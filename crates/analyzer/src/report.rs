@@ -60,7 +60,11 @@ pub(crate) fn counted(counters: &BTreeMap<String, u64>) -> String {
 /// One row per experiment, then the reasons of those that did not pass, and closing reads that found
 /// something.
 pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
-    let columns = ["#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"];
+    let is_open_loop = verdicts.iter().any(|verdict| verdict.rate_per_s.is_some());
+    let mut columns = vec!["#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"];
+    if is_open_loop {
+        columns.insert(2, "due/s");
+    }
     let mut table = new_table(&columns, columns.len() - 1);
     for verdict in verdicts {
         let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
@@ -74,6 +78,8 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
         // Without an operation nothing was measured, and 0 would say that something was.
         let measured = if overall.operations() > 0 { measured } else { measured.map(|_| "-".to_string()) };
         let mut row = vec![verdict.experiment.to_string(), verdict.threads.to_string()];
+        let due = |rate: f64| thousands(rate.round() as u64);
+        row.extend(is_open_loop.then(|| verdict.rate_per_s.map_or("-".to_string(), due)));
         row.extend(measured);
         row.push(verdict.ruling.name().to_string());
         table.add_row(row);
@@ -94,9 +100,10 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
 pub(crate) fn experiment(verdict: &Verdict) -> String {
     let figures = &verdict.figures;
     let mut out = format!(
-        "experiment {}, T={}, {}, SLA {}{}\n{}\n",
+        "experiment {}, T={}{}, {}, SLA {}{}\n{}\n",
         verdict.experiment,
         verdict.threads,
+        verdict.rate_per_s.map_or(String::new(), |rate| format!(", {} sessions/s due", thousands(rate.round() as u64))),
         short_time(figures.elapsed_ns),
         verdict.sla,
         shorter_than_asked(verdict),

@@ -1,12 +1,16 @@
 //! The verdict on an experiment (pass, fail or void) and its reasons, from figures and reports
 //! alone.
 
+mod open_loop;
+
 use schemas::RUN_FORMAT_VERSION;
 use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
 use schemas::words::{plural, short_percent, thousands};
+
+use self::open_loop::{late_starts, never_started};
 
 /// Maximum share of operations without success, in percent. With more errors, the figures do not
 /// show the store's normal work.
@@ -79,6 +83,10 @@ pub fn rule(
     for replayer in each {
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
     }
+    missed.extend(report.and_then(|report| never_started(figures, report, sla)));
+    if report.is_some_and(|report| report.end == EndReason::Overloaded) {
+        missed.push("stopped early: a session was due and all threads were busy (overload: stop)".to_string());
+    }
     if !missed.is_empty() {
         return (Ruling::Fail, missed);
     }
@@ -101,6 +109,7 @@ pub fn void_verdict(experiment: u32, threads: u32, sla: Sla, reasons: Vec<String
         format_version,
         experiment,
         threads,
+        rate_per_s: None,
         sla,
         ruling,
         reasons,
@@ -140,7 +149,9 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, tra
             reasons.push(format!("the log has {rows}, the replayer counted {counted}"));
         }
     }
-    let errors = operations - overall.ok;
+    // A session that the plan skips because all threads are busy is no error: it misses the SLA.
+    let has_skipped = report.and_then(|report| report.pacing.as_ref()).is_some_and(|own| own.sessions_skipped > 0);
+    let errors = operations - overall.ok - if has_skipped { overall.skipped } else { 0 };
     if operations == 0 && figures.warmup_operations > 0 {
         let warmup = thousands(figures.warmup_operations);
         reasons.push(format!(
@@ -171,7 +182,8 @@ fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, tra
 fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: TraceLimits) -> Vec<String> {
     let mut reasons = report.faults.clone();
     match report.end {
-        EndReason::Limit => {}
+        // A stop because of overload is the store's fault, so it is no reason for a void experiment.
+        EndReason::Limit | EndReason::Overloaded => {}
         // If one replayer is lost, the others are stopped.
         EndReason::Interrupted if !reasons.is_empty() => {}
         EndReason::TraceExhausted { sessions_needed } => {
@@ -195,6 +207,7 @@ fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: 
         }
     }
     reasons.extend(lateness(figures, report, sla));
+    reasons.extend(late_starts(report, sla));
     reasons
 }
 
@@ -278,6 +291,8 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schemas::latency::ResponseTimes;
+    use schemas::run::{Pacing, PacingCounts};
     use schemas::verdict::OperationFigures;
 
     use super::*;
@@ -344,6 +359,36 @@ mod tests {
             &["trace too short: it ended after 1,000 measured sessions, and 9,000 in total would be enough"],
         );
         check(|_, r| r.end = EndReason::Interrupted, Ruling::Void, &["interrupted"]);
+        let paced = |late_ns_p99, queued_ns_p99| {
+            let none = || ResponseTimes::default();
+            let pacing = Pacing::new(PacingCounts::default(), none(), none());
+            Some(Pacing { late_ns_p99, queued_ns_p99, ..pacing })
+        };
+        let slow = "load generator too slow: sessions started late although a thread was free, p99 30ms, limit 25ms; \
+                    use more workers or replayers";
+        check(|_, r| r.pacing = paced(30_000_000, 0), Ruling::Void, &[slow]);
+        // Queueing is the store's fault, however long it is.
+        check(|_, r| r.pacing = paced(1_000, 30_000_000_000), Ruling::Pass, &[]);
+        // 1,000 sessions were due in a second, so those of the last 100 ms may still wait.
+        let waiting = |unstarted| {
+            let none = ResponseTimes::default;
+            let counts = PacingCounts { due: 1_000, unstarted, ..PacingCounts::default() };
+            Some(Pacing::new(counts, none(), none()))
+        };
+        check(|_, r| (r.sessions, r.pacing) = (1_000, waiting(100)), Ruling::Pass, &[]);
+        let left = "83.334% within 100ms, needs 95%, with what never started: 200 sessions waited for a thread for \
+                    longer than 100ms";
+        check(|_, r| (r.sessions, r.pacing) = (1_000, waiting(300)), Ruling::Fail, &[left]);
+        // Skipped sessions miss the SLA, they are no errors that void the experiment.
+        let skipping = |f: &mut Figures, r: &mut ReplayReport| {
+            (f.overall.ok, f.overall.skipped, r.sessions) = (900, 100, 1_000);
+            let counts = PacingCounts { due: 1_000, queued: 100, skipped: 100, ..PacingCounts::default() };
+            r.pacing = Some(Pacing::new(counts, ResponseTimes::default(), ResponseTimes::default()));
+        };
+        let skipped = "90% within 100ms, needs 95%, with what never started: 100 operations skipped";
+        check(skipping, Ruling::Fail, &[skipped]);
+        let stopped = "stopped early: a session was due and all threads were busy (overload: stop)";
+        check(|_, r| r.end = EndReason::Overloaded, Ruling::Fail, &[stopped]);
         check(|f, _| f.overall = OperationFigures::default(), Ruling::Void, &["no operation was logged"]);
         let late = "no operation succeeded within the counted time (1s); use longer experiments (--search-s, or a \
                     longer SLA)";

@@ -6,7 +6,7 @@
 //!  typed ─▶ checked      │       run folder       experiment ──▶ analyzer ──▶ verdict
 //!                     lengths (how long an experiment of the search has to be)
 //!                        ▼
-//!                     search (pure: results by T ──▶ next T, or the rating)
+//!                     search (pure: results by load ──▶ next load, or the rating)
 //! ```
 //!
 //! A module uses only modules that stand before it in this list: `failure` and `search`; `terminal`;
@@ -18,18 +18,18 @@
 //! use coord::search::{Limits, Next, Probe, Results, soar};
 //! use schemas::verdict::Ruling;
 //!
-//! let limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.0, noise: 0.0 };
+//! let limits = Limits { first_load: 1, max_load: 64, resolution: 0.0, noise: 0.0 };
 //! let mut results = Results::new();
 //! let found = loop {
 //!     match soar::next(&results, &limits) {
 //!         Next::Done(found) => break found,
-//!         Next::Probe { threads } => {
-//!             let t = threads as f64;
-//!             results.add(threads, Probe { throughput_per_s: t * (50.0 - t), ruling: Ruling::Pass });
+//!         Next::Probe { load } => {
+//!             let t = load as f64;
+//!             results.add(load, Probe { throughput_per_s: t * (50.0 - t), ruling: Ruling::Pass });
 //!         }
 //!     }
 //! };
-//! assert_eq!(found.threads, 25);
+//! assert_eq!(found.load, 25);
 //! ```
 
 pub mod cli;

@@ -35,6 +35,10 @@ fn wrong_usage_and_input_exit_with_2() {
     check(&["rate", "t.toml", "--rating", "best"], "possible values: soar, socialites, both");
     check(&["run", "t.toml", "--threads", "1", "--warmup", "100%"], "\"100%\" is not a warm-up");
     check(&["run", "t.toml", "--threads", "1", "--duration", "2s", "--monitor", "2"], "no line would be printed");
+    check(&["rate", "t.toml", "--by", "rate", "--max-threads", "9"], "--max-threads is for a rating by threads");
+    check(&["rate", "t.toml", "--max-rate", "9"], "--max-rate is for a rating by arrival rate; add --by rate");
+    check(&["rate", "t.toml", "--by", "rate", "--overload", "wait"], "use queue, skip or stop");
+    check(&["simulate", "--curve", "mmc", "--peaks", "9"], "--peaks is for a rating by threads");
     check(&["simulate", "--noise", "99"], "--noise 99 is not a percentage");
     check(&["simulate", "--curve", "cubic"], "invalid value 'cubic'");
     check(&["fly"], "unrecognized subcommand 'fly'");
@@ -137,6 +141,73 @@ fn a_small_rating_fills_its_run_folder() {
         assert_eq!((line.split(',').count(), line.split(',').nth(2)), (11, Some("Socialites")), "{line}");
     }
     assert_eq!(lines(run.bg_results()).len(), final_result.len());
+}
+
+/// The search varies the arrival rate, and every document of the run says so.
+#[test]
+fn a_rating_by_rate_fills_its_run_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), SPEC).unwrap();
+    let args = ["rate", "t.toml", "--store", "memory:", "--sla", "50% < 10s, 0.4s", "--name", "a", "--json"];
+    let search = "--by rate --first-rate 100 --max-rate 400 --threads 4 --search-s 0.2 --overload queue";
+    let search: Vec<&str> = search.split_whitespace().collect();
+    let output = encore(folder.path(), &[&args[..], &search].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
+    let rating: schemas::verdict::RatingDocument = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&rating.soar, &rating.socialites), (&None, &None));
+    let limits = schemas::verdict::RateLimits { first_per_s: 100, max_per_s: 400 };
+    assert_eq!((rating.parameters.rates, rating.parameters.max_threads), (Some(limits), 4));
+    // On a busy machine experiments this short may be void; then the rating says so.
+    let found = rating.rate.as_ref().expect("a rating by rate");
+    assert!(
+        found.rests_on_void.is_some() || (found.value, found.threads, found.at_least) == (400.0, 4, true),
+        "{found:?}"
+    );
+    let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
+    let first = &rating.experiments[0];
+    assert_eq!((first.rate_per_s, first.threads), (Some(100.0), 4));
+    for (number, experiment) in run.experiments().unwrap() {
+        let plan: schemas::plan::Plan = schemas::files::read_json(&experiment.plan()).unwrap();
+        let trial: schemas::run::TrialNote = schemas::files::read_json(&experiment.trial()).unwrap();
+        let per_s = f64::from(trial.rate_per_s.expect("a rate"));
+        let due = plan.open_loop.expect("an open loop").due;
+        assert_eq!((due, plan.threads), (schemas::pace::Due::Even { per_s }, 4), "{number}");
+        let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiment.verdict()).unwrap();
+        assert_eq!(verdict.rate_per_s, Some(per_s), "{number}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("runs/a/report.html")).unwrap();
+    assert!(page.contains("Throughput by arrival rate") && !page.contains("Throughput by threads"));
+    let bg = std::fs::read_to_string(run.bg_final_result()).unwrap();
+    assert!(bg.lines().all(|line| line.split(',').nth(2) == Some("arrival rate")), "{bg}");
+}
+
+/// A workload whose sessions have due times keeps their course over time, as fast as the search asks.
+#[test]
+fn a_rating_by_rate_scales_the_due_times_of_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.toml"), format!("{SPEC}[arrivals]\nrate = 50\n")).unwrap();
+    let args = ["rate", "t.toml", "--store", "memory:", "--sla", "50% < 10s, 0.4s", "--name", "a", "--json"];
+    let search = ["--by", "rate", "--first-rate", "100", "--max-rate", "200", "--threads", "4", "--search-s", "0.2"];
+    let output = encore(folder.path(), &[&args[..], &search].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{error}");
+    let run = schemas::run::RunFolder::new(folder.path().join("runs/a"));
+    let mut rates = Vec::new();
+    for (number, experiment) in run.experiments().unwrap() {
+        let plan: schemas::plan::Plan = schemas::files::read_json(&experiment.plan()).unwrap();
+        let verdict: schemas::verdict::Verdict = schemas::files::read_json(&experiment.verdict()).unwrap();
+        let rate_per_s = verdict.rate_per_s.expect("an open loop");
+        let schemas::pace::Due::Trace { factor, .. } = plan.open_loop.expect("an open loop").due else {
+            panic!("experiment {number} does not use the due times of the trace")
+        };
+        assert!((factor - rate_per_s / 50.0).abs() < 1e-6, "experiment {number}: {factor} for {rate_per_s}/s");
+        rates.push(rate_per_s.round() as u32);
+    }
+    assert!(rates.len() >= 2 && rates[0] == 100, "{rates:?}");
+    let output = encore(folder.path(), &["rate", "t.toml", "--store", "memory:"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("t has [arrivals]"), "{error}");
 }
 
 /// No operation ends within the time of an experiment, which says nothing about the SLA.

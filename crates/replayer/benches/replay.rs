@@ -48,6 +48,9 @@ fn replay(criterion: &mut Criterion) {
                     }],
                     unique_actors: true,
                     closing_read: None,
+                    open_loop: None,
+                    target_per_s: None,
+                    threads_over_time: Vec::new(),
                 };
                 let run = tempfile::tempdir_in(folder.path()).expect("a folder");
                 let experiment = Experiment::prepare(plan, run.path().to_path_buf()).expect("a plan");

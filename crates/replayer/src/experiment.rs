@@ -9,6 +9,7 @@ use schemas::files::FileError;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::TraceSetError;
 use schemas::oplog::{LogCompression, LogRow, Outcome};
+use schemas::pace::{Due, has_due_times};
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::program::quoted;
 use schemas::share::{ends_after, sessions_by_fragment};
@@ -16,7 +17,7 @@ use schemas::table::TableError;
 use schemas::workload::Closing;
 
 use crate::clock::Clock;
-use crate::dispatch::Stretch;
+use crate::dispatch::{Rhythm, Stretch};
 use crate::source::Source;
 use crate::stores::{Blame, StoreError};
 
@@ -211,6 +212,8 @@ impl Experiment {
         if plan.fragments.is_empty() {
             return wrong("\"fragments\" is empty".into());
         }
+        plan.check_pace().map_err(ExperimentError::Plan)?;
+        check_due_times(&plan, &source)?;
         let mut counts = Vec::with_capacity(plan.fragments.len());
         for fragment in &plan.fragments {
             match manifest.fragments.iter().find(|f| f.fragment == fragment.fragment) {
@@ -348,20 +351,52 @@ impl Experiment {
         self.folder.join(format!("log/fragment-{fragment}.arrows"))
     }
 
-    /// The fragments of each worker, as indexes into the plan's, round robin.
+    /// The fragments of each worker, as indexes into the plan's, round robin. Each worker has a thread
+    /// at any time.
     pub(crate) fn shares(&self) -> Vec<Vec<usize>> {
         let fragments = self.plan.fragments.len();
-        let workers = (self.plan.workers.min(self.plan.threads) as usize).min(fragments);
+        let least = self.plan.threads_over_time.iter().map(|step| step.threads).min();
+        let threads = least.map_or(self.plan.threads, |least| least.min(self.plan.threads));
+        let workers = (self.plan.workers.min(threads) as usize).min(fragments);
         (0..workers).map(|w| (w..fragments).step_by(workers).collect()).collect()
     }
 
     /// Threads of each worker, by the weight of its fragments, at least one each.
     pub(crate) fn threads(&self, shares: &[Vec<usize>]) -> Vec<u32> {
+        self.threads_of(shares, self.plan.threads)
+    }
+
+    /// The same for some of the threads; not fewer than there are workers.
+    pub(crate) fn threads_of(&self, shares: &[Vec<usize>], threads: u32) -> Vec<u32> {
         let weights: Vec<f64> =
             shares.iter().map(|share| share.iter().map(|f| self.stretches[*f].weight).sum()).collect();
-        let spare = self.plan.threads as u64 - shares.len() as u64;
+        let spare = u64::from(threads) - shares.len() as u64;
         sessions_by_fragment(&weights, spare).into_iter().map(|n| n as u32 + 1).collect()
     }
+
+    /// When the sessions of a worker's fragments are due in an open loop.
+    pub(crate) fn rhythms(&self, due: Due, share: &[usize]) -> Vec<Rhythm> {
+        let rhythm = |index: &usize| Rhythm::of(due, &self.source.manifest, self.plan.fragments[*index].fragment);
+        share.iter().map(rhythm).collect()
+    }
+}
+
+/// Refuses a plan whose due times are not those of its trace set.
+fn check_due_times(plan: &Plan, source: &Source) -> Result<(), ExperimentError> {
+    let has_due_times = has_due_times(&source.folder, &source.manifest)?;
+    let wrong = match (plan.open_loop.map(|open| open.due), has_due_times) {
+        (None, true) => {
+            "has due times, and the plan has no open_loop; a trace set with due times is replayed in an \
+                         open loop"
+        }
+        (Some(Due::Even { .. }), true) => {
+            "has due times of its own, and the plan wants even ones (--rate); use \
+                                           --rate-factor to scale those of the trace"
+        }
+        (Some(Due::Trace { .. }), false) => "has no due times, and the plan wants those of the trace; use --rate",
+        _ => return Ok(()),
+    };
+    Err(ExperimentError::Plan(format!("trace {} {wrong}", plan.trace.display())))
 }
 
 /// The command that makes a trace set longer: with this many sessions, or as many as the user

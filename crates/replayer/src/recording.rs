@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemas::files::{self, FileError};
+use schemas::pace::{Pace, PaceError, PaceRequest};
 use schemas::plan::{Limit, Plan, redact};
 use schemas::run::{
     EndReason, ExperimentFolder, FragmentPosition, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState,
@@ -27,6 +28,9 @@ pub enum RecordingError {
     /// Its `run.json` cannot be read.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The flags for the load exclude each other, or do not fit the trace set.
+    #[error(transparent)]
+    Pace(#[from] PaceError),
     /// It cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -35,7 +39,12 @@ pub enum RecordingError {
 impl RecordingError {
     /// Whether the user's input is to blame.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, RecordingError::File(_))
+        match self {
+            RecordingError::File(_) => false,
+            // What a file of the trace holds is at fault, and not the system.
+            RecordingError::Pace(PaceError::Table(error)) => error.io.is_none(),
+            _ => true,
+        }
     }
 }
 
@@ -55,6 +64,8 @@ pub struct Request<'a> {
     pub positions: &'a [FragmentPosition],
     /// Sessions of warm-up over all fragments.
     pub warmup_sessions: u64,
+    /// How fast sessions start.
+    pub pace: PaceRequest,
     /// Whether an actor has at most one session at a time.
     pub unique_actors: bool,
     /// Whether a closing read follows.
@@ -109,6 +120,9 @@ impl Recording {
             }
         };
         let experiment = run.experiments()?.last().map_or(0, |(number, _)| *number) + 1;
+        let fragments = schemas::plan::fragments(manifest, request.positions, request.warmup_sessions);
+        let pace = request.pace.resolve(&request.source.folder, manifest, &fragments, request.threads)?;
+        let Pace { open_loop, target_per_s, threads_over_time } = pace;
         let plan = Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment,
@@ -118,9 +132,12 @@ impl Recording {
             threads: request.threads,
             workers: request.workers,
             limit: request.limit,
-            fragments: schemas::plan::fragments(manifest, request.positions, request.warmup_sessions),
+            fragments,
             unique_actors: request.unique_actors,
             closing_read: request.closing_read.then(|| closing_read_name(experiment)),
+            open_loop,
+            target_per_s,
+            threads_over_time,
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })
     }

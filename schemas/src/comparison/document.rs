@@ -222,6 +222,7 @@ mod tests {
             format_version: crate::RUN_FORMAT_VERSION,
             experiment: 1,
             threads: 10,
+            rate_per_s: None,
             sla: Default::default(),
             ruling: Ruling::Fail,
             reasons: vec!["because".into()],

@@ -21,6 +21,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Arrivals;
 use crate::files::{FileError, at, is_plain_name};
 use crate::sla::Sla;
 use crate::workload::{self, AnyWorkload, Workload};
@@ -82,6 +83,10 @@ pub struct Spec {
     /// How long a thread waits between two sessions.
     #[serde(default)]
     pub inter_arrival_time: Delay,
+    /// When sessions arrive (open loop). Without it, a thread takes the next session when it is done
+    /// with one (closed loop).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// The share of each kind of session, in any unit: only the proportions count. The family says
     /// which kinds there are.
     pub mix: BTreeMap<String, f64>,
@@ -156,6 +161,7 @@ impl<W: Workload> SpecOf<W> {
             fragment_weights: Vec::new(),
             think_time: Delay::default(),
             inter_arrival_time: Delay::default(),
+            arrivals: None,
             mix: BTreeMap::new(),
             own: toml::Table::new(),
         };
@@ -217,7 +223,7 @@ impl Spec {
             let family = spec.family_in(file)?;
             spec.check_keys(family).map_err(|wrong| wrong.of(file))?;
             spec.own = family.complete_text(text).map_err(|e| syntax(plain(&e.to_string())))?;
-            return Ok(spec);
+            return spec.with_files(file);
         }
         let mut table: toml::Table = toml::from_str(text).map_err(|e| syntax(e.to_string()))?;
         let was_good = Spec::of_table(&table, file).is_ok();
@@ -232,7 +238,14 @@ impl Spec {
                 })?;
             }
         }
-        Spec::of_table(&table, file)
+        Spec::of_table(&table, file)?.with_files(file)
+    }
+
+    /// The specification with the content of the files that it names, so that it stands alone.
+    fn with_files(mut self, file: &str) -> Result<Spec, SpecError> {
+        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        let inlined = self.arrivals.as_mut().map_or(Ok(()), |arrivals| arrivals.inline(folder));
+        inlined.map_err(|wrong| wrong.of(file)).map(|()| self)
     }
 
     /// The specification of a parsed text, complete with the family's defaults.
@@ -260,7 +273,7 @@ impl Spec {
             Some(key) => {
                 let (name, own) = (family.family(), family.keys().join(", "));
                 let common = "name, family, seed, sessions, sla, fragments, fragment_weights, think_time, \
-                              inter_arrival_time, mix";
+                              inter_arrival_time, arrivals, mix";
                 Err(Wrong::new(key, format!("unknown key; a workload of the family {name} has {common}, {own}")))
             }
         }
@@ -318,6 +331,7 @@ impl Spec {
             return wrong("fragments", format!("{} is not between 1 and 65,536", self.fragments));
         }
         self.check_weights()?;
+        self.arrivals.as_ref().map_or(Ok(()), |arrivals| arrivals.check(self))?;
         for (name, share) in &self.mix {
             if !share.is_finite() || *share < 0.0 {
                 return wrong(&format!("mix.{name}"), format!("{share} is not a share; use a number of at least 0"));

@@ -1,6 +1,7 @@
 //! The operations of a trace set: `operations/fragment=N/part-NNNNN.parquet`.
 
 mod chunk;
+mod due;
 mod read;
 mod rules;
 mod write;
@@ -14,8 +15,9 @@ use crate::vocabulary::{Columns, Vocabulary};
 
 pub use crate::vocabulary::TraceRow;
 pub use chunk::Chunk;
+pub(crate) use due::due_from;
 pub use read::{OperationsReader, SessionNumbers};
-pub use rules::{BadRow, NoRules, Rules};
+pub use rules::{BadRow, DueTimes, Expected, NoRules, Rules};
 pub use write::OperationsBuilder;
 
 /// The Arrow type of columns that hold one of a few names.

@@ -10,7 +10,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::rules::RowCheck;
-use super::{Chunk, Rules, TraceRow, operations_schema};
+use super::{Chunk, Expected, Rules, TraceRow, operations_schema};
 use crate::table::columns::column;
 use crate::table::{ParquetBatches, TableError};
 use crate::vocabulary::Vocabulary;
@@ -34,7 +34,7 @@ fn open_from<V: Vocabulary>(path: &Path, reader: &OperationsReader<V>) -> Result
 }
 
 /// The last session of a row group, if its statistics have it.
-fn last_session(group: &RowGroupMetaData) -> Option<u64> {
+pub(super) fn last_session(group: &RowGroupMetaData) -> Option<u64> {
     let column = group.columns().iter().find(|column| column.column_path().string() == "session")?;
     match column.statistics()? {
         Statistics::Int64(sessions) => sessions.max_opt().and_then(|last| u64::try_from(*last).ok()),
@@ -82,10 +82,10 @@ impl<V: Vocabulary> OperationsReader<V> {
         self
     }
 
-    /// Refuses rows out of order, of actors beyond this number, and those that break the rules of the
-    /// family. Errors name file, session, step and column.
-    pub fn checked(mut self, actors: u64, rules: Box<dyn Rules<V>>) -> OperationsReader<V> {
-        self.check = Some(RowCheck::new(actors, rules, self.first));
+    /// Refuses rows out of order, those whose envelopes are not as expected, and those that break the
+    /// rules of the family. Errors name file, session, step and column.
+    pub fn checked(mut self, expected: Expected, rules: Box<dyn Rules<V>>) -> OperationsReader<V> {
+        self.check = Some(RowCheck::new(expected, rules, self.first));
         self
     }
 
@@ -183,7 +183,7 @@ impl SessionNumbers {
 }
 
 /// The rows of a batch from a session on.
-fn since(batch: &RecordBatch, path: &Path, first: u64) -> Result<RecordBatch, TableError> {
+pub(super) fn since(batch: &RecordBatch, path: &Path, first: u64) -> Result<RecordBatch, TableError> {
     let sessions = column::<Int64Array>(batch, "session", path)?.values();
     // A negative session of a damaged file is kept, so that its check reports it.
     let early = sessions.partition_point(|session| (0..first as i64).contains(session));

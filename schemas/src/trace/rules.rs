@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::{ACTOR, Chunk};
+use crate::arrivals::DUE_US_MAX;
 use crate::vocabulary::Vocabulary;
 
 /// What a family expects of the operations of a fragment, besides what every trace has.
@@ -31,6 +32,24 @@ impl<V: Vocabulary> Rules<V> for NoRules {
     }
 }
 
+/// What the envelopes of a trace must have, by its specification.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected {
+    /// The number of actors; their ids are lower.
+    pub actors: u64,
+    /// Whether sessions have due times.
+    pub due_times: DueTimes,
+}
+
+/// Whether sessions have due times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueTimes {
+    /// Every session has one (open loop).
+    All,
+    /// No session has one (closed loop).
+    None,
+}
+
 /// Checks the rows of a fragment in their order.
 pub(super) struct RowCheck<V> {
     order: Order,
@@ -38,9 +57,9 @@ pub(super) struct RowCheck<V> {
 }
 
 impl<V: Vocabulary> RowCheck<V> {
-    /// For a data set with so many actors, from a session on.
-    pub(super) fn new(actors: u64, rules: Box<dyn Rules<V>>, first_session: u64) -> RowCheck<V> {
-        RowCheck { order: Order { session: first_session, step: 0, actors }, rules }
+    /// From a session on.
+    pub(super) fn new(expected: Expected, rules: Box<dyn Rules<V>>, first_session: u64) -> RowCheck<V> {
+        RowCheck { order: Order { session: first_session, step: 0, due_us: 0, expected }, rules }
     }
 
     /// Expects this session first.
@@ -66,8 +85,9 @@ impl<V: Vocabulary> RowCheck<V> {
 struct Order {
     session: u64,
     step: u16,
-    /// The number of actors; their ids are lower.
-    actors: u64,
+    /// The due time of the last session that had one.
+    due_us: u64,
+    expected: Expected,
 }
 
 impl Order {
@@ -86,22 +106,48 @@ impl Order {
                  set is damaged"
             ));
         }
-        if chunk.due_us(row).is_some() {
-            return Err(format!(
-                "session {session} has a due time (due_us), and this version replays closed-loop traces only; use a \
-                 trace set without due times"
-            ));
-        }
+        self.check_due(session, step, chunk.due_us(row))?;
         let actor = chunk.actor(row);
-        if actor >= self.actors {
+        if actor >= self.expected.actors {
             return Err(format!(
                 "session {session} step {step}: {ACTOR} {actor} does not exist (the data set has {} of them); the \
                  trace set is damaged",
-                self.actors
+                self.expected.actors
             ));
         }
         (self.session, self.step) = (session, step.wrapping_add(1));
         Ok(())
+    }
+
+    /// Refuses due times that no pacer could keep, or that the specification does not ask for.
+    fn check_due(&mut self, session: u64, step: u16, due_us: Option<u64>) -> Result<(), String> {
+        let damaged = "the trace set is damaged";
+        let unfit = "the trace set does not fit its specification, generate it again";
+        match (step, self.expected.due_times, due_us) {
+            (0, DueTimes::None, None) => Ok(()),
+            (0, DueTimes::None, Some(due_us)) => Err(format!(
+                "session {session} step 0 has a due time (due_us is {due_us}), and the specification has no arrivals; {unfit}"
+            )),
+            (0, DueTimes::All, None) => Err(format!(
+                "session {session} step 0 has no due time (due_us), and the specification has arrivals; {unfit}"
+            )),
+            (0, DueTimes::All, Some(due_us)) if due_us > DUE_US_MAX => Err(format!(
+                "session {session} step 0 is due at {due_us} µs (due_us), and at most 2^40 µs are possible; {damaged}"
+            )),
+            (0, DueTimes::All, Some(due_us)) if due_us < self.due_us => Err(format!(
+                "session {session} step 0 is due at {due_us} µs (due_us), before the session in front of it ({} µs); {damaged}",
+                self.due_us
+            )),
+            (0, DueTimes::All, Some(due_us)) => {
+                self.due_us = due_us;
+                Ok(())
+            }
+            (_, _, None) => Ok(()),
+            (_, _, Some(due_us)) => Err(format!(
+                "session {session} step {step} has a due time (due_us is {due_us}), and only the first step of a \
+                 session has one; {damaged}"
+            )),
+        }
     }
 }
 
@@ -113,9 +159,13 @@ mod tests {
 
     const OPERATION: Operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
 
-    fn refusal(rows: &[TraceRow<Operation>]) -> Option<String> {
+    fn refusal_of(rows: &[TraceRow<Operation>], due_times: DueTimes) -> Option<String> {
         let chunk: Chunk<Social> = rows.iter().copied().collect();
-        RowCheck::new(1, Box::new(NoRules), 5).check(&chunk, 0..chunk.len()).err()
+        RowCheck::new(Expected { actors: 1, due_times }, Box::new(NoRules), 5).check(&chunk, 0..chunk.len()).err()
+    }
+
+    fn refusal(rows: &[TraceRow<Operation>]) -> Option<String> {
+        refusal_of(rows, DueTimes::None)
     }
 
     fn check(rows: &[(u64, u16, Option<u64>)], expect: Option<&str>) {
@@ -147,9 +197,36 @@ mod tests {
     }
 
     #[test]
-    fn due_times_are_refused_as_long_as_nothing_honours_them() {
-        let refused = refusal(&[TraceRow { due_us: Some(7), ..TraceRow::plain(5, 0, OPERATION, 0) }]);
-        assert!(refused.as_ref().is_some_and(|why| why.contains("session 5 has a due time")), "{refused:?}");
+    fn due_times_are_those_of_an_open_loop() {
+        use DueTimes::{All, None as Closed};
+        let check = |due_times, rows: &[(u64, u16, Option<u64>)], expect: Option<&str>| {
+            let row = |(session, step, due_us): &(u64, u16, Option<u64>)| TraceRow {
+                due_us: *due_us,
+                ..TraceRow::plain(*session, *step, OPERATION, 0)
+            };
+            let refused = refusal_of(&rows.iter().map(row).collect::<Vec<_>>(), due_times);
+            match (&refused, expect) {
+                (None, None) => {}
+                (Some(message), Some(words)) => assert!(message.contains(words), "{message}"),
+                _ => panic!("{rows:?}: {refused:?}"),
+            }
+        };
+        let last = 1 << 40;
+        check(All, &[(5, 0, Some(0)), (5, 1, None), (6, 0, Some(7)), (7, 0, Some(7)), (8, 0, Some(last))], None);
+        check(
+            All,
+            &[(5, 0, Some(last + 1))],
+            Some("session 5 step 0 is due at 1099511627777 µs (due_us), and at most 2^40"),
+        );
+        check(
+            All,
+            &[(5, 0, Some(9)), (5, 1, None), (6, 0, Some(8))],
+            Some("session 6 step 0 is due at 8 µs (due_us), before the session in front of it (9 µs)"),
+        );
+        check(All, &[(5, 0, Some(1)), (6, 0, None)], Some("session 6 step 0 has no due time (due_us)"));
+        check(All, &[(5, 0, Some(1)), (5, 1, Some(1))], Some("session 5 step 1 has a due time (due_us is 1)"));
+        check(Closed, &[(5, 0, None), (5, 1, Some(1))], Some("session 5 step 1 has a due time"));
+        check(Closed, &[(5, 0, None), (6, 0, Some(7))], Some("session 6 step 0 has a due time (due_us is 7)"));
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct TraceRow<O> {
     /// first operation of a session it is the inter-arrival time: the thread waits after the
     /// session, before it takes another.
     pub think_us: u32,
-    /// When the session is due, from the experiment's start (open loop only).
+    /// When the session is due, from the start of the load, in microseconds. Set in the first operation
+    /// of each session of an open loop.
     pub due_us: Option<u64>,
     /// The session (of the same fragment) whose write must be done before. If it is the
     /// operation's own session, an earlier step of it must have succeeded.

@@ -15,6 +15,9 @@ pub(super) fn conclusion(data: &RunData<'_>) -> Option<String> {
 }
 
 fn of_rating(document: &RatingDocument, verdicts: &[Verdict]) -> Option<String> {
+    if let Some(rate) = &document.rate {
+        return Some(of_rate(rate, verdicts));
+    }
     let (soar, socialites) = (document.soar.as_ref(), document.socialites.as_ref());
     let first = soar.or(socialites)?;
     if first.unmeasured {
@@ -43,6 +46,31 @@ fn of_rating(document: &RatingDocument, verdicts: &[Verdict]) -> Option<String> 
     Some(sentences.join(" "))
 }
 
+/// What a rating by arrival rate found.
+fn of_rate(rating: &Rating, verdicts: &[Verdict]) -> String {
+    if rating.unmeasured {
+        return "Nothing could be measured.".to_string();
+    }
+    if rating.value <= 0.0 {
+        return "The store met the SLA at no arrival rate.".to_string();
+    }
+    let (least, value) = (at_least(rating), thousands(rating.value.round() as u64));
+    let threads = plural(rating.threads.into(), "thread");
+    let mut out = format!("The store meets the SLA while {least}{value} sessions/s arrive, with {threads}.");
+    let due = |own: &Verdict| own.rate_per_s.unwrap_or(0.0);
+    let failed = verdicts.iter().filter(|own| own.ruling == Ruling::Fail && due(own) > rating.value);
+    if rating.at_least {
+        out.push_str(" The search ended at its highest rate.");
+    } else if let Some(own) = failed.min_by(|a, b| due(a).total_cmp(&due(b))) {
+        let rate = thousands(due(own).round() as u64);
+        out.push_str(&format!(" At {rate} sessions/s it misses the SLA: {}.", own.reasons.join("; ")));
+    }
+    if rating.confirmed_by.is_none() {
+        out.push_str(" No final experiment confirms this.");
+    }
+    out
+}
+
 fn at_least(rating: &Rating) -> &'static str {
     if rating.at_least { "at least " } else { "" }
 }
@@ -65,7 +93,10 @@ fn beyond(rating: &Rating, verdicts: &[Verdict]) -> String {
 
 fn of_experiment(verdict: &Verdict) -> String {
     let figures = &verdict.figures;
-    let threads = plural(verdict.threads.into(), "thread");
+    let threads = match verdict.rate_per_s {
+        Some(rate) => format!("{} sessions/s due", thousands(rate.round() as u64)),
+        None => plural(verdict.threads.into(), "thread"),
+    };
     let reasons = verdict.reasons.join("; ");
     let operations = thousands(figures.throughput_per_s.round() as u64);
     let sentence = match verdict.ruling {
@@ -122,6 +153,22 @@ mod tests {
             of_experiment(&verdict(4, Ruling::Void, "no room")),
             "The experiment with 4 threads is void: no room."
         );
+    }
+
+    #[test]
+    fn a_rating_by_rate_speaks_of_sessions() {
+        let of = |rate_per_s, ruling, reason| Verdict { rate_per_s: Some(rate_per_s), ..verdict(64, ruling, reason) };
+        let verdicts =
+            [of(1600.0, Ruling::Fail, "worst"), of(1200.0, Ruling::Fail, "slow"), of(800.0, Ruling::Pass, "")];
+        assert_eq!(
+            of_rate(&rating(1100.0, 64, false), &verdicts),
+            "The store meets the SLA while 1,100 sessions/s arrive, with 64 threads. At 1,200 sessions/s it misses the \
+             SLA: slow."
+        );
+        assert!(of_rate(&rating(1600.0, 64, true), &verdicts).ends_with("The search ended at its highest rate."));
+        assert_eq!(of_rate(&rating(0.0, 0, false), &verdicts), "The store met the SLA at no arrival rate.");
+        let pass = of_experiment(&verdicts[2]);
+        assert_eq!(pass, "With 800 sessions/s due the store completes 1,234 operations/s and meets the SLA.");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! it with `encore analyze sql`. The page has no script, and its policy forbids loading anything.
 //! All text goes through `maud`, which escapes it.
 
-mod by_threads;
+mod by_load;
 pub(crate) mod comparison;
 mod conclusion;
 mod figures;
@@ -24,7 +24,7 @@ use schemas::verdict::{RatingDocument, Verdict};
 use crate::error::AnalyzeError;
 use crate::families::{self, AnyFamily};
 use crate::fragments::read_report;
-use crate::report::plural;
+use crate::report::{plural, thousands};
 use crate::sql::Database;
 use crate::witness;
 
@@ -91,7 +91,8 @@ impl RunData<'_> {
 fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
     let mut sections = Vec::new();
     if !data.verdicts.is_empty() {
-        sections.push(section("Throughput and SLA by threads", by_threads::by_threads(data)?));
+        let heading = format!("Throughput and SLA by {}", by_load::Axis::of(data).noun);
+        sections.push(section(&heading, by_load::by_load(data)?));
     }
     sections.push(page::experiments(data));
     if let Some(verdict) = data.detailed() {
@@ -105,7 +106,11 @@ fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
 /// The sections about one experiment.
 fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], AnalyzeError> {
     let experiment = verdict.experiment;
-    let heading = format!("Experiment {experiment}, {}", plural(verdict.threads.into(), "thread"));
+    let load = match verdict.rate_per_s {
+        Some(rate) => format!("{} sessions/s", thousands(rate.round() as u64)),
+        None => plural(verdict.threads.into(), "thread"),
+    };
+    let heading = format!("Experiment {experiment}, {load}");
     let operations = html! {
         p.soft { (why_detailed(data, verdict)) " All sections up to \"Unpredictable reads\" are about it." }
         h3 { "Operations" }
@@ -129,7 +134,7 @@ fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], Analyz
 /// rows.
 pub(crate) fn representative<'a>(rating: Option<&RatingDocument>, verdicts: &'a [Verdict]) -> Option<&'a Verdict> {
     let rested_on = rating.and_then(|rating| {
-        let confirmed = [&rating.soar, &rating.socialites].into_iter().flatten();
+        let confirmed = [&rating.soar, &rating.socialites, &rating.rate].into_iter().flatten();
         confirmed.filter_map(|rated| rated.confirmed_by).next()
     });
     let has_rows = |verdict: &&Verdict| verdict.figures.overall.ok + verdict.figures.overall.failed > 0;
@@ -147,6 +152,7 @@ fn why_detailed(data: &RunData<'_>, verdict: &Verdict) -> String {
                 (true, true) => "Both ratings rest on this experiment.".to_string(),
                 (true, false) => "SoAR rests on this experiment.".to_string(),
                 (false, true) => "Socialites rests on this experiment.".to_string(),
+                (false, false) if rests(&rating.rate) => "The arrival rate rests on this experiment.".to_string(),
                 (false, false) => "The last experiment with operations.".to_string(),
             }
         }

@@ -42,12 +42,12 @@ fn ratings(data: &RunData<'_>) -> Markup {
                 }
             };
         }
-        let value = if name == "SoAR" { grouped(rated.value.round() as u64) } else { rated.threads.to_string() };
+        let value = if name == "Socialites" { rated.threads.to_string() } else { grouped(rated.value.round() as u64) };
         html! {
             div.rating {
                 span.soft { (name) }
                 b { @if rated.at_least { "≥ " } (value) }
-                p { (unit) @if name == "SoAR" { ", with " (plural(rated.threads.into(), "thread")) } }
+                p { (unit) @if name != "Socialites" { ", with " (plural(rated.threads.into(), "thread")) } }
                 @if let Some(interval) = &rated.interval {
                     p.soft { "from " (grouped(interval.low.round() as u64)) " to " (grouped(interval.high.round() as u64)) ": " (interval.basis) }
                 }
@@ -63,6 +63,7 @@ fn ratings(data: &RunData<'_>) -> Markup {
         div.ratings {
             @if let Some(soar) = &rating.soar { (one("SoAR", "operations per second", soar)) }
             @if let Some(socialites) = &rating.socialites { (one("Socialites", "concurrent threads", socialites)) }
+            @if let Some(rate) = &rating.rate { (one("Arrival rate", "sessions per second", rate)) }
         }
     }
 }
@@ -73,8 +74,11 @@ fn ruling(ruling: Ruling) -> Markup {
 
 /// Every experiment in the order it ran, with the reasons of its verdict.
 pub(super) fn experiments(data: &RunData<'_>) -> Section {
-    let columns: Vec<Column> = ["experiment", "T", "operations/s", "p50", "p95", "p99", "max"]
+    let is_open_loop = data.verdicts.iter().any(|verdict| verdict.rate_per_s.is_some());
+    let columns: Vec<Column> = ["experiment", "T"]
         .into_iter()
+        .chain(is_open_loop.then_some("sessions due/s"))
+        .chain(["operations/s", "p50", "p95", "p99", "max"])
         .chain(["% within", "% unpredictable"])
         .map(Column::Number)
         .chain([Column::Words("verdict")])
@@ -85,8 +89,10 @@ pub(super) fn experiments(data: &RunData<'_>) -> Section {
         let mut row = vec![
             html! { (verdict.experiment) @if data.is_final(verdict.experiment) { " final" } },
             html! { (verdict.threads) },
-            html! { (grouped(figures.throughput_per_s.round() as u64)) },
         ];
+        let rate = |rate: f64| html! { (grouped(rate.round() as u64)) };
+        row.extend(is_open_loop.then(|| verdict.rate_per_s.map_or(html! { "-" }, rate)));
+        row.push(html! { (grouped(figures.throughput_per_s.round() as u64)) });
         row.extend(times.map(|time| html! { (time) }));
         row.extend([
             html! { (format!("{:.2}", figures.within_beta_percent)) },

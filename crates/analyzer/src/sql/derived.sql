@@ -22,7 +22,7 @@ GROUP BY experiment, fragment, session;
 
 -- One row per experiment, from its plan and its verdict.
 CREATE TABLE experiments (
-    experiment BIGINT, threads BIGINT, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
+    experiment BIGINT, threads BIGINT, rate_per_s DOUBLE, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
     counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, drained_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
     skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
     p99_ns BIGINT, max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,

@@ -114,6 +114,7 @@ impl Database {
             insert.execute(params![
                 verdict.experiment,
                 verdict.threads,
+                verdict.rate_per_s,
                 verdict.ruling.name(),
                 serde_json::Value::from(verdict.reasons.as_slice()).to_string(),
                 measured_from_ns,

@@ -280,6 +280,9 @@ impl Fixture {
             fragments: self.fragments.clone(),
             unique_actors: true,
             closing_read: None,
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         }
     }
 

@@ -13,11 +13,12 @@ use super::args::{
     CertsArgs, CollectArgs, CompareArgs, CompletionsArgs, FleetArgs, ManArgs, RateArgs, RunArgs, SimulateArgs,
 };
 use super::next_commands::STORE_VARIABLE;
-use super::resolve::{self, Invocation};
+use super::resolve::{self, Invocation, Simulated};
 use super::shell;
 use crate::failure::Failure;
 use crate::fleet::certs;
 use crate::run::{collect, single};
+use crate::simulate::by_rate;
 use crate::{compare, rate, simulate};
 
 pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
@@ -89,11 +90,20 @@ pub(super) fn make_certificates(args: &CertsArgs) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn simulate_store(args: &SimulateArgs) -> Result<ExitCode, Failure> {
-    let simulation = simulate::simulate(&resolve::simulation(args)?);
+    let (document, table) = match resolve::simulation(args)? {
+        Simulated::Threads(setup) => {
+            let simulation = simulate::simulate(&setup);
+            (simulate::document(&simulation), simulate::table(&simulation))
+        }
+        Simulated::Rate(setup) => {
+            let simulation = by_rate::simulate(setup);
+            (by_rate::document(&simulation), by_rate::table(&simulation))
+        }
+    };
     if args.json {
-        print_json(&simulate::document(&simulation))?;
+        print_json(&document)?
     } else {
-        print(&simulate::table(&simulation))?;
+        print(&table)?
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,10 +6,11 @@ use analyzer::html::quoted;
 use clap::ValueEnum;
 use schemas::plan::{Warmup, redact};
 
-use super::args::{DEFAULT_RETRIES, FleetArgs, RateArgs, SecretArgs, WorkloadArgs};
+use super::args::{By, DEFAULT_RETRIES, FleetArgs, RateArgs, SecretArgs, WorkloadArgs};
 use crate::rate::{Rating, Typed, Wanted};
 use crate::run::setting::Setting;
 use crate::run::trace_set::TraceSet;
+use crate::search::Limits;
 
 /// The environment variable for a store's URL with secrets.
 pub const STORE_VARIABLE: &str = "ENCORE_STORE";
@@ -50,13 +51,18 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
         resume: _,
         workload,
         sessions: _,
+        by,
         rating: wanted,
         search_s: _,
         delta_check,
         between,
-        max_threads,
-        first_threads,
+        max_threads: _,
+        first_threads: _,
         exhaustive,
+        max_rate: _,
+        first_rate: _,
+        threads,
+        overload,
         fail_below,
         junit,
     } = args;
@@ -83,8 +89,20 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
     let lengths: Vec<String> = rating.deltas.search_s.iter().map(f64::to_string).collect();
     let mut words = Words(vec!["rate".to_string()]);
     words.value("--search-s", lengths.join(","));
-    words.value("--max-threads", max_threads);
-    words.value_if(*first_threads != 1, "--first-threads", first_threads);
+    let Limits { first_load, max_load, .. } = rating.limits;
+    match by {
+        By::Threads => {
+            words.value("--max-threads", max_load);
+            words.value_if(first_load != 1, "--first-threads", first_load);
+        }
+        By::Rate => {
+            words.value("--by", typed(by));
+            words.value("--max-rate", max_load);
+            words.value("--first-rate", first_load);
+        }
+    }
+    words.option("--threads", threads.as_ref());
+    words.option("--overload", overload.as_ref());
     words.value_if(*wanted != Wanted::Both, "--rating", typed(wanted));
     words.option("--delta-check", delta_check.as_ref());
     words.option("--between", between.as_ref().map(typed));

@@ -60,6 +60,12 @@ fn the_command_that_repeats_a_rating_has_every_flag() {
         .chain(["--replayer", "load1:7070", "--replayer", "[::1]:7071", "--certs", &certs, "--token-file", &token])
         .chain("--replayers 2 --calibrate --leave-logs --retries 5".split_whitespace())
         .collect();
+    let by_rate: Vec<&str> = "--search-s 1 --by rate --max-rate 5000 --first-rate 50 --threads 9 --overload stop"
+        .split_whitespace()
+        .collect();
+    let (commands, _) = folder.next(&by_rate);
+    let repeated = commands.lines().last().unwrap().trim();
+    assert!(repeated.starts_with(&format!("encore rate {} --trace ", by_rate.join(" "))), "{repeated}");
     let without_trace: Vec<&str> = typed.iter().copied().filter(|word| *word != "--trace" && *word != trace).collect();
     let (commands, _) = folder.next(&without_trace);
     let words: Vec<String> = typed.iter().map(|word| quoted(word)).collect();
@@ -68,7 +74,10 @@ fn the_command_that_repeats_a_rating_has_every_flag() {
     let mut command = CommandLine::command();
     command.build();
     for flag in command.find_subcommand("rate").unwrap().get_arguments() {
-        let is_repeated = flag.get_long().is_some_and(|long| typed.contains(&format!("--{long}").as_str()));
+        let is_repeated = flag.get_long().is_some_and(|long| {
+            let long = format!("--{long}");
+            typed.contains(&long.as_str()) || by_rate.contains(&long.as_str())
+        });
         let id = flag.get_id().as_str();
         assert!(is_repeated != unrepeated.contains(&id), "{id} is repeated: {is_repeated}");
     }

@@ -117,9 +117,10 @@ fn document(rating: &crate::rate::Rating, soar: Rating, socialites: Rating) -> R
     RatingDocument {
         format_version: schemas::RUN_FORMAT_VERSION,
         sla: rating.setting.sla,
-        parameters: rating.parameters(rating.deltas.search_s[0], 0),
+        parameters: rating.parameters(rating.deltas.search_s[0], 0, 0),
         soar: Some(soar),
         socialites: Some(socialites),
+        rate: None,
         experiments: Vec::new(),
     }
 }
@@ -200,7 +201,7 @@ fn every_cell_is_a_rating_of_its_own() {
     assert_eq!(cells, ["no-image-fast", "no-image-slow", "2-kb-fast", "2-kb-slow"]);
     for cell in &comparison.cells {
         let Job::Rate(rating) = &cell.job else { panic!("{cell:?}") };
-        assert_eq!((rating.limits.max_threads, rating.limits.first_threads), (32, 1));
+        assert_eq!((rating.limits.max_load, rating.limits.first_load), (32, 1));
         assert_eq!(rating.deltas.search_s, [0.5]);
         assert_eq!(rating.setting.traces, plans.folder.path().join("runs/traces"));
         assert_eq!(rating.setting.folder, plans.folder().root().join(&cell.run));
@@ -210,7 +211,7 @@ fn every_cell_is_a_rating_of_its_own() {
         args.search_s = vec![0.25];
     });
     let Job::Rate(rating) = &overridden.unwrap().cells[0].job else { panic!("a rating") };
-    assert_eq!((rating.limits.max_threads, rating.setting.sla.delta_s), (8, 2.0));
+    assert_eq!((rating.limits.max_load, rating.setting.sla.delta_s), (8, 2.0));
     assert_eq!(rating.deltas.search_s, [0.25]);
     let source = |cell: usize| comparison.cells[cell].job.setting().source.clone();
     assert_eq!(source(0), source(1), "the stores of a point do not share a trace set");

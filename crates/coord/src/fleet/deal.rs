@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use schemas::manifest::Manifest;
+use schemas::pace::ThreadsFrom;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{EndReason, ReplayReport};
 use schemas::share::{ends_after, sessions_by_fragment};
@@ -20,9 +21,10 @@ pub struct Share {
 
 /// Splits a plan among replayers of these weights, in their order. Each fragment goes to the
 /// replayer that has the least of its due share; threads and sessions follow the fragments. No
-/// more replayers take part than there are fragments or threads: the heaviest ones do.
+/// more replayers take part than there are fragments or threads (at any time): the heaviest ones do.
 pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
-    let participants = weights.len().min(plan.fragments.len()).min(plan.threads as usize).max(1);
+    let least = plan.threads_over_time.iter().map(|step| step.threads).fold(plan.threads, u32::min);
+    let participants = weights.len().min(plan.fragments.len()).min(least as usize).max(1);
     let mut taking_part: Vec<usize> = (0..weights.len()).collect();
     taking_part.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
     taking_part.truncate(participants);
@@ -49,13 +51,30 @@ pub fn shares(plan: &Plan, manifest: &Manifest, weights: &[f64]) -> Vec<Share> {
     // Each replayer gets one thread, and the rest in proportion to its work.
     let threads = sessions_by_fragment(&has, u64::from(plan.threads) - participants as u64);
     let limits = limits(plan, &plan.fragments.iter().map(weight_of).collect::<Vec<_>>(), &dealt);
-    let parts = taking_part.into_iter().zip(dealt).zip(threads).zip(limits);
+    let over_time = threads_over_time(&plan.threads_over_time, &has);
+    let parts = taking_part.into_iter().zip(dealt).zip(threads).zip(limits).zip(over_time);
     parts
-        .map(|(((replayer, fragments), threads), limit)| {
-            let plan = Plan { fragments, limit, threads: threads as u32 + 1, ..plan.clone() };
+        .map(|((((replayer, fragments), threads), limit), threads_over_time)| {
+            let threads = threads as u32 + 1;
+            // Each thread keeps its own pace, wherever it runs.
+            let target_per_s = plan.target_per_s.map(|all| all * f64::from(threads) / f64::from(plan.threads));
+            let plan = Plan { fragments, limit, threads, target_per_s, threads_over_time, ..plan.clone() };
             Share { replayer, plan }
         })
         .collect()
+}
+
+/// The threads of each share over time: at least one each, and the rest in proportion to its work, as
+/// with all threads.
+fn threads_over_time(steps: &[ThreadsFrom], work: &[f64]) -> Vec<Vec<ThreadsFrom>> {
+    let mut dealt = vec![Vec::with_capacity(steps.len()); work.len()];
+    for step in steps {
+        let spare = u64::from(step.threads).saturating_sub(work.len() as u64);
+        for (share, threads) in dealt.iter_mut().zip(sessions_by_fragment(work, spare)) {
+            share.push(ThreadsFrom { threads: threads as u32 + 1, ..*step });
+        }
+    }
+    dealt
 }
 
 /// When each share ends. Together the shares run the sessions that a single replayer would run.
@@ -100,6 +119,7 @@ pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayR
     });
     let end = ends.reduce(|a, b| match (a, b) {
         (EndReason::Interrupted, _) | (_, EndReason::Interrupted) => EndReason::Interrupted,
+        (EndReason::Overloaded, _) | (_, EndReason::Overloaded) => EndReason::Overloaded,
         (EndReason::TraceExhausted { sessions_needed: a }, EndReason::TraceExhausted { sessions_needed: b }) => {
             EndReason::TraceExhausted { sessions_needed: a.max(b) }
         }
@@ -135,6 +155,10 @@ pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayR
         sum.writes_not_ok += report.writes_not_ok;
         // Only replayers that check the store's state know it.
         sum.began_with = sum.began_with.or(report.began_with);
+        sum.pacing = match (sum.pacing.take(), report.pacing) {
+            (Some(sum), Some(one)) => Some(sum.merged(one)),
+            (sum, one) => sum.or(one),
+        };
         sum
     });
     sum.map(|sum| ReplayReport { end, ..sum })
@@ -150,8 +174,9 @@ fn share_of(report: &ReplayReport, manifest: &Manifest) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use schemas::latency::ResponseTimes;
     use schemas::manifest::FragmentCounts;
-    use schemas::run::FragmentPosition;
+    use schemas::run::{FragmentPosition, Pacing, PacingCounts};
     use schemas::spec::Spec;
 
     use super::*;
@@ -194,6 +219,9 @@ mod tests {
             fragments: schemas::plan::fragments(&manifest, &[], 0),
             unique_actors: true,
             closing_read: None,
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         };
         (plan, manifest)
     }
@@ -216,6 +244,39 @@ mod tests {
         }
         let (whole, manifest) = plan(3, &[0.5, 0.5]);
         assert_eq!(shares(&whole, &manifest, &[1.0]), [Share { replayer: 0, plan: whole }]);
+    }
+
+    /// Sessions a second and threads over time add up to those of the whole plan.
+    #[test]
+    fn the_pace_of_a_closed_loop_is_dealt() {
+        let (whole, manifest) = plan(40, &[0.125; 8]);
+        let steps = [(0.0, 8), (30.0, 40), (60.0, 2)].map(|(from_s, threads)| ThreadsFrom { from_s, threads });
+        let whole = Plan { target_per_s: Some(100.0), threads_over_time: steps.to_vec(), ..whole };
+        let shares = shares(&whole, &manifest, &[1.0, 3.0]);
+        let targets: Vec<f64> = shares.iter().filter_map(|share| share.plan.target_per_s).collect();
+        assert_eq!(targets, [25.0, 75.0]);
+        let threads_at =
+            |share: &Share| share.plan.threads_over_time.iter().map(|step| step.threads).collect::<Vec<_>>();
+        let threads: Vec<Vec<u32>> = shares.iter().map(threads_at).collect();
+        assert_eq!(threads, [[2, 10, 1], [6, 30, 1]]);
+    }
+
+    /// A fleet's percentiles come from the distributions of its replayers, and nothing is dropped.
+    #[test]
+    fn how_due_times_were_kept_is_merged() {
+        let (_, manifest) = plan(2, &[0.5, 0.5]);
+        let report = |due, late_ns: i64| {
+            let mut late = ResponseTimes::default();
+            late.record_n(late_ns, due);
+            let counts = PacingCounts { due, ..PacingCounts::default() };
+            let pacing = Some(Pacing::new(counts, late, ResponseTimes::default()));
+            ReplayReport { pacing, ..ReplayReport::default() }
+        };
+        let stopped = ReplayReport { end: EndReason::Overloaded, ..report(1, 9_000_000) };
+        let both = merged(vec![report(99, 1_000), stopped], &manifest).unwrap();
+        let pacing = both.pacing.unwrap();
+        assert_eq!((both.end, pacing.sessions_due, pacing.late_ns_p99), (EndReason::Overloaded, 100, 1_000));
+        assert!(pacing.late_ns_max > 8_000_000);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The note on a final experiment whose throughput is far from the search's with the same number
-//! of threads. It says how far, and why, if the experiment's timeline shows that.
+//! The note on a final experiment whose throughput is far from the search's with the same load. It
+//! says how far, and why, if the experiment's timeline shows that.
 
 use schemas::verdict::{Figures, Slice};
 
@@ -12,8 +12,9 @@ use crate::terminal::thousands;
 /// in twenty differs by more by chance. The deviation that repeats have shown counts too.
 const FAR: f64 = 0.10;
 
-/// The note on a final experiment that is far from the search with its T; none if it is near.
-pub(super) fn note(trial: &Trial, long: Mean, searched: Mean, spread: &Spread) -> Option<String> {
+/// The note on a final experiment that is far from the search with its load, which is named; none if
+/// it is near.
+pub(super) fn note(trial: &Trial, load: &str, long: Mean, searched: Mean, spread: &Spread) -> Option<String> {
     let share = long.per_s / searched.per_s - 1.0;
     let is_clear = spread.is_below(searched, long) || spread.is_below(long, searched);
     if !(share.is_finite() && share.abs() > FAR && is_clear) {
@@ -22,10 +23,9 @@ pub(super) fn note(trial: &Trial, long: Mean, searched: Mean, spread: &Spread) -
     let (verdict, percent) = (&trial.verdict, (100.0 * share.abs()).round());
     let side = if share < 0.0 { "below" } else { "above" };
     Some(format!(
-        "the final experiment {} is {percent}% {side} the search's {} at T={}{}",
+        "the final experiment {} is {percent}% {side} the search's {} at {load}{}",
         verdict.experiment,
         per_s(searched.per_s),
-        verdict.threads,
         course(&verdict.figures, share).unwrap_or_default()
     ))
 }
@@ -69,7 +69,7 @@ mod tests {
     use crate::run::testing::trial;
     use crate::search::{Limits, Results};
 
-    const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
+    const LIMITS: Limits = Limits { first_load: 1, max_load: 64, resolution: 0.05, noise: 0.05 };
 
     /// Checks the note on a final experiment of 3 s with slices of 0.1 s. It did `seconds`
     /// operations in each second, and one after its time; the search had the throughput
@@ -83,7 +83,7 @@ mod tests {
         trial.verdict.figures.counted_ns = 3_000_000_000;
         let spread = Spread::of(&Results::new(), &LIMITS);
         let [long, short] = [mean, searched].map(|per_s| Mean { per_s, samples: 3 });
-        assert_eq!(note(&trial, long, short, &spread).as_deref(), expect);
+        assert_eq!(note(&trial, "T=8", long, short, &spread).as_deref(), expect);
     }
 
     #[test]
@@ -117,12 +117,12 @@ mod tests {
         let spread = Spread::of(&Results::new(), &LIMITS);
         let of = |samples| {
             let [long, short] = [8_500.0, 10_000.0].map(|per_s| Mean { per_s, samples });
-            note(&trial, long, short, &spread)
+            note(&trial, "T=8", long, short, &spread)
         };
         // 1.96 x 5% x sqrt(2) of 10,000 are 1,386; with a spread of 10% it is twice as much.
         assert!(of(1).is_some());
         let wide = Spread::of(&Results::new(), &Limits { noise: 0.1, ..LIMITS });
         let [long, short] = [8_500.0, 10_000.0].map(|per_s| Mean { per_s, samples: 1 });
-        assert_eq!(note(&trial, long, short, &wide), None);
+        assert_eq!(note(&trial, "T=8", long, short, &wide), None);
     }
 }

@@ -22,7 +22,7 @@ use crate::terminal::thousands;
 /// How often a search is repeated with twice the length.
 const MOST_REPEATS: u32 = 3;
 
-/// Runs an experiment with T threads for this many seconds.
+/// Runs an experiment with a load for this many seconds.
 pub(super) type Run<'a> = dyn FnMut(u32, f64, &Purpose) -> Result<Trial, Failure> + 'a;
 
 /// What is searched, and how.
@@ -30,7 +30,7 @@ pub(super) type Run<'a> = dyn FnMut(u32, f64, &Purpose) -> Result<Trial, Failure
 pub(super) struct SearchTask {
     /// Which ratings.
     pub(super) wanted: Wanted,
-    /// How T is searched.
+    /// How the load is searched.
     pub(super) method: Method,
     /// The limits of each search.
     pub(super) limits: Limits,
@@ -49,7 +49,7 @@ pub(super) struct RatedLength {
     pub(super) search_s: f64,
 }
 
-/// The final experiments so far, by T.
+/// The final experiments so far, by load.
 type Finals = BTreeMap<u32, Trial>;
 
 /// A search with one length.
@@ -58,7 +58,7 @@ struct Round {
     searched: Searched,
     /// The ratings, if what this search found was confirmed.
     ratings: Option<Ratings>,
-    /// The throughputs that this search saw, by T.
+    /// The throughputs that this search saw, by load.
     throughputs: BTreeMap<u32, Vec<f64>>,
 }
 
@@ -138,15 +138,15 @@ fn search(
     is_enough: &mut dyn FnMut(&Searched) -> bool,
 ) -> Result<Round, Failure> {
     let mut throughputs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let mut run = |threads: u32, purpose: &Purpose| {
+    let mut run = |load: u32, purpose: &Purpose| {
         let is_search = *purpose == Purpose::Search;
-        let trial = run(threads, if is_search { search_s } else { task.final_s }, purpose)?;
+        let trial = run(load, if is_search { search_s } else { task.final_s }, purpose)?;
         if is_search && trial.verdict.ruling != Ruling::Void {
-            throughputs.entry(threads).or_default().push(trial.verdict.figures.throughput_per_s);
+            throughputs.entry(load).or_default().push(trial.verdict.figures.throughput_per_s);
         }
         Ok(trial)
     };
-    let mut rater = Rater::new(&mut run, task.limits);
+    let mut rater = Rater::new(&mut run, task.limits, task.wanted.unit());
     rater.finals = std::mem::take(finals);
     let searched = rater.search(task.method, task.wanted)?;
     let ratings = if is_enough(&searched) { Some(rater.confirm(&searched)?) } else { None };
@@ -160,31 +160,36 @@ fn differences(limits: &Limits, shorter: &Searched, longer: &Searched) -> Vec<St
     if let (Some(a), Some(b)) = (&shorter.soar, &longer.soar) {
         let highest = a.throughput_per_s.max(b.throughput_per_s);
         let is_same = (a.throughput_per_s - b.throughput_per_s).abs() <= highest * limits.noise;
-        if !is_same && !is_same_t(limits, a, b) {
-            out.push(format!("SoAR at T={} and T={}", a.threads, b.threads));
+        if !is_same && !is_same_load(limits, a, b) {
+            out.push(format!("SoAR at T={} and T={}", a.load, b.load));
         }
     }
     if let (Some(a), Some(b)) = (&shorter.socialites, &longer.socialites)
-        && !is_same_t(limits, a, b)
+        && !is_same_load(limits, a, b)
     {
-        out.push(format!("Socialites T={} and T={}", a.threads, b.threads));
+        out.push(format!("Socialites T={} and T={}", a.load, b.load));
+    }
+    if let (Some(a), Some(b)) = (&shorter.rate, &longer.rate)
+        && !is_same_load(limits, a, b)
+    {
+        out.push(format!("{} and {} sessions/s", a.load, b.load));
     }
     out
 }
 
-/// Whether two searches found the same T, within their resolution.
-fn is_same_t(limits: &Limits, a: &Found, b: &Found) -> bool {
-    let resolved = (a.threads.max(b.threads) as f64 * limits.resolution) as u32;
-    a.threads.abs_diff(b.threads) <= resolved
+/// Whether two searches found the same load, within their resolution.
+fn is_same_load(limits: &Limits, a: &Found, b: &Found) -> bool {
+    let resolved = (a.load.max(b.load) as f64 * limits.resolution) as u32;
+    a.load.abs_diff(b.load) <= resolved
 }
 
-/// The largest difference between a final experiment and the search with the same T, in words;
+/// The largest difference between a final experiment and the search with the same load, in words;
 /// none if it is no larger than `--delta-check` allows.
 fn too_different(task: &SearchTask, round: &Round, finals: &Finals) -> Option<String> {
     let allowed = task.deltas.check_percent?;
     let mut worst: Option<(f64, String)> = None;
-    for (threads, trial) in finals {
-        let Some(seen) = round.throughputs.get(threads) else { continue };
+    for (load, trial) in finals {
+        let Some(seen) = round.throughputs.get(load) else { continue };
         if trial.verdict.ruling == Ruling::Void {
             continue;
         }
@@ -193,9 +198,10 @@ fn too_different(task: &SearchTask, round: &Round, finals: &Finals) -> Option<St
         let percent = (long - short).abs() / short.max(f64::MIN_POSITIVE) * 100.0;
         if percent > allowed && worst.as_ref().is_none_or(|(most, _)| percent > *most) {
             let words = format!(
-                "final experiment {} (T={threads}) had {} operations/s, search experiments of {} s had {} (more than \
+                "final experiment {} ({}) had {} operations/s, search experiments of {} s had {} (more than \
                  {allowed}% apart)",
                 trial.verdict.experiment,
+                task.wanted.unit().named(*load),
                 thousands(long.round() as u64),
                 round.search_s,
                 thousands(short.round() as u64),
@@ -209,7 +215,7 @@ fn too_different(task: &SearchTask, round: &Round, finals: &Finals) -> Option<St
 impl Ratings {
     /// The ratings that exist.
     fn each_mut(&mut self) -> impl Iterator<Item = &mut Rating> {
-        [&mut self.soar, &mut self.socialites].into_iter().flatten()
+        [&mut self.soar, &mut self.socialites, &mut self.rate].into_iter().flatten()
     }
 }
 
@@ -219,7 +225,7 @@ mod tests {
     use crate::run::testing::trial;
     use crate::search::MOST_SAMPLES;
 
-    const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
+    const LIMITS: Limits = Limits { first_load: 1, max_load: 64, resolution: 0.05, noise: 0.05 };
 
     /// The experiments that ran: T, seconds, whether it was a final one.
     type Ran = Vec<(u32, f64, bool)>;

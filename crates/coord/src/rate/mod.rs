@@ -1,4 +1,4 @@
-//! `encore rate`: searches T for the ratings, confirms each, and reports what it found.
+//! `encore rate`: searches the load for the ratings, confirms each, and reports what it found.
 
 mod bg_files;
 mod departure;
@@ -17,6 +17,7 @@ use schemas::verdict::RatingDocument;
 use crate::failure::Failure;
 use crate::run::campaign::Campaign;
 use crate::run::trial::Trial;
+use crate::search::Unit;
 use crate::terminal::{self, Voice};
 use lengths::{RatedLength, SearchTask};
 pub use rating::{Deltas, Method, Rating, Typed, Wanted};
@@ -44,10 +45,9 @@ fn plan(task: &SearchTask) -> String {
     let SearchTask { wanted, limits, deltas, final_s, .. } = task;
     let lengths: Vec<String> = deltas.search_s.iter().map(|length_s| format!("{length_s} s")).collect();
     format!(
-        "plan   {}: search T = {} to {} ({} each), confirm with {final_s} s",
+        "plan   {}: search {} ({} each), confirm with {final_s} s",
         wanted.name(),
-        limits.first_threads,
-        limits.max_threads,
+        wanted.unit().range(limits.first_load, limits.max_load),
         lengths.join(", then "),
     )
 }
@@ -55,12 +55,17 @@ fn plan(task: &SearchTask) -> String {
 fn rate_within(campaign: &mut Campaign, rating: &Rating) -> Result<RatingDocument, Failure> {
     let task = task(rating);
     let voice = campaign.voice();
+    let threads = rating.threads.unwrap_or_else(|| enough_threads(rating, campaign));
+    let (flag, most) = match rating.wanted.unit() {
+        Unit::Threads => ("--max-threads", rating.limits.max_load),
+        Unit::SessionsPerS => ("--threads", threads),
+    };
     if rating.setting.unique_actors {
-        let warning = terminal::busy_at_most(&campaign.trace().manifest, "--max-threads", rating.limits.max_threads);
+        let warning = terminal::busy_at_most(&campaign.trace().manifest, flag, most);
         warning.iter().for_each(|warning| voice.say(warning));
     }
-    let mut run = |threads: u32, seconds: f64, purpose: &Purpose| {
-        let trial = campaign.experiment(threads, Limit::DurationS(seconds), purpose)?;
+    let mut run = |load: u32, seconds: f64, purpose: &Purpose| {
+        let trial = campaign.experiment(rating.demand(load, threads), Limit::DurationS(seconds), purpose)?;
         // After each experiment, so that an interrupted rating has them too.
         bg_files::write(campaign.run(), &rating.setting.sla, rating.wanted, campaign.trials())?;
         Ok(trial)
@@ -69,9 +74,10 @@ fn rate_within(campaign: &mut Campaign, rating: &Rating) -> Result<RatingDocumen
     let document = RatingDocument {
         format_version: schemas::RUN_FORMAT_VERSION,
         sla: rating.setting.sla,
-        parameters: rating.parameters(search_s, campaign.warmup_sessions()),
+        parameters: rating.parameters(search_s, campaign.warmup_sessions(), threads),
         soar: ratings.soar,
         socialites: ratings.socialites,
+        rate: ratings.rate,
         experiments: campaign.trials().iter().map(Trial::rated).collect(),
     };
     files::write_json(&campaign.run().rating(), &document)?;
@@ -81,16 +87,33 @@ fn rate_within(campaign: &mut Campaign, rating: &Rating) -> Result<RatingDocumen
     Ok(document)
 }
 
-/// The check that the SoAR of a rating is confirmed, and at least this many operations per second.
+/// T of a rating by arrival rate, unless `--threads` is given. A session that arrives when all
+/// threads are busy queues, so T has to be higher than the number of requests that a server works on
+/// at once. It stays below the number of connections that servers accept by default (PostgreSQL:
+/// 100).
+const ENOUGH_THREADS: u32 = 64;
+
+/// T of a rating by arrival rate, if the user leaves the choice: no more than the trace keeps busy.
+fn enough_threads(rating: &Rating, campaign: &Campaign) -> u32 {
+    let busy = u32::try_from(campaign.trace().manifest.active_threads_max).unwrap_or(u32::MAX).max(1);
+    if rating.setting.unique_actors { ENOUGH_THREADS.min(busy) } else { ENOUGH_THREADS }
+}
+
+/// The check that a rating is confirmed, and at least this high: the arrival rate in sessions per
+/// second if that was rated, else SoAR in operations per second.
 pub fn at_least(document: &RatingDocument, least: u64) -> Check {
-    let name = format!("SoAR at least {} operations/s", terminal::thousands(least));
-    let failure = match &document.soar {
+    let (what, unit, rating) = match &document.rate {
+        Some(rate) => ("arrival rate", "sessions/s", Some(rate)),
+        None => ("SoAR", "operations/s", document.soar.as_ref()),
+    };
+    let name = format!("{what} at least {} {unit}", terminal::thousands(least));
+    let failure = match rating {
         None => Some("SoAR was not rated (--rating socialites)".to_string()),
-        Some(soar) if soar.unmeasured => Some("nothing could be measured".to_string()),
-        Some(soar) if soar.value < least as f64 => {
-            Some(format!("measured {} operations/s", terminal::thousands(soar.value.round() as u64)))
+        Some(rating) if rating.unmeasured => Some("nothing could be measured".to_string()),
+        Some(rating) if rating.value < least as f64 => {
+            Some(format!("measured {} {unit}", terminal::thousands(rating.value.round() as u64)))
         }
-        Some(soar) if soar.confirmed_by.is_none() => Some("no final experiment confirmed the rating".to_string()),
+        Some(rating) if rating.confirmed_by.is_none() => Some("no final experiment confirmed the rating".to_string()),
         Some(_) => None,
     };
     Check { name, failure }

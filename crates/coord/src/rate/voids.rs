@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering;
 
+use crate::search::Unit;
+
 /// Further reasons are counted, not listed.
 const MOST_REASONS: usize = 3;
 
-/// The void experiments with one number of threads.
+/// The void experiments with one load.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Void {
-    /// Their T.
-    pub(super) threads: u32,
+    /// Their load.
+    pub(super) load: u32,
     /// Their numbers.
     pub(super) experiments: Vec<u32>,
     /// Why each was void.
@@ -18,17 +20,17 @@ pub(super) struct Void {
 
 impl Void {
     /// Which experiments were void, and why in short: their rows have the figures.
-    fn clause(&self) -> String {
+    fn clause(&self, unit: Unit) -> String {
         let numbers: Vec<String> = self.experiments.iter().map(u32::to_string).collect();
         let (plural, were) = if numbers.len() == 1 { ("", "was") } else { ("s", "were") };
         let brief: Vec<String> = self.reasons.iter().map(|reason| brief(reason).to_string()).collect();
         let (numbers, reasons) = (numbers.join(" and "), distinct(&brief));
-        format!("experiment{plural} {numbers} (T={}) {were} void: {reasons}", self.threads)
+        format!("experiment{plural} {numbers} ({}) {were} void: {reasons}", unit.named(self.load))
     }
 }
 
-/// What void experiments leave unverified in a rating with this T; none without void experiments.
-pub(super) fn doubts(voids: &[Void], threads: u32) -> Option<String> {
+/// What void experiments leave unverified in a rating with this load; none without void experiments.
+pub(super) fn doubts(voids: &[Void], load: u32, unit: Unit) -> Option<String> {
     let sides = [
         (Ordering::Greater, "upper bound not verified"),
         (Ordering::Equal, "not verified by a final experiment"),
@@ -36,7 +38,7 @@ pub(super) fn doubts(voids: &[Void], threads: u32) -> Option<String> {
     ];
     let sentences = sides.into_iter().filter_map(|(side, what)| {
         let clauses: Vec<String> =
-            voids.iter().filter(|void| void.threads.cmp(&threads) == side).map(Void::clause).collect();
+            voids.iter().filter(|void| void.load.cmp(&load) == side).map(|void| void.clause(unit)).collect();
         (!clauses.is_empty()).then(|| format!("{what}: {}", clauses.join("; ")))
     });
     let sentences: Vec<String> = sentences.collect();
@@ -75,9 +77,9 @@ fn distinct(reasons: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn void(threads: u32, experiments: &[u32], reasons: &[&str]) -> Void {
+    fn void(load: u32, experiments: &[u32], reasons: &[&str]) -> Void {
         let reasons = reasons.iter().map(|reason| reason.to_string()).collect();
-        Void { threads, experiments: experiments.to_vec(), reasons }
+        Void { load, experiments: experiments.to_vec(), reasons }
     }
 
     #[test]
@@ -88,14 +90,19 @@ mod tests {
             void(32, &[9], &["torn"]),
         ];
         assert_eq!(
-            doubts(&voids, 32).as_deref(),
+            doubts(&voids, 32, Unit::Threads).as_deref(),
             Some(
                 "upper bound not verified: experiment 7 (T=64) was void: CPU full; \
                  not verified by a final experiment: experiment 9 (T=32) was void: torn; \
                  lower bound not verified: experiments 2 and 3 (T=8) were void: late"
             )
         );
-        assert_eq!(doubts(&[], 32), None);
+        assert_eq!(doubts(&[], 32, Unit::Threads), None);
+        let of_rate = doubts(&voids[..1], 32, Unit::SessionsPerS);
+        assert_eq!(
+            of_rate.as_deref(),
+            Some("upper bound not verified: experiment 7 (64 sessions/s) was void: CPU full")
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn past(run: &RunFolder, sla: &Sla) -> Result<Vec<Trial>, Failure> {
         if !folder.trial().exists() {
             continue;
         }
-        let TrialNote { purpose, limit, started_unix_s, took_s, lost } = files::read_json(&folder.trial())?;
+        let TrialNote { purpose, limit, rate_per_s, started_unix_s, took_s, lost } = files::read_json(&folder.trial())?;
         let report: Option<ReplayReport> =
             if folder.report().exists() { Some(files::read_json(&folder.report())?) } else { None };
         let stored: Option<Verdict> =
@@ -39,7 +39,7 @@ pub fn past(run: &RunFolder, sla: &Sla) -> Result<Vec<Trial>, Failure> {
             // verdict was made without the logs that are here now.
             _ => tools::analyze(run, number, sla)?,
         };
-        let trial = Trial { purpose, limit, started_unix_s, took_s, report, lost, verdict };
+        let trial = Trial { purpose, limit, rate_per_s, started_unix_s, took_s, report, lost, verdict };
         if trial.lost().is_none() && !trial.was_interrupted() {
             past.push(trial);
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use schemas::manifest::Manifest;
+use schemas::pace::PaceRequest;
 use schemas::plan::Warmup;
 use schemas::sla::Sla;
 use schemas::spec::Spec;
@@ -52,6 +53,10 @@ pub struct Setting {
     pub sla: Sla,
     /// What is replayed before each experiment is measured.
     pub warmup: Warmup,
+    /// When sessions start: what the user asked for.
+    pub pace: PaceRequest,
+    /// Whether a rating searches the arrival rate.
+    pub by_rate: bool,
     /// Seconds between two lines with the figures of a running experiment.
     pub monitor_s: Option<f64>,
     /// Whether an actor acts in at most one thread at a time.

@@ -8,7 +8,7 @@ use schemas::verdict::Verdict;
 use crate::failure::Failure;
 use crate::run::campaign::Campaign;
 use crate::run::setting::Setting;
-use crate::run::trial::Trial;
+use crate::run::trial::{Demand, Trial};
 use crate::terminal;
 
 /// A run of one experiment.
@@ -30,7 +30,7 @@ pub fn run(single: Single) -> Result<Verdict, Failure> {
         let warning = terminal::busy_at_most(&campaign.trace().manifest, "--threads", single.threads);
         warning.iter().for_each(|warning| campaign.voice().say(warning));
     }
-    let result = campaign.experiment(single.threads, single.limit, &Purpose::Single).map(|trial| {
+    let result = campaign.experiment(Demand::threads(single.threads), single.limit, &Purpose::Single).map(|trial| {
         if let Some(note) = shortness(&trial, &sla) {
             campaign.voice().say(&note);
         }

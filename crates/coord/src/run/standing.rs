@@ -7,7 +7,7 @@ use schemas::sla::Sla;
 use schemas::verdict::{Between, Figures, Ruling, Verdict};
 
 use crate::failure::Failure;
-use crate::run::trial::Trial;
+use crate::run::trial::{Demand, Trial};
 use crate::terminal::thousands;
 
 /// A continued trace that ran out is extended to last for this many more experiments of that
@@ -141,8 +141,8 @@ impl Extensions {
 
     /// Why the trace is not extended further, and what to do. `actors` is how many actors
     /// there are, if each acts in one session at a time.
-    pub fn given_up(&self, threads: u32, sessions: u64, actors: Option<u64>) -> String {
-        let crowd = actors.filter(|actors| u64::from(threads) > *actors).map(|actors| {
+    pub fn given_up(&self, demand: Demand, sessions: u64, actors: Option<u64>) -> String {
+        let crowd = actors.filter(|actors| u64::from(demand.threads) > *actors).map(|actors| {
             let members = thousands(actors);
             format!(
                 ": {members} members, each in one session at a time, keep at most {members} threads busy; \
@@ -150,10 +150,11 @@ impl Extensions {
             )
         });
         format!(
-            "trace too short for T={threads}: {} extensions, up to {} sessions, did not help; no further extension{}",
+            "trace too short for {}: {} extensions, up to {} sessions, did not help; no further extension{}",
+            demand.named(),
             self.count,
             thousands(sessions),
-            crowd.unwrap_or_else(|| ": use fewer threads, or a shorter experiment".to_string())
+            crowd.unwrap_or_else(|| format!(": use {}, or a shorter experiment", demand.less()))
         )
     }
 }
@@ -205,11 +206,12 @@ fn unkept(why: &str) -> Failure {
 }
 
 /// The verdict on an experiment that never ran, for this reason.
-pub fn never_ran(experiment: u32, threads: u32, sla: Sla, why: String) -> Verdict {
+pub fn never_ran(experiment: u32, demand: Demand, sla: Sla, why: String) -> Verdict {
     Verdict {
         format_version: schemas::RUN_FORMAT_VERSION,
         experiment,
-        threads,
+        threads: demand.threads,
+        rate_per_s: demand.rate_per_s.map(f64::from),
         sla,
         ruling: Ruling::Void,
         reasons: vec![why],
@@ -314,20 +316,20 @@ mod tests {
         let mut blind = Extensions::default();
         assert_eq!((0..9).filter(|_| blind.once_more(200_000, 5_806)).count(), 2);
         assert_eq!(
-            blind.given_up(20_000, 800_000, Some(10_000)),
+            blind.given_up(Demand::threads(20_000), 800_000, Some(10_000)),
             "trace too short for T=20000: 2 extensions, up to 800,000 sessions, did not help; no further extension: \
              10,000 members, each in one session at a time, keep at most 10,000 threads busy; use fewer threads, or a \
              workload with more members"
         );
         for actors in [None, Some(20_000)] {
-            let said = blind.given_up(20_000, 800_000, actors);
+            let said = blind.given_up(Demand::threads(20_000), 800_000, actors);
             assert!(said.ends_with("no further extension: use fewer threads, or a shorter experiment"), "{said}");
         }
     }
 
     #[test]
     fn an_experiment_that_never_ran_is_void_and_says_why() {
-        let verdict = never_ran(7, 64, Sla::default(), "it is at session 3".into());
+        let verdict = never_ran(7, Demand::threads(64), Sla::default(), "it is at session 3".into());
         assert_eq!((verdict.experiment, verdict.threads, verdict.ruling), (7, 64, Ruling::Void));
         assert_eq!(verdict.reasons, ["it is at session 3"]);
     }

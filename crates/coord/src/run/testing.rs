@@ -12,6 +12,7 @@ pub fn trial(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rulin
     Trial {
         purpose,
         limit: Limit::DurationS(10.0),
+        rate_per_s: None,
         started_unix_s: 0,
         took_s: 12.5,
         report: Some(report()),

@@ -4,6 +4,51 @@ use schemas::plan::Limit;
 use schemas::run::{EndReason, Purpose, ReplayReport, TrialNote};
 use schemas::verdict::{RatedExperiment, Verdict};
 
+use crate::search::Unit;
+
+/// What an experiment asks of the store: what tells the experiments of a search apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// T.
+    pub threads: u32,
+    /// The mean arrival rate in sessions a second, if a rating searches it. Otherwise the setting of
+    /// the run and its trace set say when sessions start.
+    pub rate_per_s: Option<u32>,
+}
+
+impl Demand {
+    /// T threads, with no arrival rate of its own.
+    pub fn threads(threads: u32) -> Demand {
+        Demand { threads, rate_per_s: None }
+    }
+
+    /// The load, in the unit that the search varies.
+    pub fn load(&self, unit: Unit) -> u32 {
+        match unit {
+            Unit::Threads => self.threads,
+            Unit::SessionsPerS => self.rate_per_s.unwrap_or(0),
+        }
+    }
+
+    /// The unit that the search varies: threads, unless there is a rate.
+    pub fn unit(&self) -> Unit {
+        if self.rate_per_s.is_some() { Unit::SessionsPerS } else { Unit::Threads }
+    }
+
+    /// What less of it is, as advice.
+    pub fn less(&self) -> &'static str {
+        match self.unit() {
+            Unit::Threads => "fewer threads",
+            Unit::SessionsPerS => "a lower rate",
+        }
+    }
+
+    /// The load as messages name it: `T=64`, `500 sessions/s`.
+    pub fn named(&self) -> String {
+        self.unit().named(self.load(self.unit()))
+    }
+}
+
 /// An experiment that has ended and was analyzed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
@@ -11,6 +56,9 @@ pub struct Trial {
     pub purpose: Purpose,
     /// When it was meant to end.
     pub limit: Limit,
+    /// The arrival rate that the search asked for, in sessions a second; none in a search over
+    /// threads.
+    pub rate_per_s: Option<u32>,
     /// When it started, in seconds since 1970, after the store was loaded.
     pub started_unix_s: u64,
     /// From its start to its verdict, in seconds: warm-up, measured part and validation.
@@ -25,6 +73,16 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// What it asked of the store.
+    pub fn demand(&self) -> Demand {
+        Demand { threads: self.verdict.threads, rate_per_s: self.rate_per_s }
+    }
+
+    /// Its load, in the unit that the search varies.
+    pub fn load(&self, unit: Unit) -> u32 {
+        self.demand().load(unit)
+    }
+
     /// How long its measured part took, in seconds.
     pub fn elapsed_s(&self) -> f64 {
         self.report.as_ref().map_or(0.0, |report| report.elapsed_ns as f64 / 1e9)
@@ -43,15 +101,15 @@ impl Trial {
 
     /// What `trial.json` says of it.
     pub(super) fn note(&self) -> TrialNote {
-        let Trial { purpose, limit, started_unix_s, took_s, lost, .. } = self.clone();
-        TrialNote { purpose, limit, started_unix_s, took_s, lost }
+        let Trial { purpose, limit, rate_per_s, started_unix_s, took_s, lost, .. } = self.clone();
+        TrialNote { purpose, limit, rate_per_s, started_unix_s, took_s, lost }
     }
 
     /// How many sessions the trace should have had, if it ran out.
     pub(super) fn sessions_needed(&self) -> Option<u64> {
         match self.report.as_ref()?.end {
             EndReason::TraceExhausted { sessions_needed } => Some(sessions_needed),
-            EndReason::Limit | EndReason::Interrupted => None,
+            EndReason::Limit | EndReason::Interrupted | EndReason::Overloaded => None,
         }
     }
 
@@ -71,6 +129,7 @@ impl Trial {
             experiment: self.verdict.experiment,
             started_unix_s: self.started_unix_s,
             threads: self.verdict.threads,
+            rate_per_s: self.verdict.rate_per_s,
             duration_s,
             is_final: matches!(self.purpose, Purpose::Final(_)),
             ruling: self.verdict.ruling,

@@ -29,11 +29,11 @@ pub fn next(results: &Results, limits: &Limits) -> Next {
 
 fn search(mut view: View) -> Result<Found, Missing> {
     let Some(star) = doubled(&mut view)? else { return Ok(Found::default()) };
-    if star.threads > 1 {
-        view.at(star.threads - 1)?;
+    if star.load > 1 {
+        view.at(star.load - 1)?;
     }
-    if star.threads < view.limits.max_threads {
-        view.at(star.threads + 1)?;
+    if star.load < view.limits.max_load {
+        view.at(star.load + 1)?;
     }
     climb(view, &star)
 }
@@ -46,9 +46,9 @@ fn counts(point: &Point) -> bool {
 /// The best of the doubled T's, or the first that passes when halving.
 fn doubled(view: &mut View) -> Result<Option<Point>, Missing> {
     let mut star: Option<Point> = None;
-    let mut threads = view.limits.first_threads;
+    let mut load = view.limits.first_load;
     loop {
-        let point = view.at(threads)?;
+        let point = view.at(load)?;
         let highest = star.map_or(0.0, |star| star.throughput_per_s);
         if !counts(&point) || point.throughput_per_s < highest {
             break;
@@ -56,15 +56,15 @@ fn doubled(view: &mut View) -> Result<Option<Point>, Missing> {
         if point.throughput_per_s > highest {
             star = Some(point);
         }
-        if threads >= view.limits.max_threads {
+        if load >= view.limits.max_load {
             break;
         }
-        threads = view.limits.times(threads, 2);
+        load = view.limits.times(load, 2);
     }
-    let mut threads = view.limits.first_threads;
-    while star.is_none() && threads > 1 {
-        threads /= 2;
-        star = Some(view.at(threads)?).filter(counts);
+    let mut load = view.limits.first_load;
+    while star.is_none() && load > 1 {
+        load /= 2;
+        star = Some(view.at(load)?).filter(counts);
     }
     Ok(star)
 }
@@ -77,24 +77,24 @@ fn climb(view: View, star: &Point) -> Result<Found, Missing> {
             best = point;
         }
     }
-    if best.threads != star.threads {
-        let low = view.results.points().rev().find(|point| point.threads < best.threads);
-        let high = view.results.points().find(|point| point.threads > best.threads);
-        let below = best.threads - low.map_or(0, |point| point.threads);
-        let above = high.map_or(limits.max_threads.saturating_add(1), |point| point.threads) - best.threads;
-        if below.max(above) > limits.gap(best.threads) {
+    if best.load != star.load {
+        let low = view.results.points().rev().find(|point| point.load < best.load);
+        let high = view.results.points().find(|point| point.load > best.load);
+        let below = best.load - low.map_or(0, |point| point.load);
+        let above = high.map_or(limits.max_load.saturating_add(1), |point| point.load) - best.load;
+        if below.max(above) > limits.gap(best.load) {
             let half = |gap: u32| (gap / 2).max(1);
-            return Err(Missing(if above >= below { best.threads + half(above) } else { best.threads - half(below) }));
+            return Err(Missing(if above >= below { best.load + half(above) } else { best.load - half(below) }));
         }
     }
     let value = best.throughput_per_s;
     Ok(Found {
-        threads: best.threads,
+        load: best.load,
         throughput_per_s: value,
-        at_least: best.threads >= limits.max_threads,
+        at_least: best.load >= limits.max_load,
         interval: Interval { low: value, high: value, basis: Basis::Nothing },
-        rests_on: vec![best.threads],
-        void_threads: view.void_threads,
+        rests_on: vec![best.load],
+        void_loads: view.void_loads,
     })
 }
 
@@ -107,14 +107,14 @@ mod tests {
     fn check(curve: Curve, limits: &Limits, expect: &[u32]) {
         let mut results = Results::new();
         let mut tried = Vec::new();
-        while let Next::Probe { threads } = next(&results, limits) {
-            tried.push(threads);
-            results.add(threads, curve.probe(threads, 0));
+        while let Next::Probe { load } = next(&results, limits) {
+            tried.push(load);
+            results.add(load, curve.probe(load, 0));
         }
         assert_eq!(tried, expect);
     }
 
-    const LIMITS: Limits = Limits { first_threads: 1, max_threads: 256, resolution: 0.0, noise: 0.05 };
+    const LIMITS: Limits = Limits { first_load: 1, max_load: 256, resolution: 0.0, noise: 0.05 };
 
     #[test]
     fn doubles_tests_the_slopes_and_climbs() {
@@ -125,7 +125,7 @@ mod tests {
         // A fail ends the doubling and bounds the climb.
         check(Curve::new(f64::sqrt).failing_from(6), &LIMITS, &[1, 2, 4, 8, 3, 5, 6]);
         // A first T that fails is halved.
-        check(Curve::new(f64::sqrt).failing_from(3), &Limits { first_threads: 9, ..LIMITS }, &[9, 4, 2, 1, 3]);
+        check(Curve::new(f64::sqrt).failing_from(3), &Limits { first_load: 9, ..LIMITS }, &[9, 4, 2, 1, 3]);
         check(Curve::new(|t| t).failing_from(1), &LIMITS, &[1]);
         // A flat curve is doubled to the limit.
         check(Curve::new(|_| 5.0), &LIMITS, &[1, 2, 4, 8, 16, 32, 64, 128, 256]);
@@ -136,7 +136,7 @@ mod tests {
         // Figure 13 has 40 unique experiments at 100 million, and about 15 at 500.
         for (peak, at_least, at_most) in [(500.0, 14, 20), (100e6, 34, 44)] {
             let curve = Curve::new(move |t| (t - t * t / (4.0 * peak)).max(0.0));
-            let limits = Limits { max_threads: 1_000_000_000, resolution: 0.05, ..LIMITS };
+            let limits = Limits { max_load: 1_000_000_000, resolution: 0.05, ..LIMITS };
             let (found, results) = drive(next, &curve, &limits);
             assert!((at_least..=at_most).contains(&results.unique()), "{} experiments", results.unique());
             assert!(found.throughput_per_s >= 0.99 * peak);

@@ -9,17 +9,17 @@ pub fn soar(results: &Results, limits: &Limits) -> Next {
         let last = last_pass(&mut view)?;
         let mut best = None;
         let mut highest = 0.0;
-        for threads in 1..=last {
-            let point = view.at(threads)?;
+        for load in 1..=last {
+            let point = view.at(load)?;
             if point.throughput_per_s > highest {
                 highest = point.throughput_per_s;
                 best = Some(point);
             }
         }
         let interval = best.map_or(Interval::default(), |point| view.spread.interval(highest, point.agreeing));
-        let threads = best.map_or(0, |point| point.threads);
+        let load = best.map_or(0, |point| point.load);
         let at_least = best.is_some_and(|point| view.rises_to_the_limit(&point));
-        Ok(Found { at_least, ..found(view, threads, last, interval) })
+        Ok(Found { at_least, ..found(view, load, last, interval) })
     })
 }
 
@@ -32,22 +32,22 @@ pub fn socialites(results: &Results, limits: &Limits) -> Next {
     })
 }
 
-fn found(view: View, threads: u32, last: u32, interval: Interval) -> Found {
+fn found(view: View, load: u32, last: u32, interval: Interval) -> Found {
     let limits = view.limits;
-    let throughput_per_s = view.results.point(threads).map_or(0.0, |point| point.throughput_per_s);
-    let rests_on = (1..=last.saturating_add(1).min(limits.max_threads)).collect();
-    let at_least = threads >= limits.max_threads;
-    Found { threads, throughput_per_s, at_least, interval, rests_on, void_threads: view.void_threads }
+    let throughput_per_s = view.results.point(load).map_or(0.0, |point| point.throughput_per_s);
+    let rests_on = (1..=last.saturating_add(1).min(limits.max_load)).collect();
+    let at_least = load >= limits.max_load;
+    Found { load, throughput_per_s, at_least, interval, rests_on, void_loads: view.void_loads }
 }
 
 /// The last T before the first that fails; 0 when the first one does.
 fn last_pass(view: &mut View) -> Result<u32, Missing> {
-    for threads in 1..=view.limits.max_threads {
-        if !view.at(threads)?.passed() {
-            return Ok(threads - 1);
+    for load in 1..=view.limits.max_load {
+        if !view.at(load)?.passed() {
+            return Ok(load - 1);
         }
     }
-    Ok(view.limits.max_threads)
+    Ok(view.limits.max_load)
 }
 
 #[cfg(test)]
@@ -59,10 +59,10 @@ mod tests {
     fn tries_every_t_until_the_first_fail() {
         let curve = Curve::new(|t| t * (60.0 - t)).failing_from(41);
         let (found, results) = drive(soar, &curve, &LIMITS);
-        assert_eq!((found.threads, results.visited()), (30, 41));
+        assert_eq!((found.load, results.visited()), (30, 41));
         let (found, results) = drive(socialites, &curve, &LIMITS);
-        assert_eq!((found.threads, found.at_least, results.visited()), (40, false, 41));
+        assert_eq!((found.load, found.at_least, results.visited()), (40, false, 41));
         let (found, results) = drive(socialites, &Curve::passing_until(999), &LIMITS);
-        assert_eq!((found.threads, found.at_least, results.visited()), (256, true, 256));
+        assert_eq!((found.load, found.at_least, results.visited()), (256, true, 256));
     }
 }

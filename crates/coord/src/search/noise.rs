@@ -1,16 +1,20 @@
-//! Noise for a formula in place of a store: a pure function of seed, T and the number of the
+//! Noise for a formula in place of a store: a pure function of seed, load and the number of the
 //! experiment, so that the order of experiments does not matter.
 
-/// A draw from the standard normal distribution for the experiment with T
-/// threads that follows `sample` others with the same T.
-pub fn standard_normal(seed: u64, threads: u32, sample: usize) -> f64 {
-    let draw = |which: u64| {
-        let key = mixed(mixed(mixed(seed) ^ u64::from(threads)) ^ (2 * sample as u64 + which));
-        // 53 bits fill a double. It is never 0, which has no logarithm.
-        ((key >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    };
+/// A draw from the standard normal distribution for the experiment with this load that follows
+/// `sample` others with it.
+pub fn standard_normal(seed: u64, load: u32, sample: usize) -> f64 {
     // Box and Muller's transformation of two uniform draws.
+    let draw = |which: u64| uniform(seed, load, 2 * sample as u64 + which);
     (-2.0 * draw(0).ln()).sqrt() * (std::f64::consts::TAU * draw(1)).cos()
+}
+
+/// Draw number `draw` for the experiments with this load, from the uniform distribution between 0 and
+/// 1. It is neither 0, which has no logarithm, nor 1.
+pub fn uniform(seed: u64, load: u32, draw: u64) -> f64 {
+    let key = mixed(mixed(mixed(seed) ^ u64::from(load)) ^ draw);
+    // 53 bits fill a double.
+    ((key >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
 /// SplitMix64's output function: each bit of the input changes half of the output bits.

@@ -1,4 +1,4 @@
-//! The results of the experiments so far, sample by sample, and how far results with the same T
+//! The results of the experiments so far, sample by sample, and how far results with the same load
 //! lie apart.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use schemas::verdict::Ruling;
 
 use super::{Basis, Interval, Limits};
 
-/// The most samples of one T: more teach a search little.
+/// The most samples of one load: more teach a search little.
 pub const MOST_SAMPLES: usize = 3;
 
 /// The most repeats that one search may ask for because results lie too close together. It may
@@ -25,13 +25,13 @@ const PRIOR_REPEATS: usize = 2;
 /// of a formula.
 const EQUAL_REPEATS: usize = 2;
 
-/// The results so far. A T that ran several times has several samples.
+/// The results so far. A load that ran several times has several samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
-    by_threads: BTreeMap<u32, Vec<Probe>>,
+    by_load: BTreeMap<u32, Vec<Probe>>,
 }
 
-/// What one experiment with some T showed.
+/// What one experiment with some load showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
     /// Successful operations a second.
@@ -47,46 +47,46 @@ impl Results {
     }
 
     /// Adds the result of one more experiment.
-    pub fn add(&mut self, threads: u32, probe: Probe) {
-        self.by_threads.entry(threads).or_default().push(probe);
+    pub fn add(&mut self, load: u32, probe: Probe) {
+        self.by_load.entry(load).or_default().push(probe);
     }
 
-    /// The samples of a T, in the order in which they came.
-    pub fn samples(&self, threads: u32) -> &[Probe] {
-        self.by_threads.get(&threads).map_or(&[], Vec::as_slice)
+    /// The samples of a load, in the order in which they came.
+    pub fn samples(&self, load: u32) -> &[Probe] {
+        self.by_load.get(&load).map_or(&[], Vec::as_slice)
     }
 
-    /// How many different T's ran: the unique experiments of bg-2013 Figure 13.
+    /// How many different loads ran: the unique experiments of bg-2013 Figure 13.
     pub fn unique(&self) -> usize {
-        self.by_threads.len()
+        self.by_load.len()
     }
 
     /// How many experiments ran: unique ones and repeats.
     pub fn visited(&self) -> usize {
-        self.by_threads.values().map(Vec::len).sum()
+        self.by_load.values().map(Vec::len).sum()
     }
 
-    /// What each T showed, in the order of T.
+    /// What each load showed, in rising order.
     pub fn points(&self) -> impl DoubleEndedIterator<Item = Point> {
-        self.by_threads.iter().map(|(threads, samples)| Point::of(*threads, samples))
+        self.by_load.iter().map(|(load, samples)| Point::of(*load, samples))
     }
 
-    /// What a T showed; None when it did not run.
-    pub fn point(&self, threads: u32) -> Option<Point> {
-        self.by_threads.get(&threads).map(|samples| Point::of(threads, samples))
+    /// What a load showed; None when it did not run.
+    pub fn point(&self, load: u32) -> Option<Point> {
+        self.by_load.get(&load).map(|samples| Point::of(load, samples))
     }
 }
 
-/// The samples of one T taken together.
+/// The samples of one load taken together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// T.
-    pub threads: u32,
+    /// The load.
+    pub load: u32,
     /// The mean of the samples that have the ruling of the majority, in successful operations a
     /// second.
     pub throughput_per_s: f64,
     /// The ruling of the majority. As many passes as fails are a fail. A void sample has no vote.
-    /// A T with only void samples is void, which bounds a search as a fail does and is reported.
+    /// A load with only void samples is void, which bounds a search as a fail does and is reported.
     pub ruling: Ruling,
     /// How many samples there are.
     pub samples: usize,
@@ -102,7 +102,7 @@ pub struct Point {
 }
 
 impl Point {
-    fn of(threads: u32, samples: &[Probe]) -> Point {
+    fn of(load: u32, samples: &[Probe]) -> Point {
         let count = |ruling: Ruling| samples.iter().filter(|probe| probe.ruling == ruling).count();
         let (passes, fails) = (count(Ruling::Pass), count(Ruling::Fail));
         let ruling = match passes + fails {
@@ -119,7 +119,7 @@ impl Point {
             _ => passes == fails && samples.len() < MOST_SAMPLES,
         };
         let (samples, ruled) = (samples.len(), passes + fails);
-        Point { threads, throughput_per_s: mean, ruling, samples, ruled, is_tied, agreeing: number, squares }
+        Point { load, throughput_per_s: mean, ruling, samples, ruled, is_tied, agreeing: number, squares }
     }
 
     /// Whether the SLA was kept.
@@ -142,8 +142,8 @@ pub struct Mean {
     pub samples: usize,
 }
 
-/// How far two samples of one T lie apart by chance, as a share of their mean. It is one figure
-/// for all T's, because every T has few samples.
+/// How far two samples of one load lie apart by chance, as a share of their mean. It is one figure
+/// for all loads, because every load has few samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The standard deviation.
@@ -188,7 +188,7 @@ impl Spread {
         if self.repeats == 0 { NORMAL } else { student(PRIOR_REPEATS + self.repeats) }
     }
 
-    /// The 95% interval of the throughput at one T, around a value that rests on this many
+    /// The 95% interval of the throughput at one load, around a value that rests on this many
     /// samples.
     pub fn interval(&self, value: f64, samples: usize) -> Interval {
         let margin = self.factor() * self.share * value / (samples.max(1) as f64).sqrt();

@@ -35,7 +35,7 @@ pub fn next(results: &Results, limits: &super::Limits) -> Next {
 }
 
 fn search(mut view: View) -> Result<Found, Missing> {
-    view.at(view.limits.first_threads)?;
+    view.at(view.limits.first_load)?;
     let Some(best) = best(&view)? else { return descend(view) };
     grow(&view, &best)?;
     reach_for_the_border(&view, &best)?;
@@ -48,7 +48,7 @@ fn best(view: &View) -> Result<Option<Point>, Missing> {
     let mut best: Option<Point> = None;
     for point in view.results.points() {
         if point.is_tied {
-            return Err(Missing(point.threads));
+            return Err(Missing(point.load));
         }
         let highest = best.map_or(0.0, |best| best.throughput_per_s);
         if point.passed() && point.throughput_per_s > highest {
@@ -60,18 +60,18 @@ fn best(view: &View) -> Result<Option<Point>, Missing> {
 
 /// Asks for half of the lowest T, down to a single thread, as long as none passed.
 fn descend(mut view: View) -> Result<Found, Missing> {
-    let lowest = view.results.points().next().map_or(view.limits.first_threads, |point| point.threads);
+    let lowest = view.results.points().next().map_or(view.limits.first_load, |point| point.load);
     if lowest > 1 {
         return Err(Missing(lowest / 2));
     }
     view.confirm_fail(lowest)?;
-    Ok(Found { rests_on: vec![lowest], void_threads: view.void_threads, ..Found::default() })
+    Ok(Found { rests_on: vec![lowest], void_loads: view.void_loads, ..Found::default() })
 }
 
 /// Asks for higher T's until one fails or is clearly below the best.
 fn grow(view: &View, best: &Point) -> Result<(), Missing> {
     let mut top = *best;
-    for point in view.results.points().filter(|point| point.threads > best.threads) {
+    for point in view.results.points().filter(|point| point.load > best.load) {
         if !point.passed() || view.spread.is_clear(&point, best) {
             return Ok(());
         }
@@ -80,40 +80,40 @@ fn grow(view: &View, best: &Point) -> Result<(), Missing> {
     if top.throughput_per_s < best.throughput_per_s {
         view.repeat([&top, best])?;
     }
-    if top.threads >= view.limits.max_threads {
+    if top.load >= view.limits.max_load {
         return Ok(());
     }
     // A bold step that the limit cuts short saves little. If the SLA ends just below the limit,
     // doubling comes closer to that end with the same experiments.
-    let has_room = top.threads.saturating_mul(4) <= view.limits.max_threads;
+    let has_room = top.load.saturating_mul(4) <= view.limits.max_load;
     let factor = if has_room && is_in_line(view, &top) { 4 } else { 2 };
-    Err(Missing(view.limits.times(top.threads, factor)))
+    Err(Missing(view.limits.times(top.load, factor)))
 }
 
 /// Whether throughput grew in line with T up to here. The step is measured from half of T or
 /// less: nearer results, which another search asked for, say little about a slope.
 fn is_in_line(view: &View, top: &Point) -> bool {
-    let each = |point: &Point| point.throughput_per_s / point.threads as f64;
-    let before = view.results.points().rev().find(|point| point.passed() && point.threads <= top.threads / 2);
-    top.threads > BOLD_ABOVE && before.is_some_and(|before| each(top) >= IN_LINE * each(&before))
+    let each = |point: &Point| point.throughput_per_s / point.load as f64;
+    let before = view.results.points().rev().find(|point| point.passed() && point.load <= top.load / 2);
+    top.load > BOLD_ABOVE && before.is_some_and(|before| each(top) >= IN_LINE * each(&before))
 }
 
 /// Asks for a T between the last that passed and the first that failed above the best. It does so
 /// while the last one may be as good as the best: then it is chance which of the two is best, and
 /// the curve may rise up to the fail.
 fn reach_for_the_border(view: &View, best: &Point) -> Result<(), Missing> {
-    let above = || view.results.points().filter(|point| point.threads > best.threads);
+    let above = || view.results.points().filter(|point| point.load > best.load);
     let Some(fail) = above().find(|point| !point.passed()) else { return Ok(()) };
     let Some(last) = above().take_while(Point::passed).last() else { return Ok(()) };
-    let gap = fail.threads - last.threads;
-    if gap <= view.limits.gap(last.threads) || view.spread.is_clear(&last, best) {
+    let gap = fail.load - last.load;
+    if gap <= view.limits.gap(last.load) || view.spread.is_clear(&last, best) {
         return Ok(());
     }
     view.repeat([&last, best])?;
     if view.spread.share == 0.0 {
         return Ok(());
     }
-    Err(Missing((last.threads + gap / 2).min(view.limits.times(last.threads, 2))))
+    Err(Missing((last.load + gap / 2).min(view.limits.times(last.load, 2))))
 }
 
 /// Closes in on the peak, which lies between the neighbours of the best known T. Results that
@@ -126,29 +126,29 @@ fn close_in(mut view: View, best: &Point) -> Result<Found, Missing> {
             view.repeat([best, &neighbour])?;
         }
     }
-    if let Some(threads) = bracket.next(view.limits) {
-        return Err(Missing(threads));
+    if let Some(load) = bracket.next(view.limits) {
+        return Err(Missing(load));
     }
     if let Some(fail) = bracket.above().filter(|point| !point.passed()) {
-        view.confirm_fail(fail.threads)?;
+        view.confirm_fail(fail.load)?;
     }
     // The highest of many samples is high by chance; a second sample corrects it.
     if view.spread.share > 0.0 && best.samples < 2 {
-        return Err(Missing(best.threads));
+        return Err(Missing(best.load));
     }
-    let mut rests_on = vec![best.threads];
+    let mut rests_on = vec![best.load];
     for neighbour in bracket.neighbours() {
-        view.at(neighbour.threads)?;
-        rests_on.push(neighbour.threads);
+        view.at(neighbour.load)?;
+        rests_on.push(neighbour.load);
     }
     rests_on.sort_unstable();
     Ok(Found {
-        threads: best.threads,
+        load: best.load,
         throughput_per_s: best.throughput_per_s,
         at_least: view.rises_to_the_limit(best),
         interval: view.spread.interval(best.throughput_per_s, best.agreeing),
         rests_on,
-        void_threads: view.void_threads,
+        void_loads: view.void_loads,
     })
 }
 

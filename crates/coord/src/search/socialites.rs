@@ -1,54 +1,15 @@
-//! The Socialites search: the highest T that keeps the SLA.
-//!
-//! T is doubled until an experiment fails. The highest T that passes is then found by bisection
-//! between the last pass and the first fail. Results that another search asked for take the place
-//! of its own. The answer is exact if every T below one that passes passes too.
-//!
-//! An accident is not taken for the border. The search repeats a fail below a T that passes, and
-//! the fail that it ends at, once. If the second sample disagrees, a third decides.
+//! The Socialites search: the highest T that keeps the SLA (`border.rs`).
 
-use super::{Basis, Found, Interval, Limits, Missing, Next, Results, View, advance};
+use super::{Limits, Next, Results, advance, border};
 
 /// The next T to try, or the highest that keeps the SLA.
 pub fn next(results: &Results, limits: &Limits) -> Next {
-    advance(results, limits, search)
+    advance(results, limits, |view| border::search(view, below))
 }
 
-fn search(mut view: View) -> Result<Found, Missing> {
-    view.at(view.limits.first_threads)?;
-    if let Some(tied) = view.results.points().find(|point| point.is_tied) {
-        return Err(Missing(tied.threads));
-    }
-    let Some(fail) = view.results.points().find(|point| !point.passed()) else {
-        // The first T has passed, so there is a highest one.
-        let pass = view.results.points().next_back().map_or(0, |point| point.threads);
-        if pass < view.limits.max_threads {
-            return Err(Missing(view.limits.times(pass, 2)));
-        }
-        return Ok(found(view, pass, None));
-    };
-    let fail = fail.threads;
-    if view.results.points().any(|point| point.threads > fail && point.passed()) {
-        view.confirm_fail(fail)?;
-    }
-    // Zero threads always pass.
-    let pass = view.results.points().rev().find(|point| point.threads < fail).map_or(0, |point| point.threads);
-    if fail - pass > view.limits.gap(pass) {
-        let middle = pass + (fail - pass) / 2;
-        // The fail may come from a bold step of another search.
-        return Err(Missing(if pass > 0 { middle.min(view.limits.times(pass, 2)) } else { middle }));
-    }
-    view.confirm_fail(fail)?;
-    Ok(found(view, pass, Some(fail)))
-}
-
-fn found(view: View, pass: u32, fail: Option<u32>) -> Found {
-    let high = fail.map_or(pass, |fail| fail - 1);
-    let interval = Interval { low: pass as f64, high: high as f64, basis: Basis::Border };
-    let throughput_per_s = view.results.point(pass).map_or(0.0, |point| point.throughput_per_s);
-    let rests_on = [Some(pass).filter(|pass| *pass > 0), fail].into_iter().flatten().collect();
-    let at_least = pass >= view.limits.max_threads;
-    Found { threads: pass, throughput_per_s, at_least, interval, rests_on, void_threads: view.void_threads }
+/// The highest T that a failed one leaves possible.
+pub fn below(failed: u32) -> f64 {
+    f64::from(failed) - 1.0
 }
 
 #[cfg(test)]
@@ -56,13 +17,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::testing::{Curve, LIMITS, drive};
-    use super::super::{Probe, soar};
+    use super::super::{Basis, Found, Interval, Probe, soar};
     use super::*;
 
     fn check(curve: Curve, limits: &Limits, expect: u32) {
         let (found, results) = drive(next, &curve, limits);
-        assert_eq!(found.threads, expect, "after {} experiments", results.unique());
-        assert_eq!(found.at_least, expect == limits.max_threads);
+        assert_eq!(found.load, expect, "after {} experiments", results.unique());
+        assert_eq!(found.at_least, expect == limits.max_load);
     }
 
     #[test]
@@ -74,14 +35,14 @@ mod tests {
         check(Curve::passing_until(0), &exact, 0);
         check(Curve::passing_until(1000), &exact, 256);
         // A start above the answer, and a limit that is no power of two.
-        check(Curve::passing_until(5), &Limits { first_threads: 64, ..exact }, 5);
-        check(Curve::passing_until(1000), &Limits { max_threads: 100, ..exact }, 100);
+        check(Curve::passing_until(5), &Limits { first_load: 64, ..exact }, 5);
+        check(Curve::passing_until(1000), &Limits { max_load: 100, ..exact }, 100);
     }
 
     #[test]
     fn a_void_bound_is_named() {
         let (found, _) = drive(next, &Curve::passing_until(7).void_from(8), &LIMITS);
-        assert_eq!((found.threads, found.void_threads), (7, vec![8]));
+        assert_eq!((found.load, found.void_loads), (7, vec![8]));
     }
 
     #[test]
@@ -98,10 +59,10 @@ mod tests {
         loop {
             match next(&results, limits) {
                 Next::Done(found) => return (found, results),
-                Next::Probe { threads } => {
-                    let is_accident = threads == at && results.samples(at).is_empty();
+                Next::Probe { load } => {
+                    let is_accident = load == at && results.samples(at).is_empty();
                     let curve = Curve::passing_until(if is_accident { 0 } else { last });
-                    results.add(threads, curve.probe(threads, 0));
+                    results.add(load, curve.probe(load, 0));
                 }
             }
         }
@@ -111,19 +72,19 @@ mod tests {
     fn one_fail_by_accident_does_not_end_the_search() {
         for at in [1, 2, 4, 8, 32, 100] {
             let (found, results) = with_accident(at, 100, &LIMITS);
-            assert!((96..=100).contains(&found.threads), "an accident at T = {at} gave {found:?}");
+            assert!((96..=100).contains(&found.load), "an accident at T = {at} gave {found:?}");
             assert!(results.visited() - results.unique() <= 3);
         }
         // Without noise to expect, the search believes the first result.
-        assert_eq!(with_accident(4, 100, &Limits { noise: 0.0, ..LIMITS }).0.threads, 3);
+        assert_eq!(with_accident(4, 100, &Limits { noise: 0.0, ..LIMITS }).0.load, 3);
     }
 
     proptest! {
         #[test]
         fn is_exact_in_logarithmically_many_experiments(last in 0u32..3000, first in 1u32..40, max in 40u32..2500) {
-            let limits = Limits { first_threads: first, max_threads: max, resolution: 0.0, ..LIMITS };
+            let limits = Limits { first_load: first, max_load: max, resolution: 0.0, ..LIMITS };
             let (found, results) = drive(next, &Curve::passing_until(last), &limits);
-            prop_assert_eq!(found.threads, last.min(max));
+            prop_assert_eq!(found.load, last.min(max));
             prop_assert_eq!(found.at_least, last >= max);
             prop_assert!(results.unique() <= 2 * max.ilog2() as usize + 3, "{} experiments", results.unique());
             prop_assert!(results.visited() <= results.unique() + 1, "only the border is repeated");
@@ -131,32 +92,32 @@ mod tests {
 
         #[test]
         fn is_within_its_resolution(last in 0u32..2500) {
-            let limits = Limits { max_threads: 2500, resolution: 0.05, ..LIMITS };
+            let limits = Limits { max_load: 2500, resolution: 0.05, ..LIMITS };
             let (found, _) = drive(next, &Curve::passing_until(last), &limits);
-            prop_assert!(found.threads <= last);
-            prop_assert!(last - found.threads <= (0.05 * last as f64) as u32);
+            prop_assert!(found.load <= last);
+            prop_assert!(last - found.load <= (0.05 * last as f64) as u32);
         }
 
         /// The bold steps of the SoAR search leave results that this search can use, and the
         /// results of this search do not mislead the SoAR search.
         #[test]
         fn either_search_may_begin(last in 0u32..2500, half in 1u32..1500) {
-            let limits = Limits { max_threads: 2000, ..LIMITS };
+            let limits = Limits { max_load: 2000, ..LIMITS };
             let throughput = move |t: f64| (t - t * t / (4.0 * half as f64)).max(0.0);
             let curve = Curve::new(throughput).failing_from(last + 1);
             let (alone_soar, mut results) = drive(soar::next, &curve, &limits);
             let continued = |search: fn(&Results, &Limits) -> Next, results: &mut Results| loop {
                 match search(results, &limits) {
                     Next::Done(found) => return found,
-                    Next::Probe { threads } => {
-                        let probe: Probe = curve.probe(threads, results.samples(threads).len());
-                        results.add(threads, probe);
+                    Next::Probe { load } => {
+                        let probe: Probe = curve.probe(load, results.samples(load).len());
+                        results.add(load, probe);
                     }
                 }
             };
             let second = continued(next, &mut results);
-            prop_assert!(second.threads <= last.min(2000));
-            prop_assert!(last.min(2000) - second.threads <= (0.05 * last as f64) as u32, "{:?}", second);
+            prop_assert!(second.load <= last.min(2000));
+            prop_assert!(last.min(2000) - second.load <= (0.05 * last as f64) as u32, "{:?}", second);
             let (_, mut results) = drive(next, &curve, &limits);
             let second = continued(soar::next, &mut results);
             let (_, peak) = curve.peak(2000);

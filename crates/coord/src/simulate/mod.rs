@@ -2,6 +2,8 @@
 //! reports what the search found, how far off that is, and after how many experiments (bg-2013
 //! Figure 13).
 
+pub mod by_rate;
+mod mmc;
 mod show;
 
 use schemas::verdict::Ruling;
@@ -12,13 +14,13 @@ pub use show::{document, table};
 
 /// The form of the curve of throughput over T. Each form except the square root begins with one
 /// operation per second and thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// T - T^2 / (4 PEAK): bg-2013's model, PEAK at T = 2 PEAK
+    /// T - T^2 / (4 PEAK): bg-2013's model, PEAK at T = 2 PEAK.
     Quadratic,
-    /// sqrt(T PEAK / 2): PEAK at T = 2 PEAK, where the SLA ends by default
+    /// sqrt(T PEAK / 2): PEAK at T = 2 PEAK, where the SLA ends by default.
     SquareRoot,
-    /// PEAK (1 - exp(-T / PEAK)): 86% of PEAK at T = 2 PEAK, where the SLA ends by default
+    /// PEAK (1 - exp(-T / PEAK)): 86% of PEAK at T = 2 PEAK, where the SLA ends by default.
     Saturating,
 }
 
@@ -72,7 +74,7 @@ impl Store {
 
     /// The highest T that keeps the SLA, within the limits.
     pub fn last_threads(&self, limits: &Limits) -> u32 {
-        self.sla_until.map_or(limits.max_threads, |last| last.min(limits.max_threads))
+        self.sla_until.map_or(limits.max_load, |last| last.min(limits.max_load))
     }
 
     /// The T with the highest throughput among those that keep the SLA.
@@ -90,7 +92,7 @@ impl Store {
 pub struct Driven {
     /// What it found.
     pub found: Found,
-    /// The different T's that it tried.
+    /// The different loads that it tried.
     pub unique: usize,
     /// All experiments, with repeats.
     pub visited: usize,
@@ -99,15 +101,16 @@ pub struct Driven {
 /// One of the searches.
 type Search = fn(&Results, &Limits) -> Next;
 
-/// Runs a search to its end.
-pub fn drive(search: Search, store: &Store, limits: &Limits) -> Driven {
+/// Runs a search to its end. `experiment` gives the result of an experiment with a load that follows
+/// so many others with it.
+pub fn drive(search: Search, experiment: impl Fn(u32, usize) -> Probe, limits: &Limits) -> Driven {
     let mut results = Results::new();
     loop {
         match search(&results, limits) {
             Next::Done(found) => return Driven { found, unique: results.unique(), visited: results.visited() },
-            Next::Probe { threads } => {
-                let sample = results.samples(threads).len();
-                results.add(threads, store.experiment(threads, sample));
+            Next::Probe { load } => {
+                let sample = results.samples(load).len();
+                results.add(load, experiment(load, sample));
             }
         }
     }
@@ -149,11 +152,14 @@ pub struct Setup {
 /// Runs the searches with every store.
 pub fn simulate(setup: &Setup) -> Simulation {
     let Setup { limits, stores, with_doubling } = setup;
-    let case = |store: &Store| Case {
-        store: *store,
-        soar: drive(soar::next, store, limits),
-        socialites: store.sla_until.map(|_| drive(socialites::next, store, limits)),
-        doubling: with_doubling.then(|| drive(doubling::next, store, limits)),
+    let case = |store: &Store| {
+        let experiment = |threads, sample| store.experiment(threads, sample);
+        Case {
+            store: *store,
+            soar: drive(soar::next, experiment, limits),
+            socialites: store.sla_until.map(|_| drive(socialites::next, experiment, limits)),
+            doubling: with_doubling.then(|| drive(doubling::next, experiment, limits)),
+        }
     };
     Simulation { limits: *limits, cases: stores.iter().map(case).collect() }
 }

@@ -39,7 +39,7 @@ fn soar(simulation: &Simulation) -> String {
             format!("{}{}", operations(found.throughput_per_s), if found.at_least { "+" } else { "" }),
             error(found.throughput_per_s, peak),
             interval(&found.interval, operations),
-            thousands(found.threads.into()),
+            thousands(found.load.into()),
             thousands(best_threads.into()),
             case.soar.unique.to_string(),
             case.soar.visited.to_string(),
@@ -62,8 +62,8 @@ fn socialites(simulation: &Simulation) -> String {
         let found = &outcome.found;
         table.add_row([
             operations(peak),
-            format!("{}{}", thousands(found.threads.into()), if found.at_least { "+" } else { "" }),
-            error(found.threads.into(), last.into()),
+            format!("{}{}", thousands(found.load.into()), if found.at_least { "+" } else { "" }),
+            error(found.load.into(), last.into()),
             interval(&found.interval, |threads| thousands(threads as u64)),
             thousands(last.into()),
             outcome.unique.to_string(),
@@ -79,7 +79,7 @@ fn truth(case: &Case, simulation: &Simulation) -> (f64, u32) {
     (case.store.throughput_per_s(threads), threads)
 }
 
-fn lines(mut table: Table) -> String {
+pub(super) fn lines(mut table: Table) -> String {
     table.load_style(presets::NOTHING);
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
@@ -87,20 +87,20 @@ fn lines(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>().join("\n")
 }
 
-fn operations(value: f64) -> String {
+pub(super) fn operations(value: f64) -> String {
     thousands(value.round() as u64)
 }
 
-fn interval(interval: &Interval, text: impl Fn(f64) -> String) -> String {
+pub(super) fn interval(interval: &Interval, text: impl Fn(f64) -> String) -> String {
     format!("{} .. {}", text(interval.low), text(interval.high))
 }
 
 /// How far off a value is, as a share of the truth; None if the truth is 0.
-fn share(value: f64, truth: f64) -> Option<f64> {
+pub(super) fn share(value: f64, truth: f64) -> Option<f64> {
     (truth > 0.0).then(|| value / truth - 1.0)
 }
 
-fn error(value: f64, truth: f64) -> String {
+pub(super) fn error(value: f64, truth: f64) -> String {
     let Some(share) = share(value, truth) else { return "-".to_string() };
     let percent = format!("{:+.2}%", 100.0 * share);
     if percent == "-0.00%" { "+0.00%".to_string() } else { percent }
@@ -112,8 +112,8 @@ pub fn document(simulation: &Simulation) -> Value {
     let limits = &simulation.limits;
     json!({
         "limits": {
-            "first_threads": limits.first_threads,
-            "max_threads": limits.max_threads,
+            "first_threads": limits.first_load,
+            "max_threads": limits.max_load,
             "resolution_share": limits.resolution,
             "prior_noise_share": limits.noise,
         },
@@ -133,7 +133,7 @@ fn of_case(case: &Case, simulation: &Simulation) -> Value {
         "true_soar_threads": threads,
         "true_socialites_threads": last as u64,
         "soar": of_search(&case.soar, case.soar.found.throughput_per_s, peak),
-        "socialites": case.socialites.as_ref().map(|outcome| of_search(outcome, outcome.found.threads.into(), last)),
+        "socialites": case.socialites.as_ref().map(|outcome| of_search(outcome, outcome.found.load.into(), last)),
         "doubling": case.doubling.as_ref().map(|outcome| of_search(outcome, outcome.found.throughput_per_s, peak)),
     })
 }
@@ -145,7 +145,7 @@ fn of_search(outcome: &Driven, value: f64, truth: f64) -> Value {
         "error_share": share(value, truth),
         "low": found.interval.low,
         "high": found.interval.high,
-        "threads": found.threads,
+        "threads": found.load,
         "throughput_per_s": found.throughput_per_s,
         "at_least": found.at_least,
         "unique_experiments": outcome.unique,

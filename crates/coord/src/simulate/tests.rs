@@ -2,7 +2,7 @@ use clap::Parser;
 
 use super::*;
 use crate::cli::args::{Command, CommandLine, SimulateArgs};
-use crate::cli::resolve::simulation;
+use crate::cli::resolve::{Simulated, simulation};
 use crate::failure::Failure;
 
 fn args(words: &str) -> SimulateArgs {
@@ -14,7 +14,10 @@ fn args(words: &str) -> SimulateArgs {
 }
 
 fn simulated(words: &str) -> Simulation {
-    simulate(&simulation(&args(words)).unwrap())
+    match simulation(&args(words)).unwrap() {
+        Simulated::Threads(setup) => simulate(&setup),
+        Simulated::Rate(setup) => panic!("{setup:?}"),
+    }
 }
 
 fn print(words: &str) -> String {
@@ -29,6 +32,12 @@ fn figure_13() {
 #[test]
 fn with_noise() {
     insta::assert_snapshot!(print("--noise 2 --seed 7 --compare"));
+}
+
+#[test]
+fn queues_by_arrival_rate() {
+    let Simulated::Rate(setup) = simulation(&args("--curve mmc --seed 7")).unwrap() else { panic!("a rate") };
+    insta::assert_snapshot!(by_rate::table(&by_rate::simulate(setup)));
 }
 
 #[test]
@@ -87,6 +96,12 @@ fn invalid_arguments_are_refused() {
     check("--resolution NaN", "--resolution NaN");
     check("--peaks 500,0", "--peaks 0 is not a throughput");
     check("--peaks inf", "--peaks inf");
+    check("--servers 4", "--servers is for a queue; add --curve mmc");
+    check("--curve mmc --peaks 500", "--peaks is for a rating by threads");
+    check("--curve mmc --noise 2", "--noise is for a rating by threads");
+    check("--curve mmc --service-rate 0", "--service-rate 0 is out of range");
+    check("--curve mmc --search-s=-1", "--search-s -1 is out of range");
+    check("--curve mmc --first-rate 9 --max-rate 8", "--first-rate 9 is above --max-rate 8");
     check("--first-threads 9 --max-threads 8", "--first-threads 9 is above --max-threads 8");
     assert!(CommandLine::try_parse_from(["encore", "simulate", "--max-threads", "2000000000"]).is_err());
 }

@@ -7,10 +7,12 @@ use schemas::verdict::{ClosingFigures, Verdict};
 use schemas::words::thousands;
 
 use super::ruling::{coloured, percent};
+use crate::search::Unit;
 
 /// The table of a run's experiments, of which each row is printed when its experiment has ended.
 pub struct ExperimentTable {
     sla: Sla,
+    unit: Unit,
     throughput: Throughput,
 }
 
@@ -30,28 +32,53 @@ impl ExperimentTable {
             true => Throughput::OperationsAndSessions,
             false => Throughput::Operations,
         };
-        ExperimentTable { sla: *sla, throughput }
+        ExperimentTable { sla: *sla, unit: Unit::Threads, throughput }
     }
 
-    /// A row of texts: number, T, operations/s, sessions/s, p95, p99, maximum, share within β, and
+    /// The same table with the load in this unit: the arrival rate instead of T in an open loop.
+    pub fn in_unit(self, unit: Unit) -> ExperimentTable {
+        ExperimentTable { unit, ..self }
+    }
+
+    /// A row of texts: number, load, operations/s, sessions/s, p95, p99, maximum, share within β, and
     /// share of unpredictable reads. A row of 80 columns has room for both throughputs if all other
     /// columns are narrow.
-    fn line(&self, [number, threads, operations, sessions, p95, p99, max, within, unpredictable]: [&str; 9]) -> String {
+    fn line(&self, [number, load, operations, sessions, p95, p99, max, within, unpredictable]: [&str; 9]) -> String {
+        let load = match (self.unit, self.throughput) {
+            (Unit::Threads, Throughput::Operations) => format!("{load:>5} {operations:>11}"),
+            (Unit::Threads, Throughput::OperationsAndSessions) => format!("{load:>4} {operations:>9} {sessions:>10}"),
+            // An arrival rate has up to seven digits.
+            (Unit::SessionsPerS, Throughput::Operations) => format!("{load:>8} {operations:>8}"),
+            (Unit::SessionsPerS, Throughput::OperationsAndSessions) => {
+                format!("{load:>7} {operations:>8} {sessions:>8}")
+            }
+        };
         match self.throughput {
-            Throughput::Operations => format!(
-                "{number:>3} {threads:>5} {operations:>11} {p95:>9} {p99:>9} {max:>9} {within:>8} {unpredictable:>8}  "
-            ),
-            Throughput::OperationsAndSessions => format!(
-                "{number:>3} {threads:>4} {operations:>9} {sessions:>10} {p95:>8} {p99:>8} {max:>8} {within:>7} \
-                 {unpredictable:>7} "
-            ),
+            Throughput::Operations => {
+                format!("{number:>3} {load} {p95:>9} {p99:>9} {max:>9} {within:>8} {unpredictable:>8}  ")
+            }
+            Throughput::OperationsAndSessions => {
+                format!("{number:>3} {load} {p95:>8} {p99:>8} {max:>8} {within:>7} {unpredictable:>7} ")
+            }
         }
     }
 
     /// The heading.
     pub fn heading(&self) -> String {
         let within = format!("<{}", short_time(self.sla.beta_ns));
-        self.line(["#", "T", "ops/s", "sessions/s", "p95", "p99", "max", &within, "unpred."]) + "verdict"
+        let (load, sessions) = match self.unit {
+            Unit::Threads => ("T", "sessions/s"),
+            Unit::SessionsPerS => ("due/s", "ended/s"),
+        };
+        self.line(["#", load, "ops/s", sessions, "p95", "p99", "max", &within, "unpred."]) + "verdict"
+    }
+
+    /// The load of an experiment, in the table's unit. In a closed loop no session is due.
+    fn load(&self, verdict: &Verdict) -> String {
+        match self.unit {
+            Unit::Threads => verdict.threads.to_string(),
+            Unit::SessionsPerS => verdict.rate_per_s.map_or("-".to_string(), |rate| thousands(rate.round() as u64)),
+        }
     }
 
     /// The row of an experiment that has ended. It has no report if it did not run.
@@ -65,7 +92,7 @@ impl ExperimentTable {
         let share = |value: f64| measured(percent(value));
         let texts = [
             verdict.experiment.to_string(),
-            verdict.threads.to_string(),
+            self.load(verdict),
             per_s(figures.throughput_per_s),
             per_s(figures.sessions_per_s),
             time(times.p95_ns),

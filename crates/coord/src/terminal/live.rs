@@ -20,9 +20,9 @@ static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub struct Announced {
     /// Its number.
     pub number: u32,
-    /// T.
-    pub threads: u32,
-    /// The phase of the rating, and why it runs this T; empty outside of a rating.
+    /// Its load: `T=64`, `500 sessions/s`.
+    pub load: String,
+    /// The phase of the rating, and why it runs this load; empty outside of a rating.
     pub why: String,
     /// Its planned time in seconds, if it has one.
     pub planned_s: Option<f64>,
@@ -120,8 +120,8 @@ impl Drop for Live {
 
 impl Announced {
     fn line(&self) -> String {
-        let Announced { number, threads, why, .. } = self;
-        format!("experiment {number}, T={threads}{}{why}", if why.is_empty() { "" } else { ": " })
+        let Announced { number, load, why, .. } = self;
+        format!("experiment {number}, {load}{}{why}", if why.is_empty() { "" } else { ": " })
     }
 }
 
@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn an_experiment_is_announced_with_its_reason() {
-        let announced = |why: &str| Announced { number: 7, threads: 64, why: why.into(), planned_s: None }.line();
+        let announced =
+            |why: &str| Announced { number: 7, load: "T=64".into(), why: why.into(), planned_s: None }.line();
         assert_eq!(announced("final, confirms SoAR"), "experiment 7, T=64: final, confirms SoAR");
         assert_eq!(announced(""), "experiment 7, T=64");
     }

@@ -43,6 +43,7 @@ pub fn verdict(experiment: u32, threads: u32, throughput_per_s: f64, ruling: Rul
         format_version,
         experiment,
         threads,
+        rate_per_s: None,
         sla: Sla::default(),
         ruling,
         reasons,

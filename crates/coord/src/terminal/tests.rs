@@ -5,6 +5,7 @@ use schemas::verdict::{Between, Interval, Rating, RatingDocument, RatingParamete
 
 use super::testing::{manifest, report, verdict};
 use super::*;
+use crate::search::Unit;
 
 /// A text without colours, as a pipe gets it.
 fn plain(text: &str) -> String {
@@ -39,6 +40,27 @@ fn rows_show_sessions_where_they_have_several_operations() {
 }
 
 #[test]
+fn rows_of_an_open_loop_show_the_rate() {
+    let of = |rate_per_s, operations_per_s| {
+        let mut verdict = verdict(7, 64, operations_per_s, Ruling::Pass);
+        verdict.rate_per_s = Some(rate_per_s);
+        verdict
+    };
+    for operations in [1000, 4000] {
+        let manifest = manifest(1000, operations);
+        let table = ExperimentTable::new(&Sla::default(), &manifest).in_unit(Unit::SessionsPerS);
+        let (heading, row) = (table.heading(), table.row(&Purpose::Search, None, &of(51_200.4, 51_199.0)));
+        let row = plain(&row).lines().next().unwrap().to_string();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells[..3], ["7", "51,200", "51,199"], "{heading}\n{row}");
+        assert_eq!(heading.split_whitespace().nth(1), Some("due/s"));
+        let end = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
+        assert_eq!(end(&heading, "due/s"), end(&row, "51,200"), "{heading}\n{row}");
+        assert!(heading.len() <= 80 && row.len() <= 80, "{heading}\n{row}");
+    }
+}
+
+#[test]
 fn rows_without_operations_show_dashes() {
     let mut nothing = verdict(3, 8, 0.0, Ruling::Void);
     nothing.figures = schemas::verdict::Figures::default();
@@ -55,6 +77,7 @@ fn parameters() -> RatingParameters {
         delta_check_percent: None,
         first_threads: 1,
         max_threads: 256,
+        rates: None,
         between: Between::Load,
         warmup_sessions: 0,
         unique_actors: true,
@@ -83,6 +106,7 @@ fn ratings_in_words() {
         parameters: parameters(),
         soar: Some(soar),
         socialites: Some(socialites),
+        rate: None,
         experiments: Vec::new(),
     };
     let interval = |low, high| Some(Interval { low, high, basis: "spread".into() });
@@ -114,6 +138,29 @@ fn ratings_in_words() {
         ratings(&document(unmeasured(Some(why)), unmeasured(None))),
     ];
     insta::assert_snapshot!(texts.join("---\n"));
+}
+
+#[test]
+fn a_rating_by_rate_in_words() {
+    let document = |rate| RatingDocument {
+        format_version: schemas::RUN_FORMAT_VERSION,
+        sla: Sla::default(),
+        parameters: parameters(),
+        soar: None,
+        socialites: None,
+        rate: Some(rate),
+        experiments: Vec::new(),
+    };
+    let interval = Some(Interval { low: 5_600.0, high: 5_800.0, basis: "border".into() });
+    let found = Rating { interval, ..rating(5_600.0, 64, false, Some(17), &["a note"]) };
+    assert_eq!(
+        ratings(&document(found)),
+        "rate        5,600 sessions/s (5,600 to 5,800) with T=64 (confirmed by experiment 17)\n            note: a note\n"
+    );
+    let none = ratings(&document(rating(0.0, 0, false, None, &[])));
+    assert_eq!(none, "rate        0: no arrival rate kept the SLA\n");
+    assert_eq!(document(rating(0.0, 0, false, None, &[])).exit_code(), 1);
+    assert_eq!(document(rating(9.0, 4, false, Some(1), &[])).exit_code(), 0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod digest;
 mod interrupt;
 mod load;
 mod output;
+pub mod pace;
 mod report;
 mod run;
 mod serve;

@@ -1,6 +1,7 @@
 //! Prints the result of an experiment.
 
-use schemas::run::ReplayReport;
+use schemas::run::{Pacing, ReplayReport};
+use schemas::sla::short_time;
 use schemas::words::{plural, rate, thousands};
 
 use super::output::print;
@@ -43,9 +44,29 @@ pub fn print_text(
             plural(report.drained_operations, "more operation")
         ))?;
     }
+    if let Some(pacing) = &report.pacing {
+        print(&on_time(pacing))?;
+    }
     print(&format_args!("logged in {}", recording.experiment_folder().display()))?;
     if let Some(digest) = digest {
         print(&format_args!("digest {digest}"))?;
     }
     Ok(())
+}
+
+/// How sessions kept their due times, in a sentence.
+fn on_time(pacing: &Pacing) -> String {
+    format!(
+        "due: {}; {} queued (p99 {}, longest {}), {} skipped, {} not started; the replayer was late by {} (median), \
+         {} (p99), {} (longest)",
+        plural(pacing.sessions_due, "session"),
+        thousands(pacing.sessions_queued),
+        short_time(pacing.queued_ns_p99),
+        short_time(pacing.queued_ns_max),
+        thousands(pacing.sessions_skipped),
+        thousands(pacing.sessions_unstarted),
+        short_time(pacing.late_ns_p50),
+        short_time(pacing.late_ns_p99),
+        short_time(pacing.late_ns_max),
+    )
 }

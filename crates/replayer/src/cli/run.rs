@@ -14,6 +14,7 @@ use schemas::terminal::complain;
 use super::interrupt::end_on_ctrl_c;
 use super::load::load_into;
 use super::output::progress_bar;
+use super::pace::PaceArgs;
 use super::report::{print_json, print_text};
 use super::target::Target;
 use crate::any_store::{self, AnyStore};
@@ -34,6 +35,8 @@ pub struct RunArgs {
     /// End after this many sessions; default: the whole trace, unless --duration is given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     sessions: Option<u64>,
+    #[command(flatten)]
+    pace: PaceArgs,
     /// Warm up with this many sessions or operations before the measured part; default: none
     ///
     /// A number of sessions (20000), a share of the trace set's sessions (10%), or a number of
@@ -147,6 +150,7 @@ fn plan(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result
         limit,
         positions: &positions,
         warmup_sessions,
+        pace: args.pace.request(),
         unique_actors: !args.shared_actors,
         closing_read: !args.no_closing_read && store.keeps_state() && source.closing().is_some(),
     };
@@ -215,6 +219,15 @@ fn exit_code(
             let folder = recording.experiment_folder();
             complain("error", format_args!("interrupted; the log until then is in {}", folder.display()));
             Ok(ExitCode::from(program::INTERRUPTED))
+        }
+        EndReason::Overloaded => {
+            let message = "stopped early: a session was due and all threads were busy (--overload stop); use more \
+                           threads or a lower rate";
+            complain(
+                "error",
+                format_args!("{message}; the log until then is in {}", recording.experiment_folder().display()),
+            );
+            Ok(ExitCode::from(3))
         }
         EndReason::TraceExhausted { sessions_needed } => Err(ExperimentError::Plan(format!(
             "the trace {} ran out after {} sessions{}; extend it with {}",

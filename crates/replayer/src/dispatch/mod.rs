@@ -1,5 +1,6 @@
 //! Decides which session is next: hands sessions out in trace order, keeps actors unique and
-//! knows which sessions are done. Pure: no clock, no store, no task.
+//! knows which sessions are done. Pure: no clock, no store, no task. In an open loop it hands them out
+//! in the order of their due times, when it is told the time.
 //!
 //! A session whose actor is busy waits aside, and goes first when the actor is free. A session never
 //! waits for a later one of the trace. A thread that frees an actor takes the session that waited for
@@ -8,6 +9,9 @@
 
 mod aside;
 mod done;
+mod due;
+mod open;
+mod session;
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -20,64 +24,10 @@ use schemas::vocabulary::Vocabulary;
 
 use aside::{Aside, Busy};
 use done::DoneSessions;
-
-/// A session: a stretch of a chunk, which holds whole sessions.
-#[derive(Debug, Clone, Default)]
-pub struct Session<V: Vocabulary> {
-    /// The fragment, as an index into the dispatcher's fragments.
-    pub fragment: usize,
-    chunk: Rc<Chunk<V>>,
-    first: usize,
-    end: usize,
-}
-
-impl<V: Vocabulary> Session<V> {
-    /// How many operations it has; never 0.
-    pub fn steps(&self) -> usize {
-        self.end - self.first
-    }
-
-    /// The operation in this place of the session.
-    #[inline(always)]
-    pub fn operation(&self, place: usize) -> V::Operation {
-        self.chunk.operation(self.first + place)
-    }
-
-    /// The session's number in its fragment.
-    #[inline]
-    pub fn number(&self) -> u64 {
-        self.chunk.session(self.first)
-    }
-
-    /// How long its thread waits before the operation in this place; see
-    /// [`schemas::trace::TraceRow::think_us`].
-    #[inline]
-    pub fn think_us(&self, place: usize) -> u32 {
-        self.chunk.think_us(self.first + place)
-    }
-
-    /// The session that the operation in this place depends on.
-    #[inline]
-    pub fn after(&self, place: usize) -> Option<u64> {
-        self.chunk.after(self.first + place)
-    }
-
-    /// When it starts (open loop only).
-    #[inline]
-    pub fn due_us(&self) -> Option<u64> {
-        self.chunk.due_us(self.first)
-    }
-
-    #[inline]
-    fn actor(&self) -> u64 {
-        self.chunk.actor(self.first)
-    }
-
-    /// The sessions that its operations depend on.
-    fn depends_on(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..self.steps()).filter_map(|place| self.after(place))
-    }
-}
+use due::DueOrder;
+pub use due::Rhythm;
+pub use open::Asking;
+pub use session::Session;
 
 /// What the dispatcher answers to a thread that asks for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +38,13 @@ pub enum Next {
     NeedsChunk(usize),
     /// Too many sessions wait aside: ask again when a session has finished.
     Blocked,
+    /// Open loop: the next session is due at this time, by the experiment's clock.
+    NotDue(i64),
+    /// Open loop: the session is for another thread, which was free when it became due
+    /// ([`Asking::other_freed_ns`]).
+    ForOther,
+    /// Open loop: the session had to queue, and the plan skips such sessions. Only a worker knows.
+    Overdue,
     /// Everything has been handed out, or the time is over. In the first case, sessions that
     /// still wait aside go to the threads that now act for their actors.
     Finished,
@@ -132,6 +89,8 @@ struct Fragment<V: Vocabulary> {
     catch_up: VecDeque<u64>,
     /// The first session that no earlier experiment has taken from the trace.
     first_session: u64,
+    /// The first session of this part of the experiment.
+    part_begin: u64,
     /// The first session that is not to be handed out in this part of the experiment.
     part_end: u64,
     /// The first session that is not to be handed out at all.
@@ -157,6 +116,7 @@ impl<V: Vocabulary> Fragment<V> {
             next_session: begins_at,
             catch_up: stretch.given_back.iter().copied().collect(),
             first_session: stretch.first_session,
+            part_begin: stretch.first_session,
             part_end: stretch.end_session,
             end_session: stretch.end_session,
             chunk: Rc::default(),
@@ -200,6 +160,8 @@ pub struct Dispatcher<V: Vocabulary> {
     aside_max: usize,
     /// Sessions that waited aside and can be handed out now.
     ready: VecDeque<Session<V>>,
+    /// When sessions are due. None in a closed loop.
+    due: Option<DueOrder>,
     closed: bool,
 }
 
@@ -239,8 +201,15 @@ impl<V: Vocabulary> Dispatcher<V> {
             aside: Aside::default(),
             aside_max: aside_max(threads),
             ready: VecDeque::with_capacity(threads),
+            due: None,
             closed: false,
         }
+    }
+
+    /// Hands out sessions when they are due ([`Dispatcher::hand_out_due`]); with the rhythm of each
+    /// fragment.
+    pub fn open_loop(self, rhythms: Vec<Rhythm>) -> Dispatcher<V> {
+        Dispatcher { due: Some(DueOrder::new(rhythms)), ..self }
     }
 
     /// Hands out only the warm-up, until [`Dispatcher::begin_measured`].
@@ -248,12 +217,22 @@ impl<V: Vocabulary> Dispatcher<V> {
         for (fragment, stretch) in self.fragments.iter_mut().zip(stretches) {
             fragment.part_end = stretch.measured_from;
         }
+        if let Some(due) = &mut self.due {
+            due.warming_up();
+        }
         self
     }
 
-    /// Continues with what follows the warm-up, and remembers which sessions are done.
-    pub fn begin_measured(&mut self) {
-        self.fragments.iter_mut().for_each(|fragment| fragment.part_end = fragment.end_session);
+    /// Continues with what follows the warm-up, and remembers which sessions are done. The measured
+    /// part begins at this time.
+    pub fn begin_measured(&mut self, at_ns: i64) {
+        for fragment in &mut self.fragments {
+            fragment.part_begin = fragment.part_end;
+            fragment.part_end = fragment.end_session;
+        }
+        if let Some(due) = &mut self.due {
+            due.begin_measured(at_ns);
+        }
     }
 
     /// Gives a fragment its next chunk; `None` means that the trace has ended.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use schemas::social::{Action, Operation, Social, TraceRow};
 
-use super::{Dependency, FragmentPosition, Next, Stretch};
+use super::{Asking, Dependency, FragmentPosition, Next, Rhythm, Stretch};
 
 type Chunk = super::Chunk<Social>;
 type Dispatcher = super::Dispatcher<Social>;
@@ -121,7 +121,7 @@ fn what_was_given_back_comes_first() {
     };
     assert_eq!(run(&mut dispatcher), [1, 3]);
     assert_eq!(dispatcher.positions(&[0]), [FragmentPosition::at(0, 5)]);
-    dispatcher.begin_measured();
+    dispatcher.begin_measured(0);
     assert_eq!(run(&mut dispatcher), [5, 6]);
     assert_eq!(dispatcher.positions(&[0]), [FragmentPosition::at(0, 7)]);
 }
@@ -174,7 +174,7 @@ fn the_warm_up_is_handed_out_alone_and_what_it_did_is_remembered() {
     };
     assert_eq!(run(&mut dispatcher, false), [(0, 0), (1, 0), (0, 1)]);
     assert!(dispatcher.is_over() && !dispatcher.ran_out());
-    dispatcher.begin_measured();
+    dispatcher.begin_measured(0);
     assert_eq!(run(&mut dispatcher, true), [(1, 1), (0, 2), (1, 2), (0, 3), (1, 3)]);
     assert_eq!(dispatcher.dependency(0, 1), Dependency::NotOk);
     assert_eq!(dispatcher.dependency(0, 2), Dependency::Done);
@@ -285,5 +285,148 @@ proptest! {
         }
         finished.sort();
         prop_assert_eq!(finished, (0..actors.len() as u64).collect::<Vec<_>>());
+    }
+}
+
+/// One session for each pair of an actor and a due time in microseconds.
+fn due(sessions: &[(u64, u64)]) -> Chunk {
+    let plain = chunk(&sessions.iter().map(|(actor, _)| *actor).collect::<Vec<_>>());
+    plain.rows().zip(sessions).map(|(row, (_, due_us))| TraceRow { due_us: Some(*due_us), ..row }).collect()
+}
+
+/// An open loop over these fragments, of pairs as in [`due`].
+fn open_loop(fragments: &[&[(u64, u64)]], threads: usize) -> Dispatcher {
+    let stretches: Vec<Stretch> = fragments.iter().map(|sessions| whole(1.0, sessions.len())).collect();
+    let mut dispatcher = Dispatcher::new(&stretches, threads, Some(MEMBERS));
+    dispatcher = dispatcher.open_loop(vec![Rhythm::of_trace(); fragments.len()]);
+    for (fragment, sessions) in fragments.iter().enumerate() {
+        dispatcher.supply(fragment, Some(due(sessions)));
+    }
+    dispatcher
+}
+
+/// What a thread gets that asks at this time and was free before.
+fn at(dispatcher: &mut Dispatcher, now_ns: i64) -> Result<Session, Next> {
+    let mut session = Session::default();
+    let asking = Asking { now_ns, freed_ns: i64::MIN, other_freed_ns: None };
+    match dispatcher.hand_out_due(&mut session, asking) {
+        Next::Session => Ok(session),
+        next => Err(next),
+    }
+}
+
+#[test]
+fn sessions_are_handed_out_when_they_are_due() {
+    let mut dispatcher = open_loop(&[&[(1, 5), (2, 7), (3, 7)], &[(11, 6), (12, 7)]], 9);
+    assert_eq!(at(&mut dispatcher, 4_999).unwrap_err(), Next::NotDue(5_000));
+    let mut order = Vec::new();
+    while let Ok(session) = at(&mut dispatcher, 7_000) {
+        order.push((session.fragment, session.number(), session.due_ns()));
+    }
+    let expect = [(0, 0, 5), (1, 0, 6), (0, 1, 7), (0, 2, 7), (1, 1, 7)];
+    assert_eq!(order, expect.map(|(fragment, number, due_us)| (fragment, number, Some(due_us * 1_000))));
+    assert_eq!(at(&mut dispatcher, 7_000).unwrap_err(), Next::Finished);
+}
+
+/// Its due time stands, so that its response time shows the wait.
+#[test]
+fn a_due_session_waits_for_its_actor() {
+    let mut dispatcher = open_loop(&[&[(7, 1), (7, 2), (8, 3), (9, 9)]], 3);
+    let first = at(&mut dispatcher, 3_000).unwrap();
+    let other = at(&mut dispatcher, 3_000).unwrap();
+    assert_eq!((first.number(), other.number(), other.was_aside()), (0, 2, false));
+    assert_eq!((at(&mut dispatcher, 3_000).unwrap_err(), dispatcher.has_ready()), (Next::NotDue(9_000), false));
+    dispatcher.finish(&first, true);
+    assert!(dispatcher.has_ready());
+    let second = at(&mut dispatcher, 5_000).unwrap();
+    assert_eq!((second.number(), second.due_ns(), second.was_aside()), (1, Some(2_000), true));
+}
+
+/// A thread that was busy when the session became due leaves it to one that was not.
+#[test]
+fn a_session_goes_to_a_thread_that_was_free_when_it_became_due() {
+    let ask = |freed_ns, other_freed_ns| {
+        let mut dispatcher = open_loop(&[&[(1, 5)]], 2);
+        dispatcher.hand_out_due(&mut Session::default(), Asking { now_ns: 9_000, freed_ns, other_freed_ns })
+    };
+    assert_eq!(ask(8_000, Some(4_000)), Next::ForOther);
+    assert_eq!(ask(8_000, Some(6_000)), Next::Session, "the other was busy as well");
+    assert_eq!(ask(5_000, Some(4_000)), Next::Session);
+    assert_eq!(ask(8_000, None), Next::Session);
+}
+
+#[test]
+fn what_was_due_and_did_not_start_is_counted_and_given_back() {
+    let mut dispatcher = open_loop(&[&[(7, 1), (7, 2), (8, 3), (9, 9)]], 1);
+    let first = at(&mut dispatcher, 1_000).unwrap();
+    dispatcher.take_back(&first);
+    dispatcher.close();
+    let position = FragmentPosition { fragment: 4, next_session: 1, given_back: vec![0] };
+    assert_eq!((dispatcher.positions(&[4]), dispatcher.waiting()), (vec![position], 1));
+    assert_eq!([(); 3].map(|()| dispatcher.skip_due(9_000)), [Next::Session, Next::Session, Next::NotDue(9_000)]);
+}
+
+/// One fragment without further sessions ends the experiment, as in a closed loop.
+#[test]
+fn an_open_loop_ends_when_a_fragment_runs_out() {
+    let stretches = [Stretch { end_session: u64::MAX, ..whole(1.0, 0) }];
+    let mut dispatcher = Dispatcher::new(&stretches, 1, None).open_loop(vec![Rhythm::of_trace()]);
+    assert_eq!(at(&mut dispatcher, 9).unwrap_err(), Next::NeedsChunk(0));
+    dispatcher.supply(0, Some(due(&[(1, 0)])));
+    assert_eq!(at(&mut dispatcher, 9).unwrap().number(), 0);
+    assert_eq!(at(&mut dispatcher, 9).unwrap_err(), Next::NeedsChunk(0));
+    dispatcher.supply(0, None);
+    assert_eq!((at(&mut dispatcher, 9).unwrap_err(), dispatcher.ran_out()), (Next::Finished, true));
+}
+
+proptest! {
+    /// Every session is handed out once, none before it is due, and those of one actor in the order
+    /// of their fragment.
+    #[test]
+    fn an_open_loop_keeps_due_times_and_actors(
+        fragments in prop::collection::vec(prop::collection::vec((0u64..6, 0u64..4), 1..30), 1..4),
+        finishes in prop::collection::vec(any::<prop::sample::Index>(), 400),
+    ) {
+        let mut all = 0;
+        let timed: Vec<Vec<(u64, u64)>> = fragments.iter().enumerate().map(|(index, sessions)| {
+            all += sessions.len();
+            let mut due_us = 0;
+            sessions.iter().map(|(actor, gap_us)| {
+                due_us += gap_us;
+                (10 * index as u64 + actor, due_us)
+            }).collect()
+        }).collect();
+        let mut dispatcher = open_loop(&timed.iter().map(Vec::as_slice).collect::<Vec<_>>(), 4);
+        let (mut running, mut now_ns, mut done): (Vec<Session>, i64, usize) = (Vec::new(), 0, 0);
+        let mut last = std::collections::BTreeMap::new();
+        for finish in finishes {
+            match at(&mut dispatcher, now_ns) {
+                Ok(session) => {
+                    let (actor, due_us) = timed[session.fragment][session.number() as usize];
+                    prop_assert_eq!(session.due_ns(), Some(due_us as i64 * 1_000));
+                    prop_assert!(due_us as i64 * 1_000 <= now_ns);
+                    prop_assert!(running.iter().all(|other| timed[other.fragment][other.number() as usize].0 != actor));
+                    let before = last.insert(actor, session.number());
+                    prop_assert!(before.is_none_or(|before| before < session.number()));
+                    running.push(session);
+                }
+                Err(Next::NotDue(due_ns)) => {
+                    prop_assert!(due_ns > now_ns);
+                    now_ns = due_ns;
+                }
+                Err(_) => {}
+            }
+            if running.len() == 4 || (finish.index(2) == 0 && !running.is_empty()) {
+                let session = running.swap_remove(finish.index(running.len()));
+                dispatcher.finish(&session, true);
+                done += 1;
+            }
+        }
+        while let Some(session) = running.pop() {
+            dispatcher.finish(&session, true);
+            done += 1;
+            running.extend(at(&mut dispatcher, i64::MAX).ok());
+        }
+        prop_assert_eq!(done, all);
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use schemas::plan::{FragmentPlan, Limit};
-use schemas::run::{EndReason, FragmentPosition, ReplayReport};
+use schemas::run::{EndReason, FragmentPosition, Pacing, ReplayReport};
 use schemas::share::sessions_enough;
 
 use crate::experiment::{Control, Experiment, Snapshot};
-use crate::worker::{Lag, WorkerReport};
+use crate::worker::{Kept, Lag, WorkerReport};
 
 /// The report, without anything about the store yet.
 pub fn summarize(
@@ -20,6 +20,7 @@ pub fn summarize(
     let plan = &experiment.plan;
     let mut all = Snapshot::default();
     let mut lag = Lag::default();
+    let mut kept: Option<Kept> = None;
     let at_first = |f: &FragmentPlan| FragmentPosition {
         fragment: f.fragment,
         next_session: f.first_session,
@@ -30,12 +31,17 @@ pub fn summarize(
     for worker in &workers {
         all.merge(&worker.snapshot);
         lag.merge(&worker.lag);
+        if let Some(own) = &worker.kept {
+            kept.get_or_insert_default().merge(own);
+        }
         positions.extend(worker.positions.iter().map(|position| (position.fragment, position.clone())));
     }
     let end = if workers.iter().any(|w| w.ran_out) {
         EndReason::TraceExhausted { sessions_needed: sessions_needed(experiment, shares, &workers) }
     } else if control.stop.load(Ordering::Relaxed) {
         EndReason::Interrupted
+    } else if workers.iter().any(|w| w.was_overloaded) {
+        EndReason::Overloaded
     } else {
         EndReason::Limit
     };
@@ -75,6 +81,7 @@ pub fn summarize(
         store_counters: BTreeMap::new(),
         writes_not_ok: workers.iter().map(|w| w.writes_not_ok).sum(),
         began_with: None,
+        pacing: kept.map(|kept| Pacing::new(kept.counts, kept.late, kept.queued)),
         replayers: Vec::new(),
         faults: Vec::new(),
     }

@@ -18,7 +18,7 @@ use crate::source::Source;
 use crate::stores::pool::{Pool, Route};
 use crate::stores::{Serves, StoreError};
 use crate::worker::gate::Pass;
-use crate::worker::{self, WorkerPlan, WorkerReport};
+use crate::worker::{self, Loop, Throttle, WorkerPlan, WorkerReport};
 
 /// What a worker needs to begin, once all are connected.
 pub struct Start {
@@ -31,10 +31,14 @@ pub struct Worker<'a> {
     pub share: &'a [usize],
     pub first_thread: u32,
     pub threads: u32,
+    /// How many of its threads work at each step of the plan's threads over time.
+    pub threads_at_steps: Vec<usize>,
     pub pass: Option<Pass>,
     pub snapshot: Arc<Mutex<Snapshot>>,
     pub stop: Arc<AtomicBool>,
     pub abandon: Arc<AtomicBool>,
+    /// Set by the worker whose session had to queue, if the experiment ends then.
+    pub overloaded: Arc<AtomicBool>,
 }
 
 impl Worker<'_> {
@@ -61,6 +65,13 @@ impl Worker<'_> {
         let stretches: Vec<Stretch> = self.share.iter().map(|index| experiment.stretches[*index].clone()).collect();
         let unique_among = plan.unique_actors.then_some(source.actors());
         let mut dispatcher = Dispatcher::new(&stretches, self.threads as usize, unique_among);
+        let loop_kind = match plan.open_loop {
+            Some(open) => {
+                dispatcher = dispatcher.open_loop(experiment.rhythms(open.due, self.share));
+                Loop::Open(open.overload)
+            }
+            None => Loop::Closed(Throttle::of(plan, &self.threads_at_steps)),
+        };
         if self.pass.is_some() {
             dispatcher = dispatcher.warming_up(&stretches);
         }
@@ -86,6 +97,8 @@ impl Worker<'_> {
             duration_ns,
             stop: self.stop,
             abandon: self.abandon,
+            loop_kind,
+            overloaded: self.overloaded,
             snapshot: self.snapshot,
         };
         let local = tokio::task::LocalSet::new();

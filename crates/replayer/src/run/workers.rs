@@ -1,6 +1,7 @@
 //! All workers of an experiment: connects them, starts them at one instant, watches them, and
 //! collects their reports.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -67,17 +68,22 @@ fn workers<'a>(
         true => Some(gate::gate(shares.len())).unzip(),
         false => (None, None),
     };
+    let steps: Vec<Vec<u32>> =
+        experiment.plan.threads_over_time.iter().map(|step| experiment.threads_of(shares, step.threads)).collect();
+    let overloaded = Arc::new(AtomicBool::new(false));
     let mut workers = Vec::with_capacity(shares.len());
     let mut first_thread = 0;
-    for (share, threads) in shares.iter().zip(threads.iter().copied()) {
+    for (place, (share, threads)) in shares.iter().zip(threads.iter().copied()).enumerate() {
         workers.push(Worker {
             share,
             first_thread,
             threads,
+            threads_at_steps: steps.iter().map(|threads| threads[place] as usize).collect(),
             pass: passes.as_mut().and_then(Vec::pop),
             snapshot: Arc::new(Mutex::new(Snapshot { part, ..Snapshot::default() })),
             stop: control.stop.clone(),
             abandon: control.abandon.clone(),
+            overloaded: overloaded.clone(),
         });
         first_thread += threads;
     }

@@ -8,7 +8,9 @@ use std::task::Poll;
 use schemas::oplog::{LogRow, Outcome};
 use schemas::vocabulary::{Operation, Vocabulary};
 
+use super::pacer::Asker;
 use super::shared::{Shared, Until};
+use super::throttle::Started;
 use crate::dispatch::{Dependency, Next, Session};
 use crate::stores::{Answer, Connection, OperationError};
 
@@ -28,6 +30,10 @@ pub struct Thread<C> {
     place: usize,
     /// The earliest time at which it takes its next session.
     free_at_ns: i64,
+    /// When it ended its last operation.
+    freed_ns: i64,
+    /// How long its session waited for a busy actor before it started (open loop only).
+    aside_ns: i64,
     answer: Answer,
 }
 
@@ -39,6 +45,8 @@ impl<C> Thread<C> {
             number: first_thread + place as u32,
             place,
             free_at_ns: i64::MIN,
+            freed_ns: i64::MIN,
+            aside_ns: 0,
             answer: Answer::default(),
         };
         connections.into_iter().enumerate().map(thread).collect()
@@ -60,8 +68,13 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
     shared.register(thread.place).await;
     let mut yielded_ns = now_ns;
     let mut session = Session::default();
+    let mut started = Started::default();
     loop {
-        match shared.next(&mut session, now_ns) {
+        if shared.throttle.is_some() {
+            now_ns = shared.hold_back(thread.place, thread.number, &mut started, now_ns).await;
+        }
+        let asker = Asker { place: thread.place, freed_ns: thread.freed_ns };
+        match shared.next(&mut session, asker, now_ns) {
             Next::Session => {}
             Next::Finished => return thread,
             Next::NeedsChunk(fragment) => {
@@ -72,7 +85,27 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
                 now_ns = shared.idle(now_ns).await;
                 continue;
             }
+            Next::NotDue(at_ns) => {
+                now_ns = shared.wait_due(at_ns).await;
+                continue;
+            }
+            Next::ForOther => {
+                now_ns = shared.wait_turn(asker).await;
+                continue;
+            }
+            Next::Overdue => {
+                skip(&shared, thread.number, &session, now_ns);
+                now_ns = shared.clock.now_ns();
+                if now_ns - yielded_ns > slice_ns {
+                    tokio::task::yield_now().await;
+                    now_ns = shared.clock.now_ns();
+                    yielded_ns = now_ns;
+                }
+                continue;
+            }
         }
+        started.add_one();
+        thread.aside_ns = aside_ns(&session, thread.freed_ns, now_ns);
         let taken_ns = now_ns;
         let mut writes_ok = true;
         for place in 0..session.steps() {
@@ -82,7 +115,7 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
         }
         shared.finish(&session, writes_ok, taken_ns, now_ns);
         let inter_arrival_us = session.think_us(0);
-        if inter_arrival_us > 0 {
+        if inter_arrival_us > 0 && shared.has_inter_arrival_times() {
             thread.free_at_ns = now_ns + inter_arrival_us as i64 * 1_000;
             now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
             yielded_ns = now_ns;
@@ -94,6 +127,45 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
             yielded_ns = now_ns;
         }
     }
+}
+
+/// How long a session waited for its actor while its thread could have started it. It is not the
+/// replayer that was late.
+#[inline]
+fn aside_ns<V: Vocabulary>(session: &Session<V>, freed_ns: i64, now_ns: i64) -> i64 {
+    match session.due_ns() {
+        Some(due_ns) if session.was_aside() => (now_ns - due_ns.max(freed_ns)).max(0),
+        _ => 0,
+    }
+}
+
+/// The error of the operations of a session that was skipped.
+const OVERDUE: &str = "all threads were busy when its session was due (overload: skip)";
+
+/// Logs all operations of a session that does not start.
+#[cold]
+fn skip<V: Vocabulary>(shared: &Shared<V>, thread: u32, session: &Session<V>, now_ns: i64) {
+    let mut writes_ok = true;
+    for place in 0..session.steps() {
+        let logged = LogRow {
+            session: session.number(),
+            step: place as u16,
+            thread,
+            due_ns: session.due_ns().filter(|_| place == 0),
+            start_ns: now_ns,
+            end_ns: now_ns,
+            waited_ns: 0,
+            pool_wait_ns: 0,
+            attempts: 0,
+            outcome: Outcome::Skipped,
+        };
+        shared.log(session.fragment, logged, &[], Some(OVERDUE));
+        if session.operation(place).writes() {
+            writes_ok = false;
+            shared.writes_not_ok.set(shared.writes_not_ok.get() + 1);
+        }
+    }
+    shared.finish(session, writes_ok, now_ns, now_ns);
 }
 
 /// The error of operations that were in flight when a user interrupted the experiment for a second time.
@@ -118,10 +190,11 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
     let mut start_ns = now_ns;
     // The first operation's time is the inter-arrival time, which passes after the session.
     if place > 0 && session.think_us(place) > 0 {
+        shared.leave(thread.place);
         let until_ns = now_ns + session.think_us(place) as i64 * 1_000;
         start_ns = shared.rest(thread.place, until_ns, Until::Stopped).await;
     }
-    let mut waited_ns = 0;
+    let mut waited_ns = if place == 0 { thread.aside_ns } else { 0 };
     let mut dependency = Dependency::Done;
     if let Some(after) = session.after(place) {
         if after == session.number() {
@@ -131,13 +204,15 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
             dependency = shared.dependency(session.fragment, after);
         }
         if dependency == Dependency::Pending {
+            shared.leave(thread.place);
             let began_ns = start_ns;
             dependency = shared.wait_for(session.fragment, after).await;
             start_ns = clock.now_ns();
-            waited_ns = start_ns - began_ns;
+            waited_ns += start_ns - began_ns;
         }
     }
     let operation = session.operation(place);
+    let own_place = thread.place;
     let answer = &mut thread.answer;
     answer.clear();
     let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
@@ -152,7 +227,10 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
         let result = poll_fn(|context| match execution.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                shared.leave(own_place);
+                Poll::Pending
+            }
         })
         .await;
         let end_ns = clock.now_ns();
@@ -171,7 +249,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
         session: session.number(),
         step: place as u16,
         thread: thread.number,
-        due_ns: session.due_us().map(|due| due as i64 * 1_000),
+        due_ns: session.due_ns().filter(|_| place == 0),
         start_ns,
         end_ns,
         waited_ns,
@@ -179,6 +257,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
         attempts: answer.attempts,
         outcome,
     };
+    thread.freed_ns = end_ns;
     let has_sent = shared.log(session.fragment, logged, &answer.values, error.as_deref());
     // The next operation does not overlap with this one, so it must start after it. If the log
     // had to wait for the disk, that time is not part of the next operation either.

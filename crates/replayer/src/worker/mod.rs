@@ -2,15 +2,19 @@
 
 mod emulate;
 pub mod gate;
+mod margin;
+mod pacer;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod throttle;
 
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use schemas::pace::Overload;
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
 use schemas::vocabulary::Vocabulary;
@@ -23,8 +27,10 @@ use crate::log::LogSender;
 use crate::stores::Connection;
 use emulate::{Thread, emulate};
 use gate::{Opening, Pass};
+pub use pacer::Kept;
 pub use shared::Lag;
 use shared::{Shared, Until};
+pub use throttle::Throttle;
 
 /// How often a worker measures how late it is, on average.
 const TICK_NS: i64 = 5_000_000;
@@ -46,6 +52,16 @@ const PUBLISH_NS: i64 = 500_000_000;
 
 /// The longest time that a worker goes without checking for a stop.
 const LOOK_NS: i64 = 50_000_000;
+
+/// What starts the sessions of a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Loop {
+    /// A thread starts its next session when the last one has ended, within these limits if there are
+    /// any.
+    Closed(Option<Throttle>),
+    /// Sessions start when they are due. The dispatcher knows when that is.
+    Open(Overload),
+}
 
 /// What a worker is given.
 pub struct WorkerPlan<V: Vocabulary> {
@@ -71,6 +87,10 @@ pub struct WorkerPlan<V: Vocabulary> {
     pub stop: Arc<AtomicBool>,
     /// Set from outside to give up the operations in flight, too.
     pub abandon: Arc<AtomicBool>,
+    /// What starts the sessions.
+    pub loop_kind: Loop,
+    /// Set by the worker whose session had to queue, if the experiment ends then.
+    pub overloaded: Arc<AtomicBool>,
     /// Where progress is published.
     pub snapshot: Arc<Mutex<Snapshot>>,
 }
@@ -105,6 +125,10 @@ pub struct WorkerReport {
     pub trace_stall_ns: u64,
     /// The warm-up.
     pub warmup: WarmupReport,
+    /// Whether the experiment ended because a session had to queue.
+    pub was_overloaded: bool,
+    /// How due times were kept; none in a closed loop.
+    pub kept: Option<Kept>,
 }
 
 /// How a worker's warm-up went.
@@ -169,8 +193,9 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
     joined(ticker).await;
     set_alarms(None);
     // Writing the rest delays no operation any more.
-    let report = shared.report(Used::now().since(used_before), warmup);
+    let mut report = shared.report(Used::now().since(used_before), warmup);
     shared.hand_over();
+    report.kept = shared.kept();
     match shared.error.take() {
         Some(error) => Err(error),
         None => Ok(report),

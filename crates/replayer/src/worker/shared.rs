@@ -14,7 +14,9 @@ use schemas::table::TableError;
 use schemas::vocabulary::Vocabulary;
 
 use super::gate::{Opening, Pass};
-use super::{TICK_NS, Used, WarmupReport, WorkerPlan, WorkerReport};
+use super::pacer::{Asker, Pacer};
+use super::throttle::Throttle;
+use super::{Loop, TICK_NS, Used, WarmupReport, WorkerPlan, WorkerReport};
 use crate::clock::Clock;
 use crate::dispatch::{Dependency, Dispatcher, Next, Session};
 use crate::experiment::{Part, Snapshot};
@@ -77,7 +79,7 @@ pub struct Shared<V: Vocabulary> {
     pub error: RefCell<Option<TableError>>,
     /// Set at the end, for the ticker.
     pub ended: Cell<bool>,
-    dispatcher: RefCell<Dispatcher<V>>,
+    pub(super) dispatcher: RefCell<Dispatcher<V>>,
     fragments: Vec<u32>,
     feeds: Vec<Feed<V>>,
     logs: Vec<usize>,
@@ -86,13 +88,13 @@ pub struct Shared<V: Vocabulary> {
     is_logged: bool,
     duration_ns: Option<i64>,
     /// When no more sessions are taken from the trace.
-    deadline_ns: Cell<i64>,
+    pub(super) deadline_ns: Cell<i64>,
     /// When the present part of the experiment began.
-    part_began_ns: Cell<i64>,
-    stop: Arc<AtomicBool>,
+    pub(super) part_began_ns: Cell<i64>,
+    pub(super) stop: Arc<AtomicBool>,
     abandon: Arc<AtomicBool>,
     /// The tasks of all threads, to wake them when they must give up their operations.
-    tasks: RefCell<Vec<Option<Waker>>>,
+    pub(super) tasks: RefCell<Vec<Option<Waker>>>,
     published: Arc<Mutex<Snapshot>>,
     snapshot: RefCell<Snapshot>,
     /// Tasks that wait until some session has finished.
@@ -101,6 +103,12 @@ pub struct Shared<V: Vocabulary> {
     resting: RefCell<Vec<Option<Waker>>>,
     /// How many of them there are.
     resting_count: Cell<usize>,
+    /// Who waits for the next due time. None in a closed loop.
+    pub(super) pacer: Option<Pacer>,
+    /// Set when an open loop ends because a session had to queue.
+    pub(super) overloaded: Arc<AtomicBool>,
+    /// How far threads are held back. None in an open loop, or without limits.
+    pub(super) throttle: Option<Throttle>,
     sessions: Cell<u64>,
     session_ns: Cell<i64>,
     idle_ns: Cell<i64>,
@@ -121,7 +129,14 @@ impl<V: Vocabulary> Shared<V> {
             Some(_) => (Part::WarmUp, i64::MAX),
             None => (Part::Measured, plan.duration_ns.unwrap_or(i64::MAX)),
         };
+        let (pacer, throttle) = match plan.loop_kind {
+            Loop::Closed(throttle) => (None, throttle),
+            Loop::Open(overload) => (Some(Pacer::new(overload, threads, part == Part::Measured)), None),
+        };
         let shared = Shared {
+            pacer,
+            throttle,
+            overloaded: plan.overloaded,
             buffers: RefCell::new(plan.logs.iter().map(|_| buffer_like(0)).collect()),
             dispatcher: RefCell::new(plan.dispatcher),
             fragments: plan.fragments,
@@ -156,9 +171,12 @@ impl<V: Vocabulary> Shared<V> {
 
     /// What a thread that asks for work at `now_ns` gets.
     #[inline(always)]
-    pub fn next(&self, session: &mut Session<V>, now_ns: i64) -> Next {
+    pub fn next(&self, session: &mut Session<V>, asker: Asker, now_ns: i64) -> Next {
         if now_ns >= self.deadline_ns.get() || self.stop.load(Ordering::Relaxed) {
             self.dispatcher.borrow_mut().close();
+        }
+        if let Some(pacer) = &self.pacer {
+            return self.next_due(pacer, session, asker, now_ns);
         }
         let next = self.dispatcher.borrow_mut().hand_out(session);
         if self.resting_count.get() > 0 && self.dispatcher.borrow().is_over() {
@@ -218,6 +236,28 @@ impl<V: Vocabulary> Shared<V> {
         start_ns >= self.deadline_ns.get()
     }
 
+    /// Whether this part is the warm-up.
+    pub fn is_warmup(&self) -> bool {
+        self.snapshot.borrow().part == Part::WarmUp
+    }
+
+    /// How much of the measured part has passed; 0 in the warm-up.
+    pub fn measured_ns(&self, now_ns: i64) -> i64 {
+        if self.is_warmup() { 0 } else { (now_ns - self.part_began_ns.get()).max(0) }
+    }
+
+    /// How many operations have ended in this part.
+    pub fn operations(&self) -> u64 {
+        self.snapshot.borrow().outcomes.iter().sum()
+    }
+
+    /// Whether inter-arrival times pass between the sessions of a thread. In an open loop due times
+    /// take their place.
+    #[inline]
+    pub fn has_inter_arrival_times(&self) -> bool {
+        self.pacer.is_none()
+    }
+
     /// Whether the operations in flight are to be given up.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
@@ -271,10 +311,13 @@ impl<V: Vocabulary> Shared<V> {
     /// Ends the waits of all threads when the experiment is to end early. While all of them
     /// sleep, only the ticker notices a stop.
     pub fn look_for_stop(&self) {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) || self.overloaded.load(Ordering::Relaxed) {
             self.dispatcher.borrow_mut().close();
             self.wake_resting();
             self.wake_waiting();
+            if let Some(pacer) = &self.pacer {
+                self.call_all(pacer);
+            }
         }
         if self.is_abandoned() {
             self.tasks.borrow().iter().flatten().for_each(Waker::wake_by_ref);
@@ -394,7 +437,10 @@ impl<V: Vocabulary> Shared<V> {
     pub fn end_warmup(&self, opening: Opening) -> WarmupReport {
         let began_ns = match opening {
             Opening::At(at_ns) => {
-                self.dispatcher.borrow_mut().begin_measured();
+                self.dispatcher.borrow_mut().begin_measured(at_ns);
+                if let Some(pacer) = &self.pacer {
+                    pacer.begin_measured();
+                }
                 at_ns
             }
             Opening::Never => self.clock.now_ns(),
@@ -422,6 +468,9 @@ impl<V: Vocabulary> Shared<V> {
         // Until here, this is the time when the last operation ended.
         snapshot.elapsed_ns = (snapshot.elapsed_ns - self.part_began_ns.get()).max(0);
         let wall_ns = (self.clock.now_ns() - self.part_began_ns.get()).max(1) as f64;
+        // Waiting for a due time keeps a processor busy, but does not limit the worker.
+        let spun_ns = self.pacer.as_ref().map_or(0, Pacer::spun_ns);
+        let cpu_ns = (used.cpu_ns - spun_ns).max(0);
         let dispatcher = self.dispatcher.borrow();
         WorkerReport {
             snapshot,
@@ -429,7 +478,7 @@ impl<V: Vocabulary> Shared<V> {
             sessions: self.sessions.get(),
             ran_out: dispatcher.ran_out(),
             writes_not_ok: self.writes_not_ok.get(),
-            cpu_share: used.cpu_ns as f64 / wall_ns,
+            cpu_share: cpu_ns as f64 / wall_ns,
             run_delay_share: used.run_delay_ns.map(|delay_ns| delay_ns as f64 / wall_ns),
             lag: self.lag.borrow().clone(),
             idle_ns: self.idle_ns.get() as u64,
@@ -437,6 +486,8 @@ impl<V: Vocabulary> Shared<V> {
             log_stall_ns: self.log_stall_ns.get(),
             trace_stall_ns: self.trace_stall_ns.get(),
             warmup,
+            was_overloaded: self.overloaded.load(Ordering::Relaxed),
+            kept: None,
         }
     }
 }

@@ -10,9 +10,11 @@ use schemas::oplog::{LogColumns, LogHeader, LogReader, LogRow, Outcome};
 use schemas::social::{Action, Operation, Social, TraceRow};
 
 use super::*;
-use crate::dispatch::Stretch;
+use crate::dispatch::{Rhythm, Stretch};
 use crate::log::OperationLogs;
 use crate::stores::{Answer, OperationError};
+
+mod pace;
 
 const HOUR_US: u32 = 3_600_000_000;
 
@@ -33,6 +35,7 @@ struct Setup {
     unique_actors: bool,
     warmup_sessions: u64,
     duration_ns: Option<i64>,
+    loop_kind: Loop,
     stop: Arc<AtomicBool>,
     abandon: Arc<AtomicBool>,
 }
@@ -45,6 +48,7 @@ impl Setup {
             unique_actors: true,
             warmup_sessions: 0,
             duration_ns: None,
+            loop_kind: Loop::Closed(None),
             stop: Arc::default(),
             abandon: Arc::default(),
         }
@@ -80,6 +84,9 @@ impl Setup {
         let clock = Clock::starting_in(0);
         let stretches: Vec<Stretch> = self.fragments.iter().map(stretch).collect();
         let mut dispatcher = Dispatcher::new(&stretches, self.threads, self.unique_actors.then_some(1_000));
+        if matches!(self.loop_kind, Loop::Open(_)) {
+            dispatcher = dispatcher.open_loop(vec![Rhythm::of_trace(); count]);
+        }
         let pass = (self.warmup_sessions > 0).then(|| {
             let (keeper, mut passes) = gate::gate(1);
             std::thread::spawn(move || {
@@ -103,6 +110,8 @@ impl Setup {
             duration_ns: self.duration_ns,
             stop: self.stop,
             abandon: self.abandon,
+            loop_kind: self.loop_kind,
+            overloaded: Arc::default(),
             snapshot: Arc::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

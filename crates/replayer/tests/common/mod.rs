@@ -51,5 +51,8 @@ pub fn plan(source: &Source, threads: u32, limit: Limit, positions: &[FragmentPo
         fragments: schemas::plan::fragments(&source.manifest, positions, warmup),
         unique_actors: true,
         closing_read: None,
+        open_loop: None,
+        target_per_s: None,
+        threads_over_time: Vec::new(),
     }
 }

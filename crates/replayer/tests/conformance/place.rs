@@ -114,6 +114,9 @@ impl Place {
             fragments: fragments.collect(),
             unique_actors: true,
             closing_read: None,
+            open_loop: None,
+            target_per_s: None,
+            threads_over_time: Vec::new(),
         };
         let folder: PathBuf = self.path().join(name);
         Experiment::prepare(plan, folder).expect("a plan")

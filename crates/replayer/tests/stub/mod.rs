@@ -114,6 +114,9 @@ pub fn replay<S: Serves<Social>>(store: S, source: &Source, threads: u32, sessio
         fragments: schemas::plan::fragments(&source.manifest, &[], 0),
         unique_actors: false,
         closing_read: None,
+        open_loop: None,
+        target_per_s: None,
+        threads_over_time: Vec::new(),
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf()).expect("a plan");
     let mut last = Snapshot::default();

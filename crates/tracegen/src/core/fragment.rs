@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use schemas::arrivals::{NeverDue, Profile};
 use schemas::manifest::{FileEntry, FragmentCounts};
 use schemas::share::sessions_enough;
 use schemas::spec::Spec;
-use schemas::trace::{OperationsBuilder, operations_schema};
+use schemas::trace::{OperationsBuilder, TraceRow, operations_schema};
 
+use super::arrivals::DueTimes;
 use super::counts::Counts;
 use super::generate::{GenerateError, GenerateOptions};
-use super::generator::{Drawn, Generator, Sessions, VocabularyOf};
+use super::generator::{Drawn, Generator, OperationOf, Sessions, VocabularyOf};
 use super::output::TableFile;
 
 /// An operations file is closed after the session that brings it to this many operations.
@@ -31,6 +33,8 @@ pub(crate) struct Generation<'a, G> {
     pub(crate) spec: &'a Spec,
     /// The family's part of the work.
     pub(crate) generator: &'a G,
+    /// The rate of arrivals in an open loop.
+    pub(crate) profile: Option<Profile>,
     /// How many sessions each fragment gets.
     pub(crate) sessions: &'a [u64],
     /// The folder to write to.
@@ -58,6 +62,7 @@ impl<G: Generator> Generation<'_, G> {
         let mut files = self.generator.write_dataset(fragment, self.folder)?;
         let total = self.sessions[fragment as usize];
         let mut sessions = self.generator.sessions(fragment);
+        let mut due_times = self.due_times(fragment);
         let mut rows = OperationsBuilder::new(self.spec.kinds().into_iter().map(|(name, _)| name));
         let (mut made, mut part) = (0, 0);
         while made < total {
@@ -68,7 +73,8 @@ impl<G: Generator> Generation<'_, G> {
                 let before = made;
                 let room = BATCH_OPERATIONS.min((PART_OPERATIONS - file.rows()) as usize);
                 while made < total && rows.len() < room {
-                    self.make_session(fragment, made, &mut sessions, &mut rows)?;
+                    let due_us = due_times.as_mut().map(|due| self.next_due(fragment, made, due)).transpose()?;
+                    self.make_session(fragment, made, due_us, &mut sessions, &mut rows)?;
                     made += 1;
                 }
                 file.write(&rows.finish())?;
@@ -88,16 +94,42 @@ impl<G: Generator> Generation<'_, G> {
         Ok(Written { fragment: fragment_counts, counts, tally: self.generator.tally(fragment, &sessions), files })
     }
 
+    /// The due times of a fragment's sessions, in an open loop.
+    fn due_times(&self, fragment: u32) -> Option<DueTimes<'_>> {
+        let (arrivals, profile) = (self.spec.arrivals.as_ref()?, self.profile.as_ref()?);
+        let weight = self.generator.weights()[fragment as usize];
+        Some(DueTimes::new(arrivals, profile, self.spec, fragment, weight))
+    }
+
+    /// The due time of the session that follows `made` others.
+    fn next_due(&self, fragment: u32, made: u64, due_times: &mut DueTimes<'_>) -> Result<u64, GenerateError> {
+        due_times.next_us().map_err(|never| {
+            let session = format!("arrivals: session {made} of fragment {fragment}");
+            GenerateError::Infeasible(match never {
+                NeverDue::Beyond { .. } => format!(
+                    "{session} is due after 2^40 µs (12.7 days), the longest time that a trace can take; use a greater \
+                     rate or fewer sessions"
+                ),
+                NeverDue::NoRate { .. } => format!("{session} is never due: {}", never.words(self.spec.sessions)),
+            })
+        })
+    }
+
     /// Draws actors until one has a session. `made` is the number of sessions made before.
     fn make_session(
         &self,
         fragment: u32,
         made: u64,
+        due_us: Option<u64>,
         sessions: &mut G::Sessions<'_>,
         rows: &mut OperationsBuilder<VocabularyOf<G>>,
     ) -> Result<(), GenerateError> {
         loop {
-            match sessions.try_next(|row| rows.push(row)) {
+            let push = |row: &TraceRow<OperationOf<G>>| match row.step {
+                0 if due_us.is_some() => rows.push(&TraceRow { due_us, ..*row }),
+                _ => rows.push(row),
+            };
+            match sessions.try_next(push) {
                 Drawn::Session => return Ok(()),
                 Drawn::Nothing { noops } if noops >= NOOPS_MAX => return Err(self.only_noops(fragment, made, noops)),
                 // A batch of sessions with many no-operations each takes long, so it can be interrupted here.
@@ -152,6 +184,7 @@ mod tests {
             let generation = Generation {
                 spec: &spec,
                 generator: &generator,
+                profile: None,
                 sessions: &[9],
                 folder: Path::new("unused"),
                 options: &GenerateOptions { interrupted: Some(&interrupted), ..GenerateOptions::default() },
@@ -160,7 +193,7 @@ mod tests {
             };
             let mut sessions = generator.sessions(0);
             let mut rows = OperationsBuilder::new(["accept_friend_request"]);
-            generation.make_session(0, 0, &mut sessions, &mut rows).unwrap_err()
+            generation.make_session(0, 0, None, &mut sessions, &mut rows).unwrap_err()
         };
         assert!(matches!(search(true), GenerateError::Interrupted));
         let error = search(false);

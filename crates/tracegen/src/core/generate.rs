@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use schemas::TRACE_FORMAT_VERSION;
+use schemas::arrivals::Arrivals;
 use schemas::files::{self, FileError};
 use schemas::manifest::{self, Manifest};
 use schemas::share::sessions_by_fragment;
@@ -148,6 +149,7 @@ pub(crate) fn generate_with<G: Generator>(
     let generation = Generation {
         spec,
         generator: &generator,
+        profile: spec.arrivals.as_ref().map(Arrivals::profile),
         sessions: &sessions,
         folder: &target.folder(),
         options,

@@ -2,6 +2,7 @@
 //! times, and the files of a trace set. It knows no family.
 
 pub mod alias;
+mod arrivals;
 pub mod chance;
 pub mod counts;
 pub(crate) mod delays;
@@ -12,6 +13,7 @@ pub mod generator;
 pub(crate) mod maps;
 pub mod mix;
 pub mod output;
+mod rate_chart;
 pub mod recorder;
 pub mod room;
 pub mod show;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
+use schemas::arrivals::{Arrivals, Spacing};
 use schemas::manifest::{Manifest, Shares};
 use schemas::spec::{Delay, DelayDistribution, SpecError};
 use serde::Serialize;
 
+use super::rate_chart::{COLUMNS, chart, short};
 use crate::families;
 
 /// What a family says of a trace set, in words and tables for people.
@@ -52,6 +54,55 @@ pub struct Overview<'a> {
     pub dataset_rows: BTreeMap<String, u64>,
     /// Bytes of the data set's files.
     pub dataset_bytes: u64,
+    /// The wanted load; none in a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+}
+
+/// The load that the arrivals of a trace set ask for.
+#[derive(Debug, Serialize)]
+pub struct Load {
+    /// When all sessions are due by the rate over time, in seconds from the start of the load.
+    pub length_s: f64,
+    /// The mean rate until then, in sessions a second.
+    pub mean_per_s: f64,
+    /// The greatest rate until then, in sessions a second.
+    pub greatest_per_s: f64,
+    /// The mean rate of each of equal parts of this time, in sessions a second.
+    pub rates_per_s: Vec<f64>,
+    #[serde(skip)]
+    spacing: Spacing,
+}
+
+impl Load {
+    /// The load of so many sessions; none if they never arrive.
+    fn of(arrivals: &Arrivals, sessions: u64) -> Option<Load> {
+        let profile = arrivals.profile();
+        let length_s = profile.time_of(sessions as f64).ok()?;
+        let times: Vec<f64> = (0..=COLUMNS).map(|part| length_s * part as f64 / COLUMNS as f64).collect();
+        let until = profile.arrivals_until_each(&times);
+        let part_s = length_s / COLUMNS as f64;
+        Some(Load {
+            length_s,
+            mean_per_s: profile.mean_rate(length_s),
+            greatest_per_s: profile.greatest_rate(length_s),
+            rates_per_s: until.windows(2).map(|pair| (pair[1] - pair[0]) / part_s).collect(),
+            spacing: arrivals.spacing,
+        })
+    }
+
+    fn facts(&self) -> String {
+        let spacing = match self.spacing {
+            Spacing::Poisson => "poisson",
+            Spacing::Even => "even",
+        };
+        let (mean, greatest) = (short(self.mean_per_s), short(self.greatest_per_s));
+        format!("{spacing}, {mean} sessions a second on average, at most {greatest}, for {} s", short(self.length_s))
+    }
+
+    fn chart(&self) -> String {
+        format!("wanted sessions a second over time (means of {COLUMNS} equal parts)\n{}", chart(&self.rates_per_s, self.length_s))
+    }
 }
 
 impl<'a> Overview<'a> {
@@ -79,6 +130,7 @@ impl<'a> Overview<'a> {
             bytes_per_operation: operation_bytes as f64 / operations.max(1) as f64,
             dataset_rows,
             dataset_bytes,
+            load: manifest.spec.arrivals.as_ref().and_then(|arrivals| Load::of(arrivals, manifest.sessions())),
         })
     }
 
@@ -96,7 +148,10 @@ impl<'a> Overview<'a> {
             fact(name, value.clone());
         }
         fact("think time", delay(spec.think_time));
-        fact("inter-arrival time", delay(spec.inter_arrival_time));
+        match &self.load {
+            Some(load) => fact("arrivals", load.facts()),
+            None => fact("inter-arrival time", delay(spec.inter_arrival_time)),
+        }
         fact("sessions", grouped(self.sessions));
         fact(
             "operations",
@@ -156,7 +211,9 @@ impl<'a> Overview<'a> {
 
 impl fmt::Display for Overview<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = vec![self.facts(), self.facts.draws.clone(), self.mix(), self.by_name()];
+        let mut parts = vec![self.facts()];
+        parts.extend(self.load.as_ref().map(Load::chart));
+        parts.extend([self.facts.draws.clone(), self.mix(), self.by_name()]);
         parts.extend(self.facts.distributions.iter().cloned());
         parts.push(self.fragments());
         for (index, part) in parts.iter().enumerate() {

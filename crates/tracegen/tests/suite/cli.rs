@@ -184,6 +184,70 @@ fn show_prints_the_stored_set() {
 }
 
 #[test]
+fn show_draws_the_wanted_load() {
+    let dir = workplace();
+    let dir = dir.path();
+    let pieces =
+        "arrivals={pieces=[{for='20s',from=20},{for='20s',from=20,to=100},{for='20s',from=0,to=50}],repeat=true}";
+    let args = ["gen", "busy.toml", "--sessions", "2105", "--set", pieces, "--set", "arrivals.spacing=even"];
+    let (code, _, err) = run(dir, &args);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let (code, out, _) = run(dir, &["show", "busy.trace"]);
+    assert_eq!(code, 0);
+    let is_load = |line: &&str| line.starts_with("arrivals ");
+    let chart = out.split("\n\n").nth(1).unwrap();
+    assert!(chart.lines().all(|line| line.chars().count() <= 80), "{chart}");
+    insta::assert_snapshot!("show_load", format!("{}\n\n{chart}", out.lines().find(is_load).unwrap()));
+    assert!(!out.contains("inter-arrival time"), "{out}");
+    let (_, out, _) = run(dir, &["show", "busy.trace", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["load"]["greatest_per_s"], 100.0);
+    assert_eq!(object["load"]["rates_per_s"].as_array().unwrap().len(), 60);
+    assert_eq!(object["manifest"]["spec"]["arrivals"]["spacing"], "even");
+}
+
+/// A trace set needs no file beside it: it can be made longer where its CSV file is missing.
+#[test]
+fn a_file_of_rates_is_part_of_the_trace_set() {
+    let dir = workplace();
+    let dir = dir.path();
+    std::fs::create_dir(dir.join("specs")).unwrap();
+    std::fs::write(dir.join("specs/rates.csv"), "seconds,rate\n0,100\n10,300\n").unwrap();
+    std::fs::write(dir.join("specs/day.toml"), format!("{BUSY}[arrivals]\nfile = 'rates.csv'\n")).unwrap();
+    let (code, _, err) = run(dir, &["gen", "specs/day.toml", "--sessions", "500", "-o", "day.trace"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    std::fs::remove_file(dir.join("specs/rates.csv")).unwrap();
+    assert_eq!(run(dir, &["verify", "day.trace"]).0, 0);
+    let (code, _, err) = run(dir, &["gen", "day.trace", "--sessions", "600", "-o", "day.trace"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let manifest = schemas::manifest::Manifest::read(&dir.join("day.trace")).unwrap();
+    assert_eq!(manifest.spec.arrivals.unwrap().points, [[0.0, 100.0], [10.0, 300.0]]);
+    check_refused(
+        dir,
+        &["gen", "specs/day.toml"],
+        2,
+        &["specs/day.toml: arrivals.file: specs/rates.csv: cannot be read"],
+    );
+}
+
+#[test]
+fn wrong_arrivals_are_refused_with_a_reason() {
+    let dir = workplace();
+    let dir = dir.path();
+    let check = |arrivals: &str, expect: &[&str]| {
+        check_refused(dir, &["gen", "busy.toml", "--set", &format!("arrivals={{{arrivals}}}")], 2, expect);
+    };
+    check("rate=-1", &["busy.toml: arrivals.rate: -1 is negative"]);
+    check("rate='100 - t'", &["busy.toml: arrivals.rate: the rate at t = 100.03125 s is -0.03125, which is negative"]);
+    check("rate='100 / (t - 50) ^ 2'", &["busy.toml: arrivals.rate: the rate at t = 50 s is inf, which is infinite"]);
+    check("rate='100 +'", &["busy.toml: arrivals.rate: \"100 +\" is not an expression over t"]);
+    check("rate=0.001", &["busy.toml: arrivals.rate: only 1,099 of 20,000 sessions are due in the first 2^40 µs"]);
+    check("rate=5,file='rates.csv'", &["busy.toml: arrivals: rate and file exclude each other"]);
+    std::fs::write(dir.join("rates.csv"), "seconds,rate\n0,1\n9,2\n5,2\n").unwrap();
+    check("file='rates.csv'", &["busy.toml: arrivals.file: rates.csv line 4: 5 s comes after 9 s"]);
+}
+
+#[test]
 fn help_has_examples() {
     let dir = tempfile::tempdir().unwrap();
     for (name, args) in

@@ -1,5 +1,6 @@
 //! Tests of the generator through its public interface and its command line.
 
+mod arrivals;
 mod assigned;
 mod cli;
 mod determinism;

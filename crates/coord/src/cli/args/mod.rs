@@ -14,10 +14,10 @@ use clap::{Args, Parser, Subcommand};
 
 pub use compare::CompareArgs;
 pub use fleet::{CertsArgs, CollectArgs, DEFAULT_RETRIES, FleetArgs, SecretArgs};
-pub use rate::{BetweenArg, RateArgs};
+pub use rate::{BetweenArg, By, RateArgs};
 pub use run::RunArgs;
 pub use shell::{CompletionsArgs, ManArgs};
-pub use simulate::SimulateArgs;
+pub use simulate::{Curve, SimulateArgs};
 pub use workload::WorkloadArgs;
 
 /// Rates data stores under social-network load.
@@ -48,7 +48,7 @@ pub struct CommandLine {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Search a store's SoAR and Socialites ratings
+    /// Search a store's SoAR and Socialites ratings, or its highest arrival rate
     Rate(RateArgs),
     /// Run one experiment and judge it
     Run(RunArgs),

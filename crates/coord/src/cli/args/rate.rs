@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use schemas::pace::Overload;
 use schemas::verdict::Between;
 
 use super::WorkloadArgs;
 use crate::rate::Wanted;
 
 /// The arguments that a resumed rating takes from its run.
-const FROM_THE_RUN: [&str; 20] = [
+const FROM_THE_RUN: [&str; 25] = [
     "spec",
     "trace",
     "settings",
@@ -22,6 +23,7 @@ const FROM_THE_RUN: [&str; 20] = [
     "name",
     "runs",
     "sessions",
+    "by",
     "rating",
     "search_s",
     "delta_check",
@@ -30,6 +32,10 @@ const FROM_THE_RUN: [&str; 20] = [
     "max_threads",
     "first_threads",
     "exhaustive",
+    "max_rate",
+    "first_rate",
+    "threads",
+    "overload",
 ];
 
 /// `encore rate`.
@@ -43,15 +49,22 @@ Examples:
   encore rate --set data.members=100000 --set access.distribution=uniform
   encore rate my.toml --rating soar --search-s 1,2,4 --between continue --warmup 500000ops
   encore rate my.toml --delta-check 10 --monitor 1
+  encore rate my.toml --by rate --sla \"99% < 50ms, 30s\"     sessions arrive, whatever the store
+  encore rate my.toml --by rate --threads 32 --first-rate 1000 --max-rate 20000
   encore rate my.toml --set fragments=8 --store postgres://me@db/x \\
       --replayer load1:7070 --replayer \"load2:7070*2\" --certs certs
   encore rate my.toml --store redis://h:6379/1 --keep-data  records that YCSB has loaded
   encore rate --resume runs/bg-1                           resume after Ctrl-C
 
 SoAR is the highest throughput that keeps the SLA; Socialites is the highest
-number of threads that keeps it. Exit code 1 when no number of threads keeps it
-or SoAR misses --fail-below, 3 when nothing could be measured because every
-experiment was void.
+number of threads that keeps it. With --by rate, sessions arrive at a given rate
+(open loop), and the rating is the highest arrival rate that keeps the SLA; a
+response time then counts from the time at which the session was due. Without
+[arrivals] in the spec, sessions arrive evenly spaced; with it, the rate follows
+its course over time, scaled as a whole.
+
+Exit code 1 when no load keeps the SLA or the rating misses --fail-below, 3 when
+nothing could be measured because every experiment was void.
 
 With several values of --search-s, the search runs with each, shortest first. A
 note reports if the two longest give different ratings.")]
@@ -62,19 +75,37 @@ pub struct RateArgs {
     /// Number of sessions to generate [default: the spec's]
     #[arg(help_heading = "Workload", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub sessions: Option<u64>,
-    /// Which ratings to search for
+    /// What to vary: the number of threads, or the arrival rate
+    #[arg(help_heading = "Search", long, value_enum, default_value_t = By::Threads)]
+    pub by: By,
+    /// Which ratings to search for by threads
     #[arg(help_heading = "Search", long, value_enum, default_value_t = Wanted::Both)]
     pub rating: Wanted,
     /// Duration of each search experiment in seconds; with several values, separated by commas,
     /// the search is done with each [default: 1.5, at most the SLA's time]
     #[arg(help_heading = "Search", long, value_name = "SECONDS", value_delimiter = ',')]
     pub search_s: Vec<f64>,
-    /// The highest number of threads to try
-    #[arg(help_heading = "Search", long, value_name = "T", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub max_threads: u32,
-    /// The number of threads to begin with
-    #[arg(help_heading = "Search", long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub first_threads: u32,
+    /// The highest number of threads to try [default: 256]
+    #[arg(help_heading = "Search", long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_threads: Option<u32>,
+    /// The number of threads to begin with [default: 1]
+    #[arg(help_heading = "Search", long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..))]
+    pub first_threads: Option<u32>,
+    /// With --by rate: the highest arrival rate to try, in sessions per second [default: 1000000]
+    #[arg(help_heading = "Search", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub max_rate: Option<u32>,
+    /// With --by rate: the arrival rate to begin with, in sessions per second [default: 100]
+    #[arg(help_heading = "Search", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub first_rate: Option<u32>,
+    /// With --by rate: number of threads, and so of connections; a session that arrives when all are
+    /// busy waits for one [default: 64, at most what the trace keeps busy]
+    #[arg(help_heading = "Search", long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub threads: Option<u32>,
+    /// With --by rate: what happens to a session that arrives when all threads are busy: queue (it
+    /// waits), skip (it is not started, and misses the SLA) or stop (the experiment ends, and
+    /// fails) [default: queue]
+    #[arg(help_heading = "Search", long, value_name = "CHOICE")]
+    pub overload: Option<Overload>,
     /// Try every number of threads from 1 until the first that fails
     #[arg(help_heading = "Search", long)]
     pub exhaustive: bool,
@@ -94,12 +125,24 @@ pub struct RateArgs {
     /// --fail-below, --junit, --monitor, --json and --quiet
     #[arg(help_heading = "Run", long, value_name = "RUN", conflicts_with_all = FROM_THE_RUN)]
     pub resume: Option<PathBuf>,
-    /// Exit with code 1 when SoAR is not confirmed, or below this many operations per second
-    #[arg(help_heading = "Output", long, value_name = "OPERATIONS_PER_S")]
+    /// Exit with code 1 when SoAR is not confirmed, or below this many operations per second; with
+    /// --by rate, the arrival rate and sessions per second
+    #[arg(help_heading = "Output", long, value_name = "N_PER_S")]
     pub fail_below: Option<u64>,
     /// Write the result of --fail-below to FILE as JUnit XML
     #[arg(help_heading = "Output", long, value_name = "FILE", requires = "fail_below")]
     pub junit: Option<PathBuf>,
+}
+
+/// The values of `--by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum By {
+    /// The number of threads; each starts its next session when the last one has ended (closed loop)
+    #[default]
+    Threads,
+    /// The arrival rate: sessions start at their due times, whether or not the store keeps up (open
+    /// loop)
+    Rate,
 }
 
 /// The values of `--between`.

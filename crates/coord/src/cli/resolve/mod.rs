@@ -16,7 +16,7 @@ pub use invocation::Invocation;
 pub use rate::rating;
 pub use resume::resumed;
 pub use run::single;
-pub use simulate::simulation;
+pub use simulate::{Simulated, simulation};
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ use crate::cli::environment;
 use crate::failure::Failure;
 use crate::rate::Rating;
 use crate::run::{lock, resume};
+use crate::search::Unit;
 
 /// The rating of a run, with what its experiments showed so far. `now` has the arguments of this
 /// call.
@@ -95,5 +96,9 @@ pub fn resumed(run: &Path, now: &RateArgs, invocation: &Invocation) -> Result<Ra
     (setting.name, setting.folder) = (document.name, run.to_path_buf());
     (setting.started_unix_s, setting.command) = (document.started_unix_s, document.command);
     setting.past = resume::past(&folder, &setting.sla)?;
+    if rating.wanted.unit() == Unit::SessionsPerS {
+        // A longer trace may keep more threads busy, and all experiments have the same T.
+        rating.threads = rating.threads.or(setting.past.first().map(|trial| trial.verdict.threads));
+    }
     Ok(rating)
 }

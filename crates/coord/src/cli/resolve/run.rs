@@ -1,5 +1,7 @@
 //! `encore run`.
 
+use std::path::Path;
+
 use schemas::plan::Limit;
 
 use super::Invocation;
@@ -25,5 +27,13 @@ pub fn single(args: &RunArgs, invocation: &Invocation) -> Result<Single, Failure
         (Limit::Sessions(sessions), Source::Spec(spec)) => spec.sessions = spec.sessions.max(*sessions),
         _ => {}
     }
+    let request = args.pace.request();
+    let trace = match &setting.source {
+        Source::Spec(spec) => Path::new(&spec.name),
+        Source::Given { folder, .. } => folder,
+    };
+    let has_due_times = setting.source.spec().arrivals.is_some();
+    request.check_early(trace, has_due_times, args.threads).map_err(Failure::usage)?;
+    setting.pace = request;
     Ok(Single { setting, threads: args.threads, limit })
 }

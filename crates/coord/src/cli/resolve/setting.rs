@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use replayer::any_store::has_closing_read;
 use schemas::manifest::Manifest;
+use schemas::pace::PaceRequest;
 use schemas::plan::Warmup;
 use schemas::spec::Spec;
 use schemas::verdict::Between;
@@ -58,6 +59,8 @@ pub(super) fn setting(
         store,
         sla,
         warmup: args.warmup.unwrap_or(Warmup::Sessions(0)),
+        pace: PaceRequest::default(),
+        by_rate: false,
         monitor_s: args.monitor,
         unique_actors: !args.shared_actors,
         closing_read: !args.no_closing_read && has_closing_read,

@@ -2,15 +2,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use replayer::cli::pace::PaceArgs;
+use schemas::pace::{Overload, PaceRequest};
 use schemas::plan::{Limit, Warmup};
 use schemas::sla::Sla;
-use schemas::verdict::Between;
+use schemas::verdict::{Between, RateLimits};
 use schemas::workload::social::SocialWorkload;
 
 use super::*;
-use crate::cli::args::{RateArgs, RunArgs, WorkloadArgs};
+use crate::cli::args::{By, RateArgs, RunArgs, WorkloadArgs};
 use crate::failure::Failure;
-use crate::rate::Method;
+use crate::rate::{Method, Rating, Wanted};
 
 const SPEC: &str = "name = \"t\"\nsessions = 10\n[data]\nmembers = 100\n[mix]\nview_profile = 1\n";
 
@@ -29,7 +31,7 @@ fn home() -> tempfile::TempDir {
 fn args(home: &Path) -> RateArgs {
     let workload = WorkloadArgs { runs: home.join("runs"), workers: 1, ..WorkloadArgs::default() };
     let spec = Some(home.join("t.toml"));
-    RateArgs { spec, workload, first_threads: 1, max_threads: 256, ..RateArgs::default() }
+    RateArgs { spec, workload, ..RateArgs::default() }
 }
 
 /// Checks that the changed arguments are refused with this message.
@@ -107,10 +109,66 @@ fn parameters_of_a_rating_are_resolved() {
     args.workload.warmup = Some(Warmup::Operations(5));
     let rating = rating(&args, &invocation()).unwrap();
     assert_eq!(rating.setting.warmup, Warmup::Operations(5));
-    let parameters = rating.parameters(2.0, 7);
+    let parameters = rating.parameters(2.0, 7, 0);
     assert_eq!((parameters.search_s, parameters.settled_search_s), (vec![1.0, 2.0, 4.0], 2.0));
     assert_eq!((parameters.delta_check_percent, parameters.between), (Some(10.0), Between::Continue));
     assert_eq!((parameters.warmup_sessions, parameters.unique_actors), (7, false));
+}
+
+#[test]
+fn a_rating_by_rate_searches_rates_with_fixed_threads() {
+    let home = home();
+    let by_rate = RateArgs { by: By::Rate, ..args(home.path()) };
+    let of = |args: &RateArgs| {
+        let Rating { wanted, limits, threads, setting, .. } = rating(args, &invocation()).unwrap();
+        (wanted, limits.first_load, limits.max_load, threads, setting.by_rate, setting.pace.overload)
+    };
+    assert_eq!(of(&by_rate), (Wanted::Rate, 100, 1_000_000, None, true, None));
+    let low = RateArgs { max_rate: Some(20), overload: Some(Overload::Stop), threads: Some(7), ..by_rate.clone() };
+    assert_eq!(of(&low), (Wanted::Rate, 20, 20, Some(7), true, Some(Overload::Stop)));
+    assert_eq!(of(&args(home.path())), (Wanted::Both, 1, 256, None, false, None));
+    let parameters = rating(&by_rate, &invocation()).unwrap().parameters(1.5, 0, 64);
+    let rates = RateLimits { first_per_s: 100, max_per_s: 1_000_000 };
+    assert_eq!((parameters.rates, parameters.first_threads, parameters.max_threads), (Some(rates), 64, 64));
+}
+
+/// A flag of the other search would be ignored, which no user wants.
+#[test]
+fn flags_of_the_other_search_are_refused() {
+    let of_threads = "is for a rating by threads; remove it, or remove --by rate";
+    let by_rate = |change: fn(&mut RateArgs), flag: &str| {
+        check(
+            |args, _| {
+                args.by = By::Rate;
+                change(args);
+            },
+            &format!("{flag} {of_threads}"),
+        );
+    };
+    by_rate(|args| args.max_threads = Some(9), "--max-threads");
+    by_rate(|args| args.first_threads = Some(9), "--first-threads");
+    by_rate(|args| args.rating = Wanted::Soar, "--rating");
+    by_rate(|args| args.exhaustive = true, "--exhaustive");
+    by_rate(|args| args.delta_check = Some(9.0), "--delta-check");
+    let of_rate = "is for a rating by arrival rate; add --by rate, or remove it";
+    let by_threads =
+        |change: fn(&mut RateArgs), flag: &str| check(|args, _| change(args), &format!("{flag} {of_rate}"));
+    by_threads(|args| args.max_rate = Some(9), "--max-rate");
+    by_threads(|args| args.first_rate = Some(9), "--first-rate");
+    by_threads(|args| args.threads = Some(9), "--threads");
+    by_threads(|args| args.overload = Some(Overload::Skip), "--overload");
+    check(
+        |args, _| (args.by, args.first_rate, args.max_rate) = (By::Rate, Some(9), Some(8)),
+        "--first-rate 9 is above --max-rate 8",
+    );
+    check(
+        |args, home| {
+            let spec = format!("{SPEC}[arrivals]\nrate = 5\n");
+            std::fs::write(home.join("t.toml"), spec).unwrap();
+            args.by = By::Threads;
+        },
+        "t has [arrivals]: its sessions start at their due times",
+    );
 }
 
 #[test]
@@ -120,7 +178,7 @@ fn invalid_arguments_are_refused() {
     check(|args, _| args.workload.name = Some("../x".into()), "--name \"../x\"");
     check(|args, _| args.workload.name = Some("traces".into()), "`traces` is reserved");
     check(|args, _| args.workload.store = Some("a.db".into()), "not a store URL");
-    check(|args, _| args.first_threads = 300, "--first-threads 300 is above --max-threads 256");
+    check(|args, _| args.first_threads = Some(300), "--first-threads 300 is above --max-threads 256");
     check(|args, _| args.search_s = vec![1.0, 0.0], "--search-s 0 is out of range");
     check(|args, _| args.search_s = vec![f64::NAN], "--search-s NaN is out of range");
     check(|args, _| args.delta_check = Some(0.0), "--delta-check 0 is out of range");
@@ -136,6 +194,35 @@ fn invalid_arguments_are_refused() {
         },
         "remove --sessions and --set",
     );
+}
+
+/// What contradicts itself or the workload is refused before anything starts.
+#[test]
+fn a_single_run_says_how_fast_sessions_start() {
+    let home = home();
+    let workload = args(home.path()).workload;
+    let with = |arrivals: &str, pace: PaceArgs| {
+        std::fs::write(home.path().join("t.toml"), format!("{SPEC}{arrivals}")).unwrap();
+        let spec = Some(home.path().join("t.toml"));
+        let args = RunArgs { spec, workload: workload.clone(), threads: 4, pace, ..RunArgs::default() };
+        single(&args, &invocation()).map(|single| single.setting.pace)
+    };
+    let none = PaceArgs::default;
+    assert_eq!(with("", none()).unwrap(), PaceRequest::default());
+    assert_eq!(with("", PaceArgs { rate: Some(5.0), ..none() }).unwrap().rate, Some(5.0));
+    let refused = |arrivals: &str, pace: PaceArgs, expect: &str| {
+        let error = with(arrivals, pace).unwrap_err();
+        assert!(matches!(error, Failure::Usage(_)) && error.to_string().contains(expect), "{error} lacks {expect}");
+    };
+    refused("", PaceArgs { rate_factor: Some(2.0), ..none() }, "--rate-factor: trace t has no due times to scale");
+    refused("", PaceArgs { overload: Some(Overload::Skip), ..none() }, "--overload: trace t has no due times");
+    refused("", PaceArgs { rate: Some(5.0), target: Some(5.0), ..none() }, "--target and --rate exclude each other");
+    let arrivals = "[arrivals]\nrate = 5\n";
+    assert_eq!(with(arrivals, PaceArgs { rate_factor: Some(2.0), ..none() }).unwrap().rate_factor, Some(2.0));
+    refused(arrivals, PaceArgs { rate: Some(5.0), ..none() }, "--rate: trace t has due times of its own");
+    refused(arrivals, PaceArgs { target: Some(5.0), ..none() }, "--target: trace t has due times");
+    let steps = Some("0s:2,9s:5".parse().unwrap());
+    refused("", PaceArgs { threads_over_time: steps, ..none() }, "the step at 9 s has 5 threads, and --threads is 4");
 }
 
 #[test]

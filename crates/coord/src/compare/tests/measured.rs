@@ -64,6 +64,7 @@ fn verdict(single: &Single, (ruling, throughput_per_s, (unpredictable_reads, rea
         format_version: schemas::RUN_FORMAT_VERSION,
         experiment: 2,
         threads: single.threads,
+        rate_per_s: None,
         sla: single.setting.sla,
         ruling,
         reasons: if reason.is_empty() { Vec::new() } else { vec![reason.to_string()] },

@@ -1,10 +1,12 @@
 use std::cell::Cell;
 
+use schemas::plan::Limit;
+
 use super::*;
 use crate::run::testing::trial;
 use crate::search::MOST_SAMPLES;
 
-const LIMITS: Limits = Limits { first_threads: 1, max_threads: 64, resolution: 0.05, noise: 0.05 };
+const LIMITS: Limits = Limits { first_load: 1, max_load: 64, resolution: 0.05, noise: 0.05 };
 
 /// Rates a store given as (T, is final) -> (throughput, ruling). Also returns each experiment's T
 /// and whether it was a final one.
@@ -16,9 +18,9 @@ fn check(store: impl Fn(u32, bool) -> (f64, Ruling)) -> (Rating, Rating, Vec<(u3
         let (throughput_per_s, ruling) = store(threads, is_final);
         Ok(trial(ran.len() as u32, threads, throughput_per_s, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     let searched = rater.search(Method::Heuristic, Wanted::Both).unwrap();
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     (soar.unwrap(), socialites.unwrap(), ran)
 }
 
@@ -30,7 +32,7 @@ fn a_final_experiment_counts_for_as_many_as_it_is_long() {
         Trial { limit: Limit::DurationS(seconds), ..trial }
     };
     let mut run = |_: u32, _: &Purpose| unreachable!("nothing is run");
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     (1..=3).for_each(|number| rater.keep(&of(number, Purpose::Search, 0.1)));
     assert_eq!(rater.final_length(4), usize::MAX, "without one the search stands for itself");
     for (seconds, expect) in [(0.3, 3), (0.1, 1), (1.0, 10)] {
@@ -101,9 +103,9 @@ fn the_final_of_the_other_rating_confirms_too() {
         let throughput_per_s = 100.0 - 20.0 * f64::from(threads.abs_diff(2));
         Ok(trial(number, threads, throughput_per_s, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, Limits { max_threads: 5, ..LIMITS });
+    let mut rater = Rater::new(&mut run, Limits { max_load: 5, ..LIMITS }, Unit::Threads);
     let searched = rater.search(Method::Exhaustive, Wanted::Both).unwrap();
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
     assert_eq!((soar.threads, socialites.threads), (2, 2));
     assert!(socialites.confirmed_by.is_some() && socialites.confirmed_by == soar.confirmed_by);
@@ -212,11 +214,11 @@ fn a_rating_that_the_other_ones_final_confirms_does_not_rest_on_the_search_alone
         let ruling = if threads > 1 { Ruling::Fail } else { Ruling::Pass };
         Ok(trial(number, threads, 100.0, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     (1..=4).for_each(|t| rater.keep(&trial(t, t, 100.0 * f64::from(t), Ruling::Pass, Purpose::Search)));
-    let found = |threads| Some(Found { threads, ..Found::default() });
-    let searched = Searched { soar: found(4), socialites: found(1) };
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let found = |threads| Some(Found { load: threads, ..Found::default() });
+    let searched = Searched { soar: found(4), socialites: found(1), rate: None };
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     let (soar, socialites) = (soar.unwrap(), socialites.unwrap());
     assert_eq!((soar.threads, soar.value, soar.confirmed_by), (1, 100.0, Some(4)));
     assert_eq!(socialites.confirmed_by, Some(4));
@@ -245,12 +247,12 @@ fn a_final_of_the_other_rating_that_fails_counts_too() {
         let ruling = if threads > 2 { Ruling::Fail } else { Ruling::Pass };
         Ok(trial(number, threads, 100.0, ruling, purpose.clone()))
     };
-    let mut rater = Rater::new(&mut run, LIMITS);
+    let mut rater = Rater::new(&mut run, LIMITS, Unit::Threads);
     let kept = [1, 2, 4, 5, 6, 7];
     kept.iter().for_each(|t| rater.keep(&trial(20 + t, *t, 100.0 * f64::from(*t), Ruling::Pass, Purpose::Search)));
-    let found = |threads| Some(Found { threads, ..Found::default() });
-    let searched = Searched { soar: found(7), socialites: found(4) };
-    let Ratings { soar, socialites } = rater.confirm(&searched).unwrap();
+    let found = |threads| Some(Found { load: threads, ..Found::default() });
+    let searched = Searched { soar: found(7), socialites: found(4), rate: None };
+    let Ratings { soar, socialites, .. } = rater.confirm(&searched).unwrap();
     let soar = soar.unwrap();
     assert_eq!((soar.threads, soar.confirmed_by, socialites.unwrap().threads), (2, Some(5), 2));
     let expect = "T=4 passed in the search but not in final experiment 4";
@@ -288,4 +290,46 @@ fn a_void_final_experiment_of_the_lowest_t_leaves_it_unconfirmed() {
         assert_eq!((rating.confirmed_by, rating.rests_on_void), (None, Some(clause.clone())));
         assert!(rating.notes.last().unwrap().contains("is not confirmed by a final experiment"), "{:?}", rating.notes);
     }
+}
+
+/// Rates a store given as (rate, is final) -> ruling by arrival rate, with 64 threads.
+fn check_by_rate(store: impl Fn(u32, bool) -> Ruling) -> (Rating, Vec<(u32, bool)>) {
+    let mut ran = Vec::new();
+    let mut run = |rate: u32, purpose: &Purpose| {
+        let is_final = *purpose != Purpose::Search;
+        ran.push((rate, is_final));
+        let trial = trial(ran.len() as u32, 64, f64::from(rate), store(rate, is_final), purpose.clone());
+        Ok(Trial { rate_per_s: Some(rate), ..trial })
+    };
+    let limits = Limits { first_load: 100, max_load: 100_000, ..LIMITS };
+    let mut rater = Rater::new(&mut run, limits, Unit::SessionsPerS);
+    let searched = rater.search(Method::Heuristic, Wanted::Rate).unwrap();
+    let ratings = rater.confirm(&searched).unwrap();
+    assert_eq!((ratings.soar, ratings.socialites), (None, None));
+    (ratings.rate.unwrap(), ran)
+}
+
+#[test]
+fn an_arrival_rate_is_confirmed_like_any_rating() {
+    let (rate, ran) = check_by_rate(|rate, _| pass_until(5_000)(rate));
+    assert!((4_750.0..=5_000.0).contains(&rate.value), "{rate:?}");
+    assert_eq!((rate.threads, rate.confirmed_by, rate.at_least), (64, Some(ran.len() as u32), false));
+    let (low, high) = ends(&rate);
+    assert!(low == rate.value && high > 5_000.0 && high <= 5_250.0, "{rate:?}");
+    assert_eq!(rate.interval.unwrap().basis, "from the last rate that passed to the first that failed");
+    assert!(rate.notes.is_empty() && ran.iter().filter(|(_, is_final)| *is_final).count() == 1, "{ran:?}");
+}
+
+#[test]
+fn notes_and_voids_of_a_rate_name_it() {
+    let (rate, _) = check_by_rate(|rate, is_final| pass_until(if is_final { 700 } else { 850 })(rate));
+    assert!(rate.value <= 700.0 && rate.confirmed_by.is_some(), "{rate:?}");
+    assert!(rate.notes[0].contains("sessions/s passed in the search but not in final experiment"), "{:?}", rate.notes);
+    assert!(rate.notes[0].contains("next lower rate that passed: "), "{:?}", rate.notes);
+    let (low, high) = ends(&rate);
+    assert!(low == rate.value && high <= 850.0, "the final experiment that failed bounds it: {rate:?}");
+    let (rate, _) = check_by_rate(|rate, _| if rate < 200 { Ruling::Pass } else { Ruling::Void });
+    assert!(rate.rests_on_void.as_ref().unwrap().contains(" sessions/s) were void: because"), "{rate:?}");
+    let (rate, _) = check_by_rate(|_, _| Ruling::Fail);
+    assert_eq!((rate.value, rate.threads, rate.interval), (0.0, 0, None));
 }

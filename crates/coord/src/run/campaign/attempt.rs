@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use replayer::any_store::closing_read_name;
 use schemas::files;
+use schemas::pace::Pace;
 use schemas::plan::{Limit, Plan};
 use schemas::run::Purpose;
 
@@ -13,15 +14,15 @@ use crate::failure::Failure;
 use crate::fleet::{self, Logs, Order, Ran};
 use crate::run::standing::{self, Attempt, Standing};
 use crate::run::tools;
-use crate::run::trial::Trial;
+use crate::run::trial::{Demand, Trial};
 use crate::terminal::{self, Announced, Live, Monitor, Stage};
 
 /// The experiment that is attempted.
 struct Asked<'a> {
     /// Its number.
     number: u32,
-    /// T.
-    threads: u32,
+    /// What it asks of the store.
+    demand: Demand,
     /// When it is meant to end.
     limit: Limit,
     /// What it is for.
@@ -30,26 +31,29 @@ struct Asked<'a> {
 
 impl Campaign {
     /// Attempts an experiment once, and adds it to the run whatever came of it.
-    pub(super) fn once(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
+    pub(super) fn once(&mut self, demand: Demand, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
         self.driver.check_interrupt()?;
         let number = self.record.next_number();
-        let live =
-            Live::start().with_sketch(&terminal::sketch(self.history.trials().iter().map(|trial| &trial.verdict)));
+        let live = Live::start().with_sketch(&terminal::sketch(demand.unit(), &mut self.history.loads(demand.unit())));
         let planned_s = match limit {
             Limit::DurationS(seconds) => Some(seconds),
             Limit::Sessions(_) | Limit::WholeTrace => None,
         };
-        let announced =
-            Announced { number, threads, why: why::why(self.history.trials(), threads, purpose), planned_s };
+        let announced = Announced {
+            number,
+            load: demand.named(),
+            why: why::why(self.history.trials(), demand, purpose),
+            planned_s,
+        };
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
-            let plan = self.plan(number, threads, limit, standing);
+            let plan = self.plan(number, demand, limit, standing)?;
             self.replay(&plan, &live, &announced)
         })?;
         live.analyzing(&announced);
-        let trial = self.judged(&Asked { number, threads, limit, purpose }, attempt)?;
+        let trial = self.judged(&Asked { number, demand, limit, purpose }, attempt)?;
         drop(live);
-        files::write_json(&self.record.folder().experiment(number, threads).trial(), &trial.note())?;
+        files::write_json(&self.record.folder().experiment(number, demand.threads).trial(), &trial.note())?;
         if self.history.trials().is_empty() {
             self.record.write()?;
         }
@@ -91,15 +95,24 @@ impl Campaign {
 
     /// The experiment with its verdict.
     fn judged(&self, asked: &Asked<'_>, attempt: Attempt<Ran>) -> Result<Trial, Failure> {
-        let Asked { number, limit, purpose, .. } = *asked;
+        let Asked { number, demand, limit, purpose } = *asked;
         match attempt {
             Attempt::Ran(Ran { report, start_unix_ns, .. }) => {
                 let verdict = tools::analyze(self.record.folder(), number, &self.setting.sla)?;
                 let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(start_unix_ns.max(0) as u64);
                 let took_s = SystemTime::now().duration_since(started).map_or(0.0, |d| d.as_secs_f64());
                 let started_unix_s = start_unix_ns.max(0) as u64 / 1_000_000_000;
-                let purpose = purpose.clone();
-                Ok(Trial { purpose, limit, started_unix_s, took_s, report: Some(report), lost: None, verdict })
+                let (purpose, rate_per_s) = (purpose.clone(), demand.rate_per_s);
+                Ok(Trial {
+                    purpose,
+                    limit,
+                    rate_per_s,
+                    started_unix_s,
+                    took_s,
+                    report: Some(report),
+                    lost: None,
+                    verdict,
+                })
             }
             Attempt::Refused(why) => {
                 let why = format!("the store is in the wrong state for this experiment: {why}");
@@ -111,29 +124,34 @@ impl Campaign {
 
     /// Records the experiment as void.
     fn never_ran(&self, asked: &Asked<'_>, why: String, lost: Option<String>) -> Result<Trial, Failure> {
-        let Asked { number, threads, limit, purpose } = *asked;
-        let verdict = standing::never_ran(number, threads, self.setting.sla, why);
-        files::write_json(&self.record.folder().experiment(number, threads).verdict(), &verdict)?;
+        let Asked { number, demand, limit, purpose } = *asked;
+        let verdict = standing::never_ran(number, demand, self.setting.sla, why);
+        files::write_json(&self.record.folder().experiment(number, demand.threads).verdict(), &verdict)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let (purpose, started_unix_s) = (purpose.clone(), now.as_secs());
-        Ok(Trial { purpose, limit, started_unix_s, took_s: 0.0, report: None, lost, verdict })
+        let (purpose, rate_per_s, started_unix_s) = (purpose.clone(), demand.rate_per_s, now.as_secs());
+        Ok(Trial { purpose, limit, rate_per_s, started_unix_s, took_s: 0.0, report: None, lost, verdict })
     }
 
     /// The plan of an experiment that starts where the store stands.
-    fn plan(&self, experiment: u32, threads: u32, limit: Limit, standing: &Standing) -> Plan {
+    fn plan(&self, experiment: u32, demand: Demand, limit: Limit, standing: &Standing) -> Result<Plan, Failure> {
         let (manifest, positions) = (&self.trace.manifest, standing.positions());
-        Plan {
+        let fragments = schemas::plan::fragments(manifest, positions, self.warmup_sessions);
+        let Pace { open_loop, target_per_s, threads_over_time } = self.pace(demand, limit, &fragments)?;
+        Ok(Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
             experiment,
             trace: self.trace.full_name(),
             trace_id: self.trace.manifest.trace_id.clone(),
             store: self.setting.store.clone(),
-            threads,
+            threads: demand.threads,
             workers: self.setting.workers,
             limit,
-            fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
+            fragments,
             unique_actors: self.setting.unique_actors,
             closing_read: self.setting.closing_read.then(|| closing_read_name(experiment)),
-        }
+            open_loop,
+            target_per_s,
+            threads_over_time,
+        })
     }
 }

@@ -7,27 +7,27 @@ use schemas::run::Purpose;
 use super::Campaign;
 use crate::failure::Failure;
 use crate::run::standing::Extensions;
-use crate::run::trial::Trial;
+use crate::run::trial::{Demand, Trial};
 use crate::terminal::thousands;
 
 impl Campaign {
     /// Runs an experiment and prints its row. When the trace runs out before the experiment's
     /// time, a longer trace replaces it and the experiment runs again, as long as that helps.
-    pub fn experiment(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
-        self.make_long_enough(limit)?;
+    pub fn experiment(&mut self, demand: Demand, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
+        self.make_long_enough(demand, limit)?;
         let mut extensions = Extensions::default();
         loop {
             let before = self.standing.done();
-            let remembered = self.remembered(threads, limit, purpose);
+            let remembered = self.remembered(demand, limit, purpose);
             let is_remembered = remembered.is_some();
-            let trial = remembered.map_or_else(|| self.with_all_replayers(threads, limit, purpose), Ok)?;
+            let trial = remembered.map_or_else(|| self.with_all_replayers(demand, limit, purpose), Ok)?;
             let Some(needed) = trial.sessions_needed() else { return Ok(trial) };
             let (sessions, replayed) = (self.trace.manifest.sessions(), trial.replayed_until());
             if !extensions.once_more(replayed, needed) {
                 let spec = &self.trace.manifest.spec;
                 let actors = spec.family().and_then(|family| family.actors(spec)).ok();
                 let unique = actors.filter(|_| self.setting.unique_actors);
-                self.voice.say(&extensions.given_up(threads, sessions, unique));
+                self.voice.say(&extensions.given_up(demand, sessions, unique));
                 return Ok(trial);
             }
             if is_remembered && sessions >= needed + self.warmup_sessions && sessions > replayed {
@@ -36,11 +36,12 @@ impl Campaign {
             }
             let longer = self.standing.extension(before, needed, sessions) + self.warmup_sessions;
             self.voice.say(&format!(
-                "trace too short: {} sessions{}; extended to {} (earlier sessions unchanged), T={threads} runs again",
+                "trace too short: {} sessions{}; extended to {} (earlier sessions unchanged), {} runs again",
                 thousands(sessions),
                 // An estimate that the trace has met already says nothing.
                 if needed > replayed { format!(", {} needed", thousands(needed)) } else { String::new() },
-                thousands(longer)
+                thousands(longer),
+                demand.named()
             ));
             self.extend(longer)?;
         }
@@ -48,9 +49,9 @@ impl Campaign {
 
     /// Runs an experiment until no replayer is lost in it. Each attempt that loses one is
     /// recorded as void; the next attempt waits for all replayers and starts with a load.
-    fn with_all_replayers(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
+    fn with_all_replayers(&mut self, demand: Demand, limit: Limit, purpose: &Purpose) -> Result<Trial, Failure> {
         loop {
-            let trial = self.once(threads, limit, purpose)?;
+            let trial = self.once(demand, limit, purpose)?;
             let Some(why) = trial.lost() else { return Ok(trial) };
             let experiment = trial.verdict.experiment;
             if self.retries_left == 0 {
@@ -61,7 +62,8 @@ impl Campaign {
             self.retries_left -= 1;
             self.voice.say(&format!(
                 "experiment {experiment} is void: {why}\n\
-                 T={threads} runs again when all replayers are back ({} {} left)",
+                 {} runs again when all replayers are back ({} {} left)",
+                demand.named(),
                 self.retries_left,
                 if self.retries_left == 1 { "retry" } else { "retries" }
             ));
@@ -73,8 +75,8 @@ impl Campaign {
     }
 
     /// What an experiment of an earlier call showed, if the search asks for that experiment next.
-    fn remembered(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Option<Trial> {
-        let trial = self.history.remembered(threads, limit, purpose)?;
+    fn remembered(&mut self, demand: Demand, limit: Limit, purpose: &Purpose) -> Option<Trial> {
+        let trial = self.history.remembered(demand, limit, purpose)?;
         if let Some(report) = &trial.report {
             self.record.set_store_settings(report);
         }

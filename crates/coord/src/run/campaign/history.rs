@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 
 use schemas::plan::Limit;
 use schemas::run::Purpose;
+use schemas::verdict::Verdict;
 
-use crate::run::trial::Trial;
+use crate::run::trial::{Demand, Trial};
+use crate::search::Unit;
 
 /// The experiments of a run.
 pub(super) struct History {
@@ -27,6 +29,11 @@ impl History {
         &self.trials
     }
 
+    /// Every experiment so far: its load in this unit, and its verdict.
+    pub(super) fn loads(&self, unit: Unit) -> impl Iterator<Item = (u32, &Verdict)> {
+        self.trials.iter().map(move |trial| (trial.load(unit), &trial.verdict))
+    }
+
     /// Adds an experiment.
     pub(super) fn add(&mut self, trial: Trial) {
         self.trials.push(trial);
@@ -34,9 +41,8 @@ impl History {
 
     /// Takes the next experiment of the earlier call, if it is the one that the search asks for.
     /// If it is another one, the earlier experiments are of no more use.
-    pub(super) fn remembered(&mut self, threads: u32, limit: Limit, purpose: &Purpose) -> Option<Trial> {
-        let is_asked_for =
-            |trial: &Trial| (trial.verdict.threads, trial.limit, &trial.purpose) == (threads, limit, purpose);
+    pub(super) fn remembered(&mut self, demand: Demand, limit: Limit, purpose: &Purpose) -> Option<Trial> {
+        let is_asked_for = |trial: &Trial| (trial.demand(), trial.limit, &trial.purpose) == (demand, limit, purpose);
         if !self.past.front().is_some_and(is_asked_for) {
             self.past.clear();
             return None;

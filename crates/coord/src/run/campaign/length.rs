@@ -6,14 +6,17 @@ use schemas::verdict::Between;
 
 use super::Campaign;
 use crate::failure::Failure;
+use crate::run::trial::Demand;
 use crate::terminal::thousands;
 
 impl Campaign {
     /// Extends the trace before the experiment runs, if it is known to be too short.
-    pub(super) fn make_long_enough(&mut self, limit: Limit) -> Result<(), Failure> {
+    pub(super) fn make_long_enough(&mut self, demand: Demand, limit: Limit) -> Result<(), Failure> {
         let measured = match limit {
             Limit::Sessions(sessions) => sessions,
-            Limit::DurationS(seconds) => self.expected_sessions(seconds),
+            Limit::DurationS(seconds) => {
+                self.sessions_due(demand, seconds).unwrap_or_else(|| self.expected_sessions(seconds))
+            }
             Limit::WholeTrace => 0,
         };
         let (sessions, before) = (self.trace.manifest.sessions(), self.standing.done());

@@ -14,6 +14,7 @@ mod driver;
 mod experiment;
 mod history;
 mod length;
+mod pace;
 mod record;
 mod why;
 
@@ -66,7 +67,7 @@ impl Campaign {
         let mut campaign = Campaign {
             standing,
             retries_left: setting.retries,
-            table: ExperimentTable::new(&setting.sla, &trace.manifest),
+            table: ExperimentTable::new(&setting.sla, &trace.manifest).in_unit(pace::unit(&setting, &trace)),
             setting,
             record,
             trace,

@@ -5,7 +5,7 @@ use super::super::{Basis, FIGURE_13, Interval, Limits, MOST_REPEATS, Probe, Ruli
 use super::*;
 
 /// Limits for peaks of any size.
-const WIDE: Limits = Limits { max_threads: 1_000_000_000, ..LIMITS };
+const WIDE: Limits = Limits { max_load: 1_000_000_000, ..LIMITS };
 
 /// bg-2013 Figure 13's curve with this peak, which lies at twice as many threads.
 fn quadratic(peak: f64) -> Curve {
@@ -15,9 +15,9 @@ fn quadratic(peak: f64) -> Curve {
 /// The search must find the best T of the curve, exactly.
 fn check(curve: Curve, limits: &Limits) {
     let (found, results) = drive(next, &curve, limits);
-    let (threads, throughput_per_s) = curve.peak(limits.max_threads);
-    let expect = (threads, throughput_per_s);
-    assert_eq!((found.threads, found.throughput_per_s), expect, "after {} experiments", results.visited());
+    let (load, throughput_per_s) = curve.peak(limits.max_load);
+    let expect = (load, throughput_per_s);
+    assert_eq!((found.load, found.throughput_per_s), expect, "after {} experiments", results.visited());
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn finds_the_vertex_of_quadratic_curves() {
     for b in [2, 4, 10, 30, 62, 66, 90, 130, 200, 380, 508] {
         check(Curve::new(move |t| (t * (b as f64 - t)).max(0.0)), &exact);
     }
-    check(Curve::new(|t| (t * (20.0 - t)).max(0.0)), &Limits { first_threads: 64, ..exact });
-    check(Curve::new(|t| (t * (20_000.0 - t)).max(0.0)), &Limits { max_threads: 1 << 20, ..exact });
+    check(Curve::new(|t| (t * (20.0 - t)).max(0.0)), &Limits { first_load: 64, ..exact });
+    check(Curve::new(|t| (t * (20_000.0 - t)).max(0.0)), &Limits { max_load: 1 << 20, ..exact });
 }
 
 #[test]
@@ -52,45 +52,45 @@ fn the_sla_cuts_a_growing_curve() {
 #[test]
 fn the_limit_is_said_when_throughput_still_grows() {
     let (found, results) = drive(next, &Curve::new(f64::sqrt), &LIMITS);
-    assert_eq!((found.threads, found.at_least), (256, true));
+    assert_eq!((found.load, found.at_least), (256, true));
     assert!(results.unique() <= 10, "{} experiments", results.unique());
     // All pass, but the peak is well below the limit.
     let (found, _) = drive(next, &Curve::new(|t| t * (40.0 - t).max(0.0)), &LIMITS);
-    assert_eq!((found.threads, found.at_least), (20, false));
+    assert_eq!((found.load, found.at_least), (20, false));
 }
 
 /// A bold step from 8 to the limit would leave more T's to close in on than doubling does.
 #[test]
 fn an_end_of_the_sla_just_below_the_limit_costs_no_more_than_doubling() {
-    let limits = Limits { first_threads: 4, max_threads: 17, resolution: 0.0, noise: 0.0 };
+    let limits = Limits { first_load: 4, max_load: 17, resolution: 0.0, noise: 0.0 };
     let curve = Curve::new(|t| t).failing_from(17);
     let (found, results) = drive(next, &curve, &limits);
     let (_, reference) = drive(doubling::next, &curve, &limits);
-    assert_eq!(found.threads, 16);
+    assert_eq!(found.load, 16);
     assert!(results.unique() <= reference.unique(), "{} of {}", results.unique(), reference.unique());
 }
 
 #[test]
 fn nothing_passes() {
     let (found, results) = drive(next, &Curve::new(|t| t).failing_from(1), &LIMITS);
-    assert_eq!((found.threads, found.throughput_per_s, found.interval.basis), (0, 0.0, Basis::Nothing));
+    assert_eq!((found.load, found.throughput_per_s, found.interval.basis), (0, 0.0, Basis::Nothing));
     assert_eq!((found.rests_on, results.unique(), results.visited()), (vec![1], 1, 2));
-    let (found, _) = drive(next, &Curve::new(|t| t).failing_from(1), &Limits { first_threads: 9, ..LIMITS });
-    assert_eq!(found.threads, 0);
+    let (found, _) = drive(next, &Curve::new(|t| t).failing_from(1), &Limits { first_load: 9, ..LIMITS });
+    assert_eq!(found.load, 0);
 }
 
 #[test]
 fn a_void_neighbour_is_named() {
     let (found, _) = drive(next, &Curve::new(f64::sqrt).void_from(4), &LIMITS);
-    assert_eq!((found.threads, found.void_threads, found.rests_on), (3, vec![4], vec![2, 3, 4]));
+    assert_eq!((found.load, found.void_loads, found.rests_on), (3, vec![4], vec![2, 3, 4]));
 }
 
 #[test]
 fn a_kink_does_not_make_it_crawl() {
     // The curve falls so slowly that a parabola puts the peak next to every T.
-    let exact = Limits { resolution: 0.0, max_threads: 100_000, ..LIMITS };
+    let exact = Limits { resolution: 0.0, max_load: 100_000, ..LIMITS };
     let (found, results) = drive(next, &Curve::new(|t| t.min(3000.0) - 0.001 * (t - 3000.0).max(0.0)), &exact);
-    assert_eq!(found.threads, 3000);
+    assert_eq!(found.load, 3000);
     assert!(results.unique() <= 30, "{} experiments", results.unique());
 }
 
@@ -100,14 +100,14 @@ fn a_fail_by_accident_is_outvoted() {
     let mut results = Results::new();
     results.add(1, probe(1.0, Ruling::Pass));
     results.add(2, probe(2.0, Ruling::Fail));
-    let limits = Limits { max_threads: 2, ..LIMITS };
+    let limits = Limits { max_load: 2, ..LIMITS };
     let next = |results: &Results| next(results, &limits);
-    assert_eq!(next(&results), Next::Probe { threads: 2 }, "the border is repeated");
+    assert_eq!(next(&results), Next::Probe { load: 2 }, "the border is repeated");
     results.add(2, probe(2.0, Ruling::Pass));
-    assert_eq!(next(&results), Next::Probe { threads: 2 }, "one against one: a third decides");
+    assert_eq!(next(&results), Next::Probe { load: 2 }, "one against one: a third decides");
     results.add(2, probe(2.0, Ruling::Pass));
     let Next::Done(found) = next(&results) else { panic!("the answer is known") };
-    assert_eq!((found.threads, found.throughput_per_s), (2, 2.0));
+    assert_eq!((found.load, found.throughput_per_s), (2, 2.0));
 }
 
 /// The families of curves that bg-2013 assumes, named in the output of a failed test.
@@ -155,9 +155,9 @@ fn limits() -> impl Strategy<Value = Limits> {
     let first = prop_oneof![Just(1u32), Just(1u32), 1u32..5, 1u32..150];
     let resolution = prop_oneof![Just(0.0), Just(0.02), Just(0.05), Just(0.1)];
     let noise = prop_oneof![Just(0.0), Just(0.02), Just(0.05)];
-    (first, max, resolution, noise).prop_map(|(first, max_threads, resolution, noise)| Limits {
-        first_threads: first.min(max_threads),
-        max_threads,
+    (first, max, resolution, noise).prop_map(|(first, max_load, resolution, noise)| Limits {
+        first_load: first.min(max_load),
+        max_load,
         resolution,
         noise,
     })
@@ -188,11 +188,11 @@ proptest! {
             "{} experiments, doubling needs {}: {:?}", results.unique(), reference.unique(), found
         );
         prop_assert!(results.visited() <= results.unique() + MOST_REPEATS + 2);
-        if limits.max_threads <= 2000 {
-            let (_, peak) = curve.peak(limits.max_threads);
+        if limits.max_load <= 2000 {
+            let (_, peak) = curve.peak(limits.max_load);
             // A peak is found within a fifth of the resolution (1% for 5%), an end of the SLA
             // within the resolution.
-            let share = if last >= limits.max_threads { limits.resolution / 5.0 } else { limits.resolution };
+            let share = if last >= limits.max_load { limits.resolution / 5.0 } else { limits.resolution };
             prop_assert!(found.throughput_per_s >= (1.0 - share - 1e-9) * peak, "{:?} of {}", found, peak);
         }
     }
@@ -206,17 +206,17 @@ proptest! {
     ) {
         let curve = curve(family, knee, last).noisy(noise, seed);
         let mut results = Results::new();
-        while let Next::Probe { threads } = next(&results, &limits) {
-            let each = |point: &Point| point.throughput_per_s / f64::from(point.threads);
+        while let Next::Probe { load } = next(&results, &limits) {
+            let each = |point: &Point| point.throughput_per_s / f64::from(point.load);
             let top = results.points().rev().find(Point::passed);
-            let most = top.map_or(limits.first_threads, |top| {
-                let before = results.points().rev().find(|p| p.passed() && 2 * p.threads <= top.threads);
+            let most = top.map_or(limits.first_load, |top| {
+                let before = results.points().rev().find(|p| p.passed() && 2 * p.load <= top.load);
                 let is_in_line = before.is_some_and(|before| each(&top) >= 0.9 * each(&before));
-                top.threads * if is_in_line { 4 } else { 2 }
+                top.load * if is_in_line { 4 } else { 2 }
             });
-            let is_known = !results.samples(threads).is_empty();
-            prop_assert!(is_known || threads <= most, "T = {} after {:?}", threads, results);
-            results.add(threads, curve.probe(threads, results.samples(threads).len()));
+            let is_known = !results.samples(load).is_empty();
+            prop_assert!(is_known || load <= most, "T = {} after {:?}", load, results);
+            results.add(load, curve.probe(load, results.samples(load).len()));
         }
     }
 }
@@ -239,7 +239,7 @@ fn tally(curve: impl Fn() -> Curve, peak: f64, noise: f64, limits: &Limits) -> T
     for seed in 0..tally.seeds {
         let curve = curve().noisy(noise, seed as u64);
         let (found, results) = drive(next, &curve, limits);
-        let truth = curve.truth(found.threads);
+        let truth = curve.truth(found.load);
         let is_near = |value: f64| (value / peak - 1.0).abs() <= 0.05;
         tally.near += usize::from(is_near(truth));
         tally.measured_near += usize::from(is_near(found.throughput_per_s));
@@ -272,7 +272,7 @@ fn noise_of_five_percent_hurts_but_is_bounded() {
 #[test]
 fn noise_does_not_hide_where_the_sla_ends() {
     // With a single slope near the end of the doubling, one in five went wrong.
-    let limits = Limits { max_threads: 1024, ..LIMITS };
+    let limits = Limits { max_load: 1024, ..LIMITS };
     let rising: [fn(f64) -> f64; 3] = [f64::sqrt, |t| t / (t + 30.0), |t| t.powf(0.2)];
     for throughput in rising {
         let tally = tally(|| Curve::new(throughput).failing_from(101), throughput(100.0), 0.02, &limits);
@@ -306,7 +306,7 @@ fn at_least_needs_more_than_noise() {
         (0..500).filter(|seed| of_seed(*seed).at_least).count()
     };
     for (search, limits) in
-        [(next as fn(&Results, &Limits) -> Next, LIMITS), (exhaustive::soar, Limits { max_threads: 32, ..LIMITS })]
+        [(next as fn(&Results, &Limits) -> Next, LIMITS), (exhaustive::soar, Limits { max_load: 32, ..LIMITS })]
     {
         let (flat, rising) = (said(|_| 1000.0, search, &limits), said(f64::sqrt, search, &limits));
         let plateau = said(|t| 1000.0 * t.min(10.0), search, &limits);
@@ -318,14 +318,14 @@ fn at_least_needs_more_than_noise() {
 fn the_interval_says_what_it_comes_from() {
     // Two clear results. A single repeat that agrees is too few to learn a spread, so the prior
     // one applies.
-    let limits = Limits { max_threads: 2, ..LIMITS };
+    let limits = Limits { max_load: 2, ..LIMITS };
     let mut results = Results::new();
-    for (threads, throughput_per_s) in [(1, 50.0), (2, 100.0), (2, 100.0)] {
-        results.add(threads, Probe { throughput_per_s, ruling: Ruling::Pass });
+    for (load, throughput_per_s) in [(1, 50.0), (2, 100.0), (2, 100.0)] {
+        results.add(load, Probe { throughput_per_s, ruling: Ruling::Pass });
     }
     let found = |results: &Results| match next(results, &limits) {
         Next::Done(found) => found,
-        Next::Probe { threads } => panic!("asks for {threads}"),
+        Next::Probe { load } => panic!("asks for {load}"),
     };
     let Interval { low, high, basis } = found(&results).interval;
     // 1.96 × 5% / √2 on either side.
@@ -333,8 +333,8 @@ fn the_interval_says_what_it_comes_from() {
     // Two repeats with deviations of 1% of the mean, and two of the prior 5%:
     // t = 2.78 with 4 degrees of freedom, times 3.67% / √2.
     let mut results = Results::new();
-    for (threads, throughput_per_s) in [(1, 49.5), (1, 50.5), (2, 99.0), (2, 101.0)] {
-        results.add(threads, Probe { throughput_per_s, ruling: Ruling::Pass });
+    for (load, throughput_per_s) in [(1, 49.5), (1, 50.5), (2, 99.0), (2, 101.0)] {
+        results.add(load, Probe { throughput_per_s, ruling: Ruling::Pass });
     }
     let Interval { low, high, basis } = found(&results).interval;
     assert_eq!((format!("{low:.2}"), format!("{high:.2}"), basis), ("92.78".into(), "107.22".into(), Basis::Repeats));

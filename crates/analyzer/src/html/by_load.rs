@@ -1,4 +1,4 @@
-//! The charts of all experiments of a run: throughput and the SLA, by threads.
+//! The charts of all experiments of a run: throughput and the SLA, by threads or arrival rate.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const SOAR_LOOK: usize = 2;
 /// An experiment as a point of a chart.
 struct Point {
     experiment: u32,
-    threads: f64,
+    load: f64,
     value: f64,
     ruling: String,
 }
@@ -35,9 +35,39 @@ struct Number {
     note: &'static str,
 }
 
-/// Throughput, share within β and share unpredictable by threads. The marks of the experiments
-/// are numbered in their order.
-pub(super) fn by_threads(data: &RunData<'_>) -> Result<Markup, AnalyzeError> {
+/// The load of the experiments: the axis across.
+pub(super) struct Axis {
+    /// What the load is.
+    pub(super) noun: &'static str,
+    /// Its column in the view `experiments`.
+    column: &'static str,
+    label: &'static str,
+    /// What precedes and follows a load in a text.
+    around: (&'static str, &'static str),
+}
+
+impl Axis {
+    /// The arrival rate if all experiments were open loops, else threads.
+    pub(super) fn of(data: &RunData<'_>) -> Axis {
+        match data.verdicts.iter().all(|verdict| verdict.rate_per_s.is_some()) {
+            true => Axis {
+                noun: "arrival rate",
+                column: "rate_per_s",
+                label: "arrival rate (sessions/s)",
+                around: ("", " sessions/s due"),
+            },
+            false => Axis { noun: "threads", column: "threads", label: "threads", around: ("T = ", "") },
+        }
+    }
+
+    fn named(&self, load: f64) -> String {
+        format!("{}{load}{}", self.around.0, self.around.1)
+    }
+}
+
+/// Throughput, share within β and share unpredictable by load. The marks of the experiments are
+/// numbered in their order.
+pub(super) fn by_load(data: &RunData<'_>) -> Result<Markup, AnalyzeError> {
     let Some(last) = data.verdicts.last() else { return Ok(html! {}) };
     let sla = last.sla;
     let soar = data.rating.and_then(|rating| rating.soar.as_ref()).filter(|soar| soar.value > 0.0);
@@ -76,8 +106,8 @@ pub(super) fn by_threads(data: &RunData<'_>) -> Result<Markup, AnalyzeError> {
         p.soft {
             "Each mark is one experiment, with its number where there is room; hover for details."
             @if data.rating.is_some() {
-                " Hollow marks are experiments of the search, filled marks are final experiments. SoAR, its interval \
-                 and the final experiments are in rating.json."
+                " Hollow marks are experiments of the search, filled marks are final experiments. The ratings, their \
+                 intervals and the final experiments are in rating.json."
             }
         }
         @for figure in drawn { (figure) }
@@ -86,9 +116,10 @@ pub(super) fn by_threads(data: &RunData<'_>) -> Result<Markup, AnalyzeError> {
 
 fn chart(data: &RunData<'_>, number: Number, soar: Option<&Rating>) -> Result<Markup, AnalyzeError> {
     let Number { title, column, unit, scale, rules, note } = number;
-    let sql = format!("SELECT experiment, threads, {column}, ruling\nFROM experiments ORDER BY experiment");
+    let axis = Axis::of(data);
+    let sql = format!("SELECT experiment, {}, {column}, ruling\nFROM experiments ORDER BY experiment", axis.column);
     let points = points(data, &sql)?;
-    let mut series = marks(data, &points, unit);
+    let mut series = marks(data, &points, &axis, unit);
     let mut in_words: Vec<String> = rules.iter().map(|rule| rule.label.clone()).collect();
     in_words.extend(series.iter().flat_map(|series| series.tooltips.iter().cloned()));
     if column == "throughput_per_s" {
@@ -98,11 +129,11 @@ fn chart(data: &RunData<'_>, number: Number, soar: Option<&Rating>) -> Result<Ma
     series.extend(soar.map(soar_ring));
     series.retain(|series| !series.points.is_empty());
     let chart = LineChart {
-        title: format!("{title} by threads"),
+        title: format!("{title} by {}", axis.noun),
         description: in_words.join("; "),
-        x_label: "threads".into(),
+        x_label: axis.label.into(),
         y_label: unit.into(),
-        across: Across::Numbers(Scale::suited_to(points.iter().map(|point| point.threads))),
+        across: Across::Numbers(Scale::suited_to(points.iter().map(|point| point.load))),
         y_scale: scale,
         series,
         rules,
@@ -114,7 +145,7 @@ fn points(data: &RunData<'_>, sql: &str) -> Result<Vec<Point>, AnalyzeError> {
     let answer = Answer::to(data.database, sql)?;
     let point = |row: &Vec<_>| Point {
         experiment: number(&row[0]) as u32,
-        threads: number(&row[1]),
+        load: number(&row[1]),
         value: number(&row[2]),
         ruling: text(&row[3]),
     };
@@ -122,29 +153,30 @@ fn points(data: &RunData<'_>, sql: &str) -> Result<Vec<Point>, AnalyzeError> {
 }
 
 /// The marks of the experiments, by their ruling and, in a rating, by whether they are final.
-fn marks(data: &RunData<'_>, points: &[Point], unit: &str) -> Vec<LineSeries> {
+fn marks(data: &RunData<'_>, points: &[Point], axis: &Axis, unit: &str) -> Vec<LineSeries> {
     let (search, finals): (Vec<&Point>, Vec<&Point>) = points.iter().partition(|own| !data.is_final(own.experiment));
     // Final experiments are drawn above the others.
     match data.rating {
-        None => marks_of(&search, Mark::Filled, "", unit),
+        None => marks_of(&search, axis, Mark::Filled, "", unit),
         Some(_) => {
-            let mut all = marks_of(&search, Mark::Hollow, ", search", unit);
-            all.extend(marks_of(&finals, Mark::Filled, ", final", unit));
+            let mut all = marks_of(&search, axis, Mark::Hollow, ", search", unit);
+            all.extend(marks_of(&finals, axis, Mark::Filled, ", final", unit));
             all
         }
     }
 }
 
-fn marks_of(points: &[&Point], mark: Mark, phase: &str, unit: &str) -> Vec<LineSeries> {
+fn marks_of(points: &[&Point], axis: &Axis, mark: Mark, phase: &str, unit: &str) -> Vec<LineSeries> {
     let of = |(look, ruling): (usize, Ruling)| {
         let own = || points.iter().filter(|point| point.ruling == ruling.name());
         let in_words = |point: &&Point| {
-            let Point { experiment, threads, value, ruling } = point;
-            format!("experiment {experiment}{phase}: T = {threads}, {} {unit}, {ruling}", rounded(*value))
+            let Point { experiment, load, value, ruling } = point;
+            let (load, value) = (axis.named(*load), rounded(*value));
+            format!("experiment {experiment}{phase}: {load}, {value} {unit}, {ruling}")
         };
         LineSeries {
             label: format!("{}{phase}", ruling.name()),
-            points: own().map(|point| LinePoint { x: point.threads, y: point.value, mark }).collect(),
+            points: own().map(|point| LinePoint { x: point.load, y: point.value, mark }).collect(),
             tooltips: own().map(in_words).collect(),
             names: own().map(|point| point.experiment.to_string()).collect(),
             stroke: Stroke::Scattered,
@@ -155,18 +187,18 @@ fn marks_of(points: &[&Point], mark: Mark, phase: &str, unit: &str) -> Vec<LineS
     [Ruling::Pass, Ruling::Fail, Ruling::Void].into_iter().enumerate().map(of).collect()
 }
 
-/// A line through the means of the experiments with the same threads.
+/// A line through the means of the experiments with the same load, to the nearest whole one.
 fn means(points: &[Point]) -> LineSeries {
-    let mut by_threads: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let mut by_load: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.ruling != Ruling::Void.name()) {
-        by_threads.entry(point.threads as u64).or_default().push(point.value);
+        by_load.entry(point.load.round() as u64).or_default().push(point.value);
     }
-    let mean = |(threads, values): (u64, Vec<f64>)| LinePoint {
-        x: threads as f64,
+    let mean = |(load, values): (u64, Vec<f64>)| LinePoint {
+        x: load as f64,
         y: values.iter().sum::<f64>() / values.len() as f64,
         mark: Mark::Filled,
     };
-    let points: Vec<LinePoint> = by_threads.into_iter().map(mean).collect();
+    let points: Vec<LinePoint> = by_load.into_iter().map(mean).collect();
     // One point is no line.
     let points = if points.len() > 1 { points } else { Vec::new() };
     let label = "mean, without void".into();

@@ -1,0 +1,48 @@
+//! What only an open loop can miss: sessions that started late, or never.
+
+use schemas::run::ReplayReport;
+use schemas::sla::{Sla, short_time};
+use schemas::verdict::Figures;
+use schemas::words::plural;
+
+use super::{apart, issued};
+
+/// Whether the replayer started sessions so late, although a thread was waiting for them, that their
+/// response times are not the store's. Queueing for a busy thread is the store's fault.
+pub(super) fn late_starts(report: &ReplayReport, sla: &Sla) -> Option<String> {
+    let late_ns = report.pacing.as_ref()?.late_ns_p99;
+    (late_ns > sla.beta_ns / 4).then(|| {
+        let (late, limit) = (short_time(late_ns), short_time(sla.beta_ns / 4));
+        format!(
+            "load generator too slow: sessions started late although a thread was free, p99 {late}, limit {limit}; use \
+             more workers or replayers"
+        )
+    })
+}
+
+/// Whether the SLA of an open loop is missed once the sessions that never started count. The share
+/// within β has only operations that were sent to the store: it would improve as the store falls
+/// behind. Sessions that the plan skips are misses. Sessions that waited for a thread at the end start
+/// in the order of their due times, so all but those that were due in the last β waited longer than β.
+pub(super) fn never_started(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Option<String> {
+    let pacing = report.pacing.as_ref()?;
+    let (overall, counted_s) = (&figures.overall, figures.counted_ns as f64 / 1e9);
+    if report.sessions == 0 || counted_s <= 0.0 {
+        return None;
+    }
+    let skipped = if pacing.sessions_skipped > 0 { overall.skipped } else { 0 };
+    let due_within_beta = pacing.sessions_due as f64 / counted_s * (sla.beta_ns as f64 / 1e9);
+    let overdue = (pacing.sessions_unstarted as f64 - due_within_beta).max(0.0).round();
+    let missing = skipped as f64 + overdue * overall.operations() as f64 / report.sessions as f64;
+    let sent = issued(figures) as f64;
+    let percent = figures.within_beta_percent * sent / (sent + missing);
+    let is_missed_by_them = figures.within_beta_percent >= sla.alpha_percent && percent < sla.alpha_percent;
+    is_missed_by_them.then(|| {
+        let (within, beta) = (apart(percent, sla.alpha_percent), short_time(sla.beta_ns));
+        let skipped = (skipped > 0).then(|| format!("{} skipped", plural(skipped, "operation")));
+        let waiting = (overdue > 0.0)
+            .then(|| format!("{} waited for a thread for longer than {beta}", plural(overdue as u64, "session")));
+        let why: Vec<String> = skipped.into_iter().chain(waiting).collect();
+        format!("{within}% within {beta}, needs {}%, with what never started: {}", sla.alpha_percent, why.join(", "))
+    })
+}

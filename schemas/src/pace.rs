@@ -1,0 +1,421 @@
+//! How fast a plan starts sessions: in an open loop by due times, in a closed loop by a target or by
+//! the number of threads over time. What a user asks for, what a plan says, and which of it excludes
+//! which.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Manifest;
+use crate::plan::{FragmentPlan, Plan};
+use crate::sla::nanoseconds;
+use crate::table::TableError;
+use crate::trace::due_from;
+
+/// Open loop: each session has a due time, which stands whether or not the store keeps up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenLoop {
+    /// When sessions are due.
+    pub due: Due,
+    /// What happens to a session if all threads are busy at its due time.
+    #[serde(default)]
+    pub overload: Overload,
+}
+
+/// When sessions are due, counted from the beginning of their part of the experiment. In the
+/// warm-up, sessions that an earlier experiment gave back are due at once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Due {
+    /// As the trace says: `(due_us − from_us) / factor`.
+    Trace {
+        /// The load time at which the measured part begins, in µs: the least due time of the first
+        /// measured session of each fragment.
+        from_us: u64,
+        /// The load time at which the warm-up begins, in µs.
+        warmup_from_us: u64,
+        /// How many times as fast as the trace says; above 0.
+        factor: f64,
+    },
+    /// Evenly spaced: session i of fragment f, whose share of all sessions is w, is due after
+    /// `(i − first + (f + 0.5) / F) / (w · per_s)` seconds. F is the number of fragments of the trace
+    /// set, `first` the fragment's first session of the part.
+    Even {
+        /// Sessions a second over all fragments of the trace set; above 0.
+        per_s: f64,
+    },
+}
+
+/// What happens to a session if all threads are busy at its due time. In the warm-up it is always
+/// [`Overload::Queue`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overload {
+    /// It waits for a thread. Its response time counts from its due time.
+    #[default]
+    Queue,
+    /// It does not start. Its operations are logged as skipped, and counted.
+    Skip,
+    /// The experiment ends early, and does not pass.
+    Stop,
+}
+
+impl Overload {
+    /// The names of all choices, as a user writes them.
+    pub const NAMES: [&str; 3] = ["queue", "skip", "stop"];
+}
+
+impl FromStr for Overload {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Overload, String> {
+        match text {
+            "queue" => Ok(Overload::Queue),
+            "skip" => Ok(Overload::Skip),
+            "stop" => Ok(Overload::Stop),
+            _ => Err(format!("{text:?} is not a choice; use queue, skip or stop")),
+        }
+    }
+}
+
+impl fmt::Display for Overload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Overload::NAMES[*self as usize])
+    }
+}
+
+/// How many threads work from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsFrom {
+    /// Seconds from the beginning of the measured part.
+    pub from_s: f64,
+    /// Threads that work; the others rest.
+    pub threads: u32,
+}
+
+/// The number of threads over time, as a user writes it.
+///
+/// ```
+/// use schemas::pace::ThreadsOverTime;
+/// let schedule: ThreadsOverTime = "0s:10,30s:100,60s:10".parse().unwrap();
+/// assert_eq!((schedule.0[1].from_s, schedule.0[1].threads), (30.0, 100));
+/// assert_eq!(schedule.to_string(), "0s:10,30s:100,60s:10");
+/// assert!("30s:10".parse::<ThreadsOverTime>().unwrap_err().contains("0s"));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThreadsOverTime(pub Vec<ThreadsFrom>);
+
+impl FromStr for ThreadsOverTime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ThreadsOverTime, String> {
+        let steps: Vec<ThreadsFrom> = text.split(',').map(threads_from).collect::<Result<_, _>>()?;
+        check_schedule(&steps, u32::MAX)?;
+        Ok(ThreadsOverTime(steps))
+    }
+}
+
+impl fmt::Display for ThreadsOverTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, step) in self.0.iter().enumerate() {
+            let comma = if place > 0 { "," } else { "" };
+            write!(f, "{comma}{}s:{}", step.from_s, step.threads)?;
+        }
+        Ok(())
+    }
+}
+
+/// One step: `30s:100`.
+fn threads_from(step: &str) -> Result<ThreadsFrom, String> {
+    let wrong = || format!("{step:?} is not a time and a number of threads; write steps like 0s:10,30s:100");
+    let (from, threads) = step.trim().split_once(':').ok_or_else(wrong)?;
+    let threads = threads.trim().parse().map_err(|_| wrong())?;
+    let is_zero = from.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse() == Ok(0.0);
+    let from_s = if is_zero { 0.0 } else { nanoseconds(from)? as f64 / 1e9 };
+    Ok(ThreadsFrom { from_s, threads })
+}
+
+/// Refuses a schedule that does not begin at 0, is not in order, or wants no thread or more than
+/// there are.
+fn check_schedule(steps: &[ThreadsFrom], threads: u32) -> Result<(), String> {
+    if steps.first().is_some_and(|step| step.from_s != 0.0) {
+        return Err(format!("the first step begins at {} s; begin with one at 0s", steps[0].from_s));
+    }
+    if let Some(pair) = steps.windows(2).find(|pair| !pair[1].from_s.is_finite() || pair[1].from_s <= pair[0].from_s) {
+        let (before, after) = (pair[0].from_s, pair[1].from_s);
+        return Err(format!("the step at {after} s follows the one at {before} s; write the steps in order of time"));
+    }
+    match steps.iter().find(|step| !(1..=threads).contains(&step.threads)) {
+        Some(ThreadsFrom { from_s, threads: 0 }) => {
+            Err(format!("the step at {from_s} s has no thread; use at least 1, or shorten the experiment"))
+        }
+        Some(ThreadsFrom { from_s, threads: wanted }) => Err(format!(
+            "the step at {from_s} s has {wanted} threads, and --threads is {threads}; raise --threads to the largest step"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The load times at which the parts of an experiment begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstDue {
+    /// The least due time of the first measured session of each fragment, in µs of load time.
+    pub from_us: u64,
+    /// The same with the warm-up, in µs.
+    pub warmup_from_us: u64,
+}
+
+/// Whether the sessions of a trace set have due times. All have one, or none has.
+pub fn has_due_times(folder: &Path, manifest: &Manifest) -> Result<bool, TableError> {
+    for counts in manifest.fragments.iter().filter(|counts| counts.sessions > 0) {
+        if let Some(due_us) = due_from(manifest.operation_files(folder, counts.fragment), 0)? {
+            return Ok(due_us.is_some());
+        }
+    }
+    Ok(false)
+}
+
+/// Reads when the sessions of these plans are due at first. None if the trace set has no due times.
+/// A fragment without sessions left says nothing.
+pub fn first_due(
+    folder: &Path,
+    manifest: &Manifest,
+    fragments: &[FragmentPlan],
+) -> Result<Option<FirstDue>, TableError> {
+    let due = |fragment: u32, session: u64| due_from(manifest.operation_files(folder, fragment), session);
+    let least = |held: &mut Option<u64>, due_us: u64| *held = Some(held.map_or(due_us, |held| held.min(due_us)));
+    let (mut from_us, mut warmup_from_us) = (None, None);
+    for plan in fragments {
+        match due(plan.fragment, plan.first_session)? {
+            None => continue,
+            Some(None) => return Ok(None),
+            Some(Some(due_us)) => least(&mut warmup_from_us, due_us),
+        }
+        if let Some(Some(due_us)) = due(plan.fragment, plan.measured_from())? {
+            least(&mut from_us, due_us);
+        }
+    }
+    let Some(warmup_from_us) = warmup_from_us else {
+        // All sessions were replayed. The trace set has due times all the same, or has none.
+        return Ok(has_due_times(folder, manifest)?.then_some(FirstDue { from_us: 0, warmup_from_us: 0 }));
+    };
+    Ok(Some(FirstDue { from_us: from_us.unwrap_or(warmup_from_us), warmup_from_us }))
+}
+
+/// The keys of a plan that say how fast sessions start.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Pace {
+    /// [`Plan::open_loop`].
+    pub open_loop: Option<OpenLoop>,
+    /// [`Plan::target_per_s`].
+    pub target_per_s: Option<f64>,
+    /// [`Plan::threads_over_time`].
+    pub threads_over_time: Vec<ThreadsFrom>,
+}
+
+/// What a user asks for, by the names of the flags. All of them may be left out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PaceRequest {
+    /// `--rate`: evenly spaced arrivals, in sessions a second.
+    pub rate: Option<f64>,
+    /// `--rate-factor`: how many times as fast as the trace says.
+    pub rate_factor: Option<f64>,
+    /// `--overload`.
+    pub overload: Option<Overload>,
+    /// `--target`: sessions a second in a closed loop.
+    pub target: Option<f64>,
+    /// `--threads-over-time`.
+    pub threads_over_time: ThreadsOverTime,
+}
+
+/// Flags that exclude each other or do not fit the trace set, or a trace set that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PaceError {
+    /// The flags; the message names them.
+    #[error("{0}")]
+    Flags(String),
+    /// A file of the trace set.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl PaceRequest {
+    /// The keys of a plan for these fragments of the trace set in `folder`, with `threads` threads. A
+    /// trace set with due times is always replayed in an open loop.
+    pub fn resolve(
+        &self,
+        folder: &Path,
+        manifest: &Manifest,
+        fragments: &[FragmentPlan],
+        threads: u32,
+    ) -> Result<Pace, PaceError> {
+        self.check(threads).map_err(PaceError::Flags)?;
+        let first = first_due(folder, manifest, fragments)?;
+        self.check_with(folder, first.is_some()).map_err(PaceError::Flags)?;
+        let due = match (first, self.rate) {
+            (Some(FirstDue { from_us, warmup_from_us }), _) => {
+                Some(Due::Trace { from_us, warmup_from_us, factor: self.rate_factor.unwrap_or(1.0) })
+            }
+            (None, rate) => rate.map(|per_s| Due::Even { per_s }),
+        };
+        Ok(Pace {
+            open_loop: due.map(|due| OpenLoop { due, overload: self.overload.unwrap_or_default() }),
+            target_per_s: self.target,
+            threads_over_time: self.threads_over_time.0.clone(),
+        })
+    }
+
+    /// Checks the flags before there is a trace set. Its specification says whether its sessions will
+    /// have due times; `trace` names it in errors.
+    pub fn check_early(&self, trace: &Path, has_due_times: bool, threads: u32) -> Result<(), PaceError> {
+        self.check(threads).and_then(|()| self.check_with(trace, has_due_times)).map_err(PaceError::Flags)
+    }
+
+    /// The names of the flags that are set, of those that ask for a closed loop.
+    fn closed_loop_flags(&self) -> impl Iterator<Item = &'static str> {
+        let over_time = (!self.threads_over_time.0.is_empty()).then_some("--threads-over-time");
+        self.target.map(|_| "--target").into_iter().chain(over_time)
+    }
+
+    /// Checks the flags by themselves.
+    fn check(&self, threads: u32) -> Result<(), String> {
+        positive("--rate", self.rate)?;
+        positive("--rate-factor", self.rate_factor)?;
+        positive("--target", self.target)?;
+        check_schedule(&self.threads_over_time.0, threads).map_err(|why| format!("--threads-over-time: {why}"))?;
+        if self.rate.is_some() && self.rate_factor.is_some() {
+            return Err("--rate and --rate-factor exclude each other; --rate is for trace sets without due times, \
+                        --rate-factor for those with due times"
+                .into());
+        }
+        let open = [
+            self.rate.map(|_| "--rate"),
+            self.rate_factor.map(|_| "--rate-factor"),
+            self.overload.map(|_| "--overload"),
+        ];
+        match (open.into_iter().flatten().next(), self.closed_loop_flags().next()) {
+            (Some(open), Some(closed)) => Err(format!(
+                "{closed} and {open} exclude each other: {closed} is for a closed loop, {open} for an open loop; remove one"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the flags against a trace set.
+    fn check_with(&self, folder: &Path, has_due_times: bool) -> Result<(), String> {
+        let trace = folder.display();
+        if has_due_times && self.rate.is_some() {
+            return Err(format!("--rate: trace {trace} has due times of its own; use --rate-factor to scale them"));
+        }
+        if let Some(flag) = self.closed_loop_flags().next().filter(|_| has_due_times) {
+            return Err(format!(
+                "{flag}: trace {trace} has due times, so its load does not depend on threads (open loop); remove \
+                 {flag}, or use a trace set without [arrivals]"
+            ));
+        }
+        if !has_due_times && self.rate_factor.is_some() {
+            return Err(format!("--rate-factor: trace {trace} has no due times to scale; use --rate"));
+        }
+        if !has_due_times && self.rate.is_none() && self.overload.is_some() {
+            return Err(format!(
+                "--overload: trace {trace} has no due times, so no session can be late (closed loop); add --rate, or \
+                 remove --overload"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a rate or factor that is not above 0, or endless.
+fn positive(flag: &str, value: Option<f64>) -> Result<(), String> {
+    match value {
+        Some(value) if !(value.is_finite() && value > 0.0) => {
+            Err(format!("{flag} is {value}; use a finite number above 0"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Plan {
+    /// Checks the keys of [`Pace`] by themselves; the error names the key.
+    pub fn check_pace(&self) -> Result<(), String> {
+        let (per_s, factor) = match self.open_loop.map(|open| open.due) {
+            Some(Due::Even { per_s }) => (Some(per_s), None),
+            Some(Due::Trace { factor, .. }) => (None, Some(factor)),
+            None => (None, None),
+        };
+        positive("open_loop: per_s", per_s)?;
+        positive("open_loop: factor", factor)?;
+        positive("target_per_s", self.target_per_s)?;
+        check_schedule(&self.threads_over_time, self.threads).map_err(|why| format!("threads_over_time: {why}"))?;
+        let is_closed_only = self.target_per_s.is_some() || !self.threads_over_time.is_empty();
+        match self.open_loop.is_some() && is_closed_only {
+            true => Err("open_loop excludes target_per_s and threads_over_time, which are for a closed loop".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(request: PaceRequest, has_due_times: bool, expect: &[&str]) {
+        let why = request.check(10).and_then(|()| request.check_with(Path::new("a.trace"), has_due_times)).unwrap_err();
+        assert!(expect.iter().all(|words| why.contains(words)), "{why}");
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_refused_by_its_flags() {
+        let none = PaceRequest::default;
+        let schedule = |text: &str| PaceRequest { threads_over_time: text.parse().unwrap(), ..none() };
+        refused(PaceRequest { rate: Some(-1.0), ..none() }, false, &["--rate is -1", "above 0"]);
+        refused(PaceRequest { rate: Some(f64::INFINITY), ..none() }, false, &["--rate is inf"]);
+        refused(PaceRequest { rate_factor: Some(f64::NAN), ..none() }, true, &["--rate-factor is NaN"]);
+        refused(PaceRequest { target: Some(0.0), ..none() }, false, &["--target is 0"]);
+        refused(PaceRequest { rate: Some(1.0), rate_factor: Some(1.0), ..none() }, true, &["--rate and --rate-factor"]);
+        refused(PaceRequest { rate: Some(1.0), target: Some(1.0), ..none() }, false, &["--target and --rate exclude"]);
+        let overload = Some(Overload::Skip);
+        refused(PaceRequest { overload, ..schedule("0s:1") }, true, &["--threads-over-time and --overload"]);
+        refused(PaceRequest { rate: Some(5.0), ..none() }, true, &["--rate: trace a.trace", "--rate-factor"]);
+        refused(schedule("0s:1"), true, &["--threads-over-time: trace a.trace has due times"]);
+        refused(PaceRequest { target: Some(5.0), ..none() }, true, &["--target: trace a.trace has due times"]);
+        refused(PaceRequest { rate_factor: Some(2.0), ..none() }, false, &["no due times to scale", "use --rate"]);
+        refused(PaceRequest { overload, ..none() }, false, &["--overload: trace a.trace", "add --rate"]);
+        refused(schedule("0s:1,3s:11"), false, &["--threads-over-time", "11 threads", "--threads is 10"]);
+        assert_eq!(PaceRequest { overload, ..none() }.check_with(Path::new("a.trace"), true), Ok(()));
+    }
+
+    #[test]
+    fn schedules_that_cannot_be_are_refused() {
+        let check = |text: &str, expect: &str| {
+            let why = text.parse::<ThreadsOverTime>().unwrap_err();
+            assert!(why.contains(expect), "{text}: {why}");
+        };
+        check("", "0s:10,30s:100");
+        check("0s", "\"0s\" is not a time and a number");
+        check("0s:x", "\"0s:x\" is not a time and a number");
+        check("0s:1,30:2", "\"30\" is not a time with its unit");
+        check("5s:1", "begins at 5 s");
+        check("0s:1,5s:2,5s:3", "the step at 5 s follows the one at 5 s");
+        check("0s:0", "no thread");
+    }
+
+    #[test]
+    fn plans_say_an_open_loop_as_before_or_not_at_all() {
+        let open =
+            OpenLoop { due: Due::Trace { from_us: 7, warmup_from_us: 3, factor: 1.5 }, overload: Overload::default() };
+        let text = serde_json::to_string(&open).unwrap();
+        assert_eq!(text, r#"{"due":{"trace":{"from_us":7,"warmup_from_us":3,"factor":1.5}},"overload":"queue"}"#);
+        assert_eq!(serde_json::from_str::<OpenLoop>(&text).unwrap(), open);
+        let even: OpenLoop = serde_json::from_str(r#"{"due":{"even":{"per_s":20}},"overload":"skip"}"#).unwrap();
+        assert_eq!(even, OpenLoop { due: Due::Even { per_s: 20.0 }, overload: Overload::Skip });
+        for (name, overload) in Overload::NAMES.iter().zip([Overload::Queue, Overload::Skip, Overload::Stop]) {
+            assert_eq!((name.parse(), overload.to_string().as_str()), (Ok(overload), *name));
+        }
+    }
+}
