@@ -169,14 +169,10 @@ pub struct FirstDue {
     pub warmup_from_us: u64,
 }
 
-/// Whether the sessions of a trace set have due times. All have one, or none has.
-pub fn has_due_times(folder: &Path, manifest: &Manifest) -> Result<bool, TableError> {
-    for counts in manifest.fragments.iter().filter(|counts| counts.sessions > 0) {
-        if let Some(due_us) = due_from(manifest.operation_files(folder, counts.fragment), 0)? {
-            return Ok(due_us.is_some());
-        }
-    }
-    Ok(false)
+/// Whether the sessions of a trace set have due times. All have one, or none has; who reads the
+/// operations refuses other trace sets.
+pub fn has_due_times(manifest: &Manifest) -> bool {
+    manifest.spec.arrivals.is_some()
 }
 
 /// Reads when the sessions of these plans are due at first. None if the trace set has no due times.
@@ -186,24 +182,17 @@ pub fn first_due(
     manifest: &Manifest,
     fragments: &[FragmentPlan],
 ) -> Result<Option<FirstDue>, TableError> {
-    let due = |fragment: u32, session: u64| due_from(manifest.operation_files(folder, fragment), session);
-    let least = |held: &mut Option<u64>, due_us: u64| *held = Some(held.map_or(due_us, |held| held.min(due_us)));
-    let (mut from_us, mut warmup_from_us) = (None, None);
-    for plan in fragments {
-        match due(plan.fragment, plan.first_session)? {
-            None => continue,
-            Some(None) => return Ok(None),
-            Some(Some(due_us)) => least(&mut warmup_from_us, due_us),
-        }
-        if let Some(Some(due_us)) = due(plan.fragment, plan.measured_from())? {
-            least(&mut from_us, due_us);
-        }
+    if !has_due_times(manifest) {
+        return Ok(None);
     }
-    let Some(warmup_from_us) = warmup_from_us else {
-        // All sessions were replayed. The trace set has due times all the same, or has none.
-        return Ok(has_due_times(folder, manifest)?.then_some(FirstDue { from_us: 0, warmup_from_us: 0 }));
+    let least_of = |session: fn(&FragmentPlan) -> u64| {
+        let due = |plan: &FragmentPlan| due_from(manifest.operation_files(folder, plan.fragment), session(plan));
+        let all: Result<Vec<Option<u64>>, TableError> = fragments.iter().map(due).collect();
+        all.map(|all| all.into_iter().flatten().min())
     };
-    Ok(Some(FirstDue { from_us: from_us.unwrap_or(warmup_from_us), warmup_from_us }))
+    let warmup_from_us = least_of(|plan| plan.first_session)?.unwrap_or_default();
+    let from_us = least_of(FragmentPlan::measured_from)?.unwrap_or(warmup_from_us);
+    Ok(Some(FirstDue { from_us, warmup_from_us }))
 }
 
 /// The keys of a plan that say how fast sessions start.

@@ -383,8 +383,7 @@ impl Experiment {
 
 /// Refuses a plan whose due times are not those of its trace set.
 fn check_due_times(plan: &Plan, source: &Source) -> Result<(), ExperimentError> {
-    let has_due_times = has_due_times(&source.folder, &source.manifest)?;
-    let wrong = match (plan.open_loop.map(|open| open.due), has_due_times) {
+    let wrong = match (plan.open_loop.map(|open| open.due), has_due_times(&source.manifest)) {
         (None, true) => {
             "has due times, and the plan has no open_loop; a trace set with due times is replayed in an \
                          open loop"

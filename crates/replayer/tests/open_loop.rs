@@ -2,14 +2,17 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::Command;
 
 use replayer::any_store;
 use replayer::experiment::{Control, Experiment};
+use replayer::source::Source;
 use schemas::oplog::{LogColumns, LogReader, LogRow};
 use schemas::pace::{Due, OpenLoop, Overload, ThreadsFrom};
 use schemas::plan::{Limit, Plan};
 use schemas::run::ReplayReport;
+use schemas::social::Social;
 
 use common::{plan, trace};
 
@@ -26,18 +29,21 @@ fn replay(store: &str, change: impl FnOnce(Plan) -> Plan) -> (ReplayReport, Vec<
     let plan = change(plan(&source, 8, Limit::Sessions(400), &[], 50));
     let experiment = Experiment::prepare(plan, folder.path().join("out")).expect("a plan");
     let report = store.run(&experiment, &Control::default(), &mut |_| {}).expect("a replay");
-    let log = |fragment: u32| {
-        let path = folder.path().join(format!("out/log/fragment-{fragment}.arrows"));
-        let mut rows = Vec::new();
-        for batch in LogReader::open(&path).expect("a log") {
-            let batch = batch.expect("a batch");
-            let columns = LogColumns::of(&batch, &path).expect("columns");
-            rows.extend((0..columns.len()).map(|at| columns.row(at)));
-        }
-        rows.sort_by_key(|row: &LogRow| (row.session, row.step));
-        rows
-    };
+    let log = |fragment: u32| log(&folder.path().join("out"), fragment);
     (report, vec![log(0), log(1)], source.manifest.weights())
+}
+
+/// The log of a fragment in an experiment's folder, in the order of the trace.
+fn log(experiment: &Path, fragment: u32) -> Vec<LogRow> {
+    let path = experiment.join(format!("log/fragment-{fragment}.arrows"));
+    let mut rows = Vec::new();
+    for batch in LogReader::open(&path).expect("a log") {
+        let batch = batch.expect("a batch");
+        let columns = LogColumns::of(&batch, &path).expect("columns");
+        rows.extend((0..columns.len()).map(|at| columns.row(at)));
+    }
+    rows.sort_by_key(|row: &LogRow| (row.session, row.step));
+    rows
 }
 
 /// Fragments on two workers count from one instant, and each has its share of the plan's rate.
@@ -57,6 +63,77 @@ fn fragments_on_two_workers_stay_on_one_clock() {
             assert!(row.start_ns >= expect_ns - 1, "{row:?}");
         }
         assert!(rows.iter().all(|row| row.due_ns.is_some() == (row.step == 0)));
+    }
+}
+
+/// Both parts begin at once with the first of their sessions, and a factor scales all due times.
+#[test]
+fn due_times_of_the_trace_are_scaled_and_count_from_each_part() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["fragments=2", "sessions=300", "arrivals.rate=500"]);
+    let due_us = due_times(&source);
+    let trace = source.folder.display().to_string();
+    let out = folder.path().join("run").display().to_string();
+    let arguments = ["run", "--trace", &trace, "--store", "memory:?latency_us=100", "-T", "8", "--json", "-o", &out];
+    let more = ["--workers", "2", "--warmup", "50", "--sessions", "200", "--rate-factor", "4"];
+    let (code, report, error) = command(&[&arguments[..], &more].concat());
+    assert_eq!((code, &report["pacing"]["sessions_due"]), (0, &200.into()), "{error}");
+    let began_ns = report["warmup_ns"].as_i64().expect("a number");
+    let logs = [0, 1].map(|fragment| log(&folder.path().join("run/experiments/0001-T8"), fragment));
+    let first_sessions = |is_measured: bool| {
+        let of = |rows: &Vec<LogRow>| {
+            rows.iter().find(|row| (row.start_ns >= began_ns) == is_measured).map(|row| row.session)
+        };
+        [0, 1].map(|fragment| of(&logs[fragment]).expect("a session") as usize)
+    };
+    for is_measured in [false, true] {
+        let firsts = first_sessions(is_measured);
+        let from_us = [0, 1].map(|fragment| due_us[fragment][firsts[fragment]]).into_iter().min().expect("two");
+        for (fragment, rows) in logs.iter().enumerate() {
+            for row in rows.iter().filter(|row| row.step == 0 && (row.start_ns >= began_ns) == is_measured) {
+                let part_ns = if is_measured { began_ns } else { 0 };
+                let expect_ns = part_ns + ((due_us[fragment][row.session as usize] - from_us) * 1_000 / 4) as i64;
+                assert_eq!(row.due_ns, Some(expect_ns), "{row:?}");
+                assert!(row.start_ns >= expect_ns, "{row:?}");
+            }
+        }
+    }
+}
+
+/// When each session of each fragment is due, in µs.
+fn due_times(source: &Source) -> Vec<Vec<u64>> {
+    let of = |fragment: u32| {
+        let mut reader = source.manifest.reader::<Social>(&source.folder, fragment, 1_000).expect("a reader");
+        let (mut rows, mut due_us) = (Vec::new(), Vec::new());
+        while reader.next_rows(&mut rows).expect("rows") {
+            due_us.extend(rows.iter().filter_map(|row| row.due_us));
+        }
+        due_us
+    };
+    source.fragments().map(of).collect()
+}
+
+#[test]
+fn a_trace_set_with_due_times_is_replayed_in_an_open_loop_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = trace(folder.path(), &["arrivals.rate=500"]);
+    let closed = plan(&source, 4, Limit::WholeTrace, &[], 0);
+    let even = Plan { open_loop: open_loop(9.0), ..closed.clone() };
+    for (plan, expect) in [(closed, "the plan has no open_loop"), (even, "the plan wants even ones (--rate)")] {
+        let error = Experiment::prepare(plan, folder.path().join("out")).expect_err("due times");
+        assert!(error.is_usage() && error.to_string().contains(expect), "{error}");
+    }
+    let trace = source.folder.display().to_string();
+    let out = folder.path().join("run").display().to_string();
+    for (flags, expect) in [
+        (["--rate", "9"], "has due times of its own; use --rate-factor"),
+        (["--target", "9"], "--target: trace"),
+        (["--threads-over-time", "0s:1"], "--threads-over-time: trace"),
+    ] {
+        let arguments = ["run", "--trace", &trace, "--store", "null:", "-T", "4", "-o", &out];
+        let (code, _, error) = command(&[&arguments[..], &flags].concat());
+        assert!(code == 2 && error.contains(expect) && error.contains("phases.trace"), "{code}: {error}");
+        assert!(!folder.path().join("run").exists());
     }
 }
 

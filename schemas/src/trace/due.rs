@@ -14,8 +14,8 @@ use crate::table::{ParquetBatches, TableError};
 const BATCH_ROWS: usize = 1024;
 
 /// When the first session from `first` on is due, in µs. `files` are those of its fragment, in order.
-/// The outer option is none if there is no such session, the inner one if it has no due time.
-pub(crate) fn due_from(files: Vec<PathBuf>, first: u64) -> Result<Option<Option<u64>>, TableError> {
+/// None if there is no such session, or it has no due time.
+pub(crate) fn due_from(files: Vec<PathBuf>, first: u64) -> Result<Option<u64>, TableError> {
     for path in files {
         // The schema that the writer embedded names all columns, and only two are wanted.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -30,7 +30,7 @@ pub(crate) fn due_from(files: Vec<PathBuf>, first: u64) -> Result<Option<Option<
             let batch = since(&batch?, &path, first)?;
             if batch.num_rows() > 0 {
                 let due_us = Optional::of(column::<Int64Array>(&batch, "due_us", &path)?, "due_us", &path)?;
-                return Ok(Some(due_us.and_then(|due_us| due_us.following(0).checked_sub(1))));
+                return Ok(due_us.and_then(|due_us| due_us.following(0).checked_sub(1)));
             }
         }
     }

@@ -80,7 +80,7 @@ impl<V: Vocabulary> Shared<V> {
                 started.0 = started.0.max((now_ns - began_ns) as f64 / throttle.interval_ns);
             }
         }
-        let may_ns = began_ns + throttle.session_ns(thread, started.0);
+        let may_ns = began_ns.saturating_add(throttle.session_ns(thread, started.0));
         if may_ns > now_ns { self.rest(place, may_ns, Until::Over).await } else { now_ns }
     }
 }
