@@ -25,6 +25,7 @@ mod settings;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,11 +33,12 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 use schemas::digest::StateDigest;
+use schemas::spec::Spec;
 use schemas::vocabulary::kv::Kv;
 
 use super::adoption::adopt;
 use super::counted::Counted;
-use super::fields::{Fields, check_one_state, has_scans};
+use super::fields::{Fields, asks_for_scans, check_one_state, has_scans};
 use super::link::{Limits, PARAMETERS, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on};
@@ -94,16 +96,6 @@ impl Redis {
     fn loaded(&self, source: &Source) -> HeldState {
         let design = self.design().map(|(name, value)| (name.to_string(), value));
         HeldState::loaded(LAYOUT, design.into(), source)
-    }
-
-    /// Refuses records that expire if sessions scan.
-    fn check_ttl(&self, source: &Source) -> Result<(), StoreError> {
-        if self.ttl.is_some() && has_scans(source) {
-            let message = "ttl does not go with scans: the index of keys would keep those of expired records; remove \
-                           ttl, or use a trace set without scans";
-            return Err(StoreError::usage(&self.url, message));
-        }
-        Ok(())
     }
 
     /// A connection for everything except the operations of an experiment.
@@ -164,8 +156,19 @@ impl Store for Redis {
 impl Serves<Kv> for Redis {
     type Connection = RedisConnection;
 
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
+        if self.ttl.is_some() && asks_for_scans(spec) {
+            let message = format!(
+                "ttl does not go with scans, which mix.scan of {} asks for: the index of keys would keep those of \
+                 expired records; remove ttl, or set mix.scan to 0",
+                file.display()
+            );
+            return Err(StoreError::usage(&self.url, message));
+        }
+        Ok(())
+    }
+
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        self.check_ttl(source)?;
         load::load(self, source, progress).await
     }
 
@@ -175,7 +178,6 @@ impl Serves<Kv> for Redis {
     }
 
     async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_ttl(source)?;
         adopt(self, source).await
     }
 
