@@ -118,6 +118,7 @@ pub fn analyze_with(
     let trace = TraceLimits {
         threads: plan.threads,
         active_threads_max: plan.unique_actors.then_some(manifest.active_threads_max),
+        actors: manifest.spec.family()?.actor_words(),
     };
     let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla, trace);
     let threads = plan.threads;

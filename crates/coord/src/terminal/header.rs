@@ -44,15 +44,17 @@ impl fmt::Display for Header<'_> {
     }
 }
 
-/// A warning if an experiment may have more threads than the trace keeps busy: each member acts in
+/// A warning if an experiment may have more threads than the trace keeps busy: each actor acts in
 /// one session at a time. `flag` gives this number of threads.
 pub fn busy_at_most(manifest: &Manifest, flag: &str, threads: u32) -> Option<String> {
     let most = manifest.active_threads_max;
     let busy = plural(most, "thread");
+    let words = manifest.spec.family().map(|family| family.actor_words()).ok()?;
     (u64::from(threads) > most).then(|| {
         format!(
             "warning: {flag} {threads} exceeds the {busy} that this trace can keep busy; experiments with \
-             more will be void. Use more members, a larger access.unique_window, or --shared-actors\n"
+             more will be void; {}, or use --shared-actors\n",
+            words.remedy()
         )
     })
 }
