@@ -43,7 +43,8 @@ impl Campaign {
             Announced { number, threads, why: why::why(self.history.trials(), threads, purpose), planned_s };
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
-            let plan = self.plan(number, threads, limit, standing);
+            let asked = Asked { number, threads, limit, purpose };
+            let plan = self.plan(&asked, standing);
             self.replay(&plan, &live, &announced)
         })?;
         live.analyzing(&announced);
@@ -120,7 +121,9 @@ impl Campaign {
     }
 
     /// The plan of an experiment that starts where the store stands.
-    fn plan(&self, experiment: u32, threads: u32, limit: Limit, standing: &Standing) -> Plan {
+    fn plan(&self, asked: &Asked<'_>, standing: &Standing) -> Plan {
+        let Asked { number: experiment, threads, limit, purpose } = *asked;
+        let is_read = self.setting.ends_with_closing_read(purpose);
         let (manifest, positions) = (&self.trace.manifest, standing.positions());
         Plan {
             format_version: schemas::RUN_FORMAT_VERSION,
@@ -133,7 +136,7 @@ impl Campaign {
             limit,
             fragments: schemas::plan::fragments(manifest, positions, self.warmup_sessions),
             unique_actors: self.setting.unique_actors,
-            closing_read: self.setting.closing_read.then(|| closing_read_name(experiment)),
+            closing_read: is_read.then(|| closing_read_name(experiment)),
         }
     }
 }
