@@ -5,10 +5,8 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::manifest::{Manifest, Shares};
-use schemas::spec::{Delay, DelayDistribution, SpecError};
+use schemas::spec::{Delay, DelayDistribution};
 use serde::Serialize;
-
-use crate::families;
 
 /// What a family says of a trace set, in words and tables for people.
 #[derive(Debug, Default)]
@@ -55,8 +53,8 @@ pub struct Overview<'a> {
 }
 
 impl<'a> Overview<'a> {
-    /// The figures of a manifest.
-    pub fn new(manifest: &'a Manifest) -> Result<Overview<'a>, SpecError> {
+    /// The figures of a manifest, with what its family says of the trace set.
+    pub(crate) fn with(manifest: &'a Manifest, facts: Facts) -> Overview<'a> {
         let (mut operation_bytes, mut dataset_bytes) = (0, 0);
         let mut dataset_rows = BTreeMap::new();
         for file in &manifest.files {
@@ -70,16 +68,16 @@ impl<'a> Overview<'a> {
             }
         }
         let operations = manifest.operations();
-        Ok(Overview {
+        Overview {
             manifest,
-            facts: families::facts(manifest)?,
+            facts,
             sessions: manifest.sessions(),
             operations,
             operation_bytes,
             bytes_per_operation: operation_bytes as f64 / operations.max(1) as f64,
             dataset_rows,
             dataset_bytes,
-        })
+        }
     }
 
     fn facts(&self) -> String {
