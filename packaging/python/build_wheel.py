@@ -21,7 +21,7 @@ METADATA = """\
 Metadata-Version: 2.1
 Name: encore-rating
 Version: {version}
-Summary: Rates data stores under social workloads; its results as DuckDB relations and data frames
+Summary: Rates data stores; its results as DuckDB relations and data frames
 License: Apache-2.0
 Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux

@@ -236,8 +236,8 @@ pub struct Slice {
 }
 
 /// BG's freshness confidence for one range of times since an item's last completed update: how
-/// many of the items read then showed all updates completed before the read. An item is a
-/// member's friend or pending count, or a whole list.
+/// many of the items read then showed all updates completed before the read. What counts as
+/// one item is the family's: a count or a whole list (`social`), a field or a record's existence (`kv`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
     /// Lower end of the range, inclusive: from the end of the item's last completed update to the

@@ -224,6 +224,30 @@ fn a_continued_experiment_finds_what_it_could_not_see_without_a_closing_read() {
     assert!(with_closing_read > without, "{with_closing_read} with, {without} without");
 }
 
+/// Most of a rating's time was spent in reading all records after each short experiment of its search.
+#[test]
+fn a_search_has_no_closing_reads_unless_the_next_experiment_begins_with_one() {
+    let place = workplace();
+    let rate = ["rate", "closing.toml", "--store", "memory:?latency_us=20", "--set", "sessions=200000"];
+    let few = ["--max-threads", "2", "--search-s", "0.2", "--sla", "1% < 10s, 100% unpredictable, 0.2s"];
+    for (between, of_search) in [("load", false), ("continue", true)] {
+        let said = place.run(&[&rate[..], &few, &["--between", between, "--name", between]].concat()).ends();
+        assert!(said.contains("every item is read after") && said.contains("--no-closing-read"), "{said}");
+        let run = format!("runs/{between}");
+        let numbers = (1..).take_while(|number| place.experiment(&run, *number).is_some());
+        let purposes: Vec<bool> = numbers
+            .map(|number| {
+                let is_search = document(&place, &run, number, "trial.json")["purpose"] == "search";
+                let is_read = document(&place, &run, number, "plan.json")["closing_read"].is_string();
+                assert_eq!(is_read, of_search || !is_search, "experiment {number} of {run}");
+                assert_eq!(place.experiment(&run, number).expect("one").join("audit").exists(), is_read);
+                is_search
+            })
+            .collect();
+        assert!(purposes.contains(&true), "{run} searched nothing");
+    }
+}
+
 /// Replayers on other machines send what they read, or summarize it and send it later.
 #[test]
 fn replayers_send_their_closing_reads() {

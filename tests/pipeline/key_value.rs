@@ -127,3 +127,30 @@ fn what_does_not_fit_together_is_refused_by_name() {
         .run(&["trace", "gen", &a, "--set", "mix.view_profile=1"])
         .fails(2, &["mix.view_profile", "read_modify_write"]);
 }
+
+/// What a store cannot do was found out by the load of its own cell, after the cells before it had been
+/// rated. No server is needed to know it.
+#[test]
+fn cells_that_a_store_cannot_run_are_refused_before_the_first_one_starts() {
+    let place = Workplace::new();
+    let refused = |command: &[&str], words: &[&str]| {
+        place.run(command).fails(2, words);
+        assert!(!place.path("runs").exists(), "{command:?} has started");
+    };
+    for (letter, store, words) in [
+        ("e", "memcached://127.0.0.1:1", ["memcached://127.0.0.1:1: has no scans", "mix.scan of ", "ycsb-e.toml"]),
+        ("e", "redis://127.0.0.1:1/0?ttl=9", ["ttl does not go with scans", "mix.scan of ", "ycsb-e.toml"]),
+        ("a", "casql+sqlite:x.db?memcached=127.0.0.1:1", ["has no operations of kv", "family = \"kv\"", "ycsb-a.toml"]),
+    ] {
+        let spec = workload(letter);
+        refused(&["rate", &spec, "--store", store], &words);
+        refused(&["run", &spec, "--store", store, "--threads", "1"], &words);
+        let plan = format!(
+            "name = \"cells\"\ntitle = \"Cells\"\nspec = \"{spec}\"\n\
+             [[stores]]\nlabel = \"reference\"\nurl = \"memory:\"\n\
+             [[stores]]\nlabel = \"other\"\nurl = \"{store}\"\n"
+        );
+        std::fs::write(place.path("cells.toml"), plan).expect("the plan is written");
+        refused(&["compare", "cells.toml"], &words);
+    }
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use servers::Server;
 
 use crate::faults::with;
+use crate::key_value::{ask, workload};
 use crate::support::Workplace;
 
 fn database() -> String {
@@ -32,41 +33,53 @@ fn every_store_can_be_rated() {
     }
     for (number, store) in stores.iter().enumerate() {
         let name = format!("rated-{number}");
-        let rated = place.command(&[
-            "rate",
-            "busy.toml",
-            "--store",
-            store,
-            "--sla",
-            // The SLA is loose: the speed of this machine does not matter here.
-            "95% < 10s, 0.1% unpredictable, 1s",
-            "--search-s",
-            "0.3",
-            "--max-threads",
-            "2",
-            "--rating",
-            "soar",
-            "--sessions",
-            "30000",
-            "--name",
-            &name,
-        ]);
-        let output = run(rated);
-        let said = String::from_utf8_lossy(&output.stdout);
-        // On a busy machine all experiments may be void, which is 3.
-        let code = output.status.code();
-        assert!(matches!(code, Some(0 | 3)), "{store}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.contains("SoAR"), "{store}\n{said}");
-        assert!(!said.contains("hush"), "{store}: the password was shown\n{said}");
-        let run = json(&place, &format!("runs/{name}/run.json"));
-        for setting in ["durability", "isolation", "version"] {
-            let value = run["store_settings"][setting].as_str().unwrap_or_default();
-            assert!(!value.is_empty(), "{store}: no {setting} in {run}");
-        }
-        assert!(!run.to_string().contains("hush"), "{store}: {run}");
+        is_rated(&place, "busy.toml", &["--sessions", "30000"], store, &name);
         let summary = place.run(&["analyze", "summary", &format!("runs/{name}")]).ends();
         assert_eq!(summary.contains("cache_hits"), store.starts_with("casql+"), "{store}\n{summary}");
     }
+}
+
+/// The README's rating of YCSB's workload A, on every store that serves records.
+#[test]
+fn every_store_of_records_can_be_rated() {
+    let place = Workplace::new();
+    let mut stores: Vec<String> = shared().map(|server| server.url(&database())).collect();
+    stores.extend(servers::redis().map(|redis| redis.url("8")));
+    // memcached has no databases, so the test has a server of its own, which evicts nothing.
+    let roomy = servers::Options { arguments: &["-m", "256"], ..servers::Options::default() };
+    let memcached = servers::Server::start(servers::Kind::Memcached, roomy);
+    stores.extend(memcached.iter().map(|server| format!("memcached://{}", server.address())));
+    let small = ["--set", "data.records=2000", "--set", "sessions=30000"];
+    for (number, store) in stores.iter().enumerate() {
+        let name = format!("records-{number}");
+        is_rated(&place, &workload("a"), &small, store, &name);
+        let sql =
+            "SELECT count(*) > 0, count(*) FILTER (outcome <> 'ok'), count(*) FILTER (unpredictable) FROM operations";
+        assert_eq!(ask(&place, &format!("runs/{name}"), sql), "true,0,0", "{store}");
+    }
+}
+
+/// Rates a store with few and short experiments, and checks what the rating says of the store.
+fn is_rated(place: &Workplace, spec: &str, more: &[&str], store: &str, name: &str) {
+    // The SLA is loose: the speed of this machine does not matter here.
+    let sla = ["--sla", "95% < 10s, 0.1% unpredictable, 1s", "--search-s", "0.3"];
+    let few = ["--max-threads", "2", "--rating", "soar", "--name", name];
+    let output = run(place.command(&[&["rate", spec, "--store", store], &sla[..], &few, more].concat()));
+    let said = String::from_utf8_lossy(&output.stdout);
+    // On a busy machine all experiments may be void, which is 3.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{store}\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("SoAR"), "{store}\n{said}");
+    assert!(!said.contains("hush"), "{store}: the password was shown\n{said}");
+    let run = json(place, &format!("runs/{name}/run.json"));
+    for setting in ["durability", "isolation", "version"] {
+        let value = run["store_settings"][setting].as_str().unwrap_or_default();
+        assert!(!value.is_empty(), "{store}: no {setting} in {run}");
+    }
+    // What another vocabulary alone makes use of says nothing about this rating.
+    let of_social = ["comments", "transactions", "friendship"].map(|name| run["store_settings"].get(name).is_some());
+    assert!(spec == "busy.toml" || !of_social.contains(&true), "{store}: {run}");
+    assert!(!run.to_string().contains("hush"), "{store}: {run}");
 }
 
 fn run(mut command: std::process::Command) -> Output {

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field};
 use schemas::spec::{SpecOf, Wrong};
 use schemas::table::TableError;
 use schemas::vocabulary::{self, OperationKind, Place, Vocabulary};
-use schemas::workload::Workload;
+use schemas::workload::{ActorWords, Workload};
 use serde::{Deserialize, Serialize};
 
 /// The vocabulary: two operations on a counter.
@@ -110,6 +110,7 @@ pub struct Statistics {}
 impl Workload for Counters {
     const FAMILY: &'static str = "counters";
     const KEYS: &'static [&'static str] = &["data"];
+    const ACTORS: ActorWords = ActorWords { plural: "counters", keys: &["data.counters"] };
     type Vocabulary = Counting;
     type Statistics = Statistics;
 

@@ -35,7 +35,7 @@ pub fn lines(samples: &[Sample]) -> Vec<String> {
         ("operations/s no lower than the best peer's, within the spread".into(), slower),
         (format!("client CPU an operation at most {OF_YCSB} times that of the best peer of YCSB's family"), above_ycsb),
         (format!("client CPU an operation at most {OF_PGBENCH} times pgbench's"), above_pgbench),
-        ("p99 no higher than the best peer's, within the spread".into(), later),
+        ("p99 no higher than the best peer's".into(), later),
     ];
     goals.iter().filter_map(|(words, against)| line(words, *against, &points)).collect()
 }
@@ -83,9 +83,10 @@ fn slower(runs: &Runs) -> Option<String> {
     })
 }
 
+/// Medians are compared: only throughput is granted the spread.
 fn later(runs: &Runs) -> Option<String> {
     let (encore, tool, best) = beside_lowest(runs, |_| true, |figures| figures.p99_us)?;
-    Some(if encore.lowest <= best.highest {
+    Some(if encore.median <= best.median {
         String::new()
     } else {
         format!("{:.0} µs beside {:.0} µs of {tool}", encore.median, best.median)
@@ -150,12 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_overlap_are_equal() {
+    fn only_the_throughput_of_rounds_that_overlap_is_equal() {
         let rounds = |tool, figures: [(f64, f64); 2]| figures.map(|(per_s, p99)| sample(1, tool, per_s, 1.0, p99));
         let mut samples = rounds(ENCORE, [(7.0, 8.0), (10.0, 5.0)]).to_vec();
         samples.extend(rounds("go-ycsb", [(9.0, 6.0), (11.0, 4.0)]));
-        let (met, missed) = ("met in all 1 cases", "met in 0 of 1 cases; missed in A T=1 (1.00 times)");
-        check(&samples, &[met, missed, met]);
+        let missed = |why: &str| format!("met in 0 of 1 cases; missed in A T=1 ({why})");
+        let (cpu, p99) = (missed("1.00 times"), missed("6 µs beside 5 µs of go-ycsb"));
+        check(&samples, &["met in all 1 cases", &cpu, &p99]);
     }
 
     #[test]

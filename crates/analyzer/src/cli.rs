@@ -334,7 +334,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         return Ok((if arguments.json { "null\n" } else { "this run has no experiment yet\n" }.to_string(), SUCCESS));
     };
     let database = Database::open(&run, &verdicts, None)?;
-    let worst = witness::worst_offenders(&database, verdict.experiment, arguments.worst)?;
+    let family = families::of(&document.spec)?;
+    let worst = witness::worst_offenders(&database, family, verdict.experiment, arguments.worst)?;
     let figures = &verdict.figures;
     let in_warmup = witness::unpredictable_in_warmup(&database, verdict.experiment)?;
     let output = if arguments.json {
@@ -350,7 +351,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         format!("{object}\n")
     } else {
         let unchecked = document.spec.unchecked().map_or(String::new(), |what| format!("note: {what}\n"));
-        unchecked + &report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
+        unchecked + &report::validation(family, verdict, in_warmup, &worst)
     };
     Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
 }

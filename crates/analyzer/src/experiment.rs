@@ -5,17 +5,18 @@ use schemas::RUN_FORMAT_VERSION;
 use schemas::files;
 use schemas::manifest::Manifest;
 use schemas::plan::{Limit, Plan};
-use schemas::run::{EndReason, ExperimentFolder, ReplayReport, RunFolder};
+use schemas::run::{ExperimentFolder, RunFolder};
 use schemas::sla::Sla;
 use schemas::table::TableError;
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
-use crate::closing::ClosingPlan;
 use crate::error::AnalyzeError;
 use crate::families;
 use crate::figures::Summary;
 use crate::fragment::{FragmentInput, SealedPaths};
-use crate::fragments::{Analyzed, analyze_fragments, given_back, read_plan, read_report, replayer_of, tells_of};
+use crate::fragments::{
+    Analyzed, analyze_fragments, closing, given_back, read_plan, read_report, replayer_of, tells_of,
+};
 use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
 use crate::summarize;
@@ -118,6 +119,7 @@ pub fn analyze_with(
     let trace = TraceLimits {
         threads: plan.threads,
         active_threads_max: plan.unique_actors.then_some(manifest.active_threads_max),
+        actors: manifest.spec.family()?.actor_words(),
     };
     let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla, trace);
     let threads = plan.threads;
@@ -198,38 +200,6 @@ fn sealed_paths(run: &RunFolder, experiment: u32, fragment: u32) -> SealedPaths 
         unpredictable: run.unpredictable(experiment, fragment),
         closing_reads: run.closing_reads(experiment, fragment),
     }
-}
-
-/// The closing reads that an experiment began with and ended with. None follows an experiment that was
-/// interrupted, or that lost a replayer.
-pub(crate) fn closing(
-    run: &RunFolder,
-    folder: &ExperimentFolder,
-    plan: &Plan,
-    manifest: &Manifest,
-    report: Option<&ReplayReport>,
-) -> Result<ClosingPlan, AnalyzeError> {
-    let family = manifest.spec.family()?;
-    let (Some(closing), Some(report)) = (family.closing(&manifest.spec)?, report) else {
-        return Ok(ClosingPlan::default());
-    };
-    let is_read = plan.closing_read.is_some() && report.faults.is_empty() && report.end != EndReason::Interrupted;
-    let before = match &report.began_with {
-        Some(name) => experiment_with(run, plan.experiment, name)?,
-        None => None,
-    };
-    Ok(ClosingPlan { parts: closing.parts, after: is_read.then(|| folder.clone()), before })
-}
-
-/// The experiment before this one that ended with the closing read of this name. None if it is in
-/// another run folder.
-fn experiment_with(run: &RunFolder, before: u32, name: &str) -> Result<Option<(u32, ExperimentFolder)>, AnalyzeError> {
-    for (number, folder) in run.experiments()?.into_iter().rev().filter(|(number, _)| *number < before) {
-        if folder.plan().exists() && read_plan(&folder)?.closing_read.as_deref() == Some(name) {
-            return Ok(Some((number, folder)));
-        }
-    }
-    Ok(None)
 }
 
 /// The folder of an experiment; the error lists the experiments that exist.

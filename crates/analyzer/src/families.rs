@@ -12,7 +12,7 @@ use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::{OperationKind, Vocabulary};
 
 use crate::error::AnalyzeError;
-use crate::family::{Family, ItemWords, kv, social};
+use crate::family::{Family, ItemWords, WritePlace, kv, social};
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
@@ -33,6 +33,10 @@ pub(crate) trait AnyFamily: Send + Sync {
     fn views(&self) -> String;
     /// [`Family::words`].
     fn words(&self, item: &str) -> Option<ItemWords>;
+    /// [`Family::wrongness`].
+    fn wrongness(&self) -> &'static str;
+    /// [`Family::writer`].
+    fn writer(&self, value: i64) -> Option<WritePlace>;
     /// [`Family::popularity`].
     fn popularity(&self, manifest: &Manifest) -> Option<String>;
     /// [`FragmentInput::analyze`].
@@ -70,6 +74,14 @@ impl<F: Family> AnyFamily for Of<F> {
 
     fn words(&self, item: &str) -> Option<ItemWords> {
         F::words(item)
+    }
+
+    fn wrongness(&self) -> &'static str {
+        F::wrongness()
+    }
+
+    fn writer(&self, value: i64) -> Option<WritePlace> {
+        F::writer(value)
     }
 
     fn popularity(&self, manifest: &Manifest) -> Option<String> {

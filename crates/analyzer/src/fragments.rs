@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files;
+use schemas::manifest::Manifest;
 use schemas::plan::{FragmentPlan, Limit, Plan};
-use schemas::run::{EndReason, ExperimentFolder, FragmentPosition, ReplayReport};
+use schemas::run::{EndReason, ExperimentFolder, FragmentPosition, ReplayReport, RunFolder};
 
+use crate::closing::ClosingPlan;
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::figures::Summary;
@@ -32,6 +34,38 @@ pub(crate) fn read_plan(folder: &ExperimentFolder) -> Result<Plan, AnalyzeError>
 pub(crate) fn read_report(folder: &ExperimentFolder) -> Result<Option<ReplayReport>, AnalyzeError> {
     let path = folder.report();
     Ok(if path.exists() { Some(files::read_json(&path)?) } else { None })
+}
+
+/// The closing reads that an experiment began with and ended with. None follows an experiment that was
+/// interrupted, or that lost a replayer.
+pub(crate) fn closing(
+    run: &RunFolder,
+    folder: &ExperimentFolder,
+    plan: &Plan,
+    manifest: &Manifest,
+    report: Option<&ReplayReport>,
+) -> Result<ClosingPlan, AnalyzeError> {
+    let family = manifest.spec.family()?;
+    let (Some(closing), Some(report)) = (family.closing(&manifest.spec)?, report) else {
+        return Ok(ClosingPlan::default());
+    };
+    let is_read = plan.closing_read.is_some() && report.faults.is_empty() && report.end != EndReason::Interrupted;
+    let before = match &report.began_with {
+        Some(name) => experiment_with(run, plan.experiment, name)?,
+        None => None,
+    };
+    Ok(ClosingPlan { parts: closing.parts, after: is_read.then(|| folder.clone()), before })
+}
+
+/// The experiment before this one that ended with the closing read of this name. None if it is in
+/// another run folder.
+fn experiment_with(run: &RunFolder, before: u32, name: &str) -> Result<Option<(u32, ExperimentFolder)>, AnalyzeError> {
+    for (number, folder) in run.experiments()?.into_iter().rev().filter(|(number, _)| *number < before) {
+        if folder.plan().exists() && read_plan(&folder)?.closing_read.as_deref() == Some(name) {
+            return Ok(Some((number, folder)));
+        }
+    }
+    Ok(None)
 }
 
 /// The results of the fragments of an experiment.

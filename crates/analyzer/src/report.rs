@@ -7,13 +7,12 @@ use schemas::oplog::Outcome;
 use schemas::run::RunDocument;
 use schemas::sla::{Sla, exact_time, short_time};
 use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
-use schemas::vocabulary::kv::WriteId;
 pub(crate) use schemas::words::plural;
 pub use schemas::words::thousands;
 use schemas::words::{rate, short_percent};
 
 use crate::families::AnyFamily;
-use crate::family::{ItemIs, ItemWords};
+use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
 use crate::over_time;
 use crate::tables::new_table;
@@ -313,7 +312,7 @@ fn what_is_wrong(family: &dyn AnyFamily, offender: &Offender) -> String {
             format!("{item} of {noun} {owner}: {observed}, should have been {range}")
         }
         ItemIs::Register(register) => {
-            format!("{register} {element} of {noun} {owner} had {}", value_of_another_write(offender))
+            format!("{register} {element} of {noun} {owner} had {}", value_of_another_write(family, offender))
         }
         ItemIs::Existence if *observed == 0 => format!("{noun} {owner} was not found, although it existed"),
         ItemIs::Existence => format!("{noun} {owner} was found, although it did not exist"),
@@ -324,10 +323,10 @@ fn what_is_wrong(family: &dyn AnyFamily, offender: &Offender) -> String {
 }
 
 /// Whose value was read of a register, and why no correct store returns it.
-fn value_of_another_write(offender: &Offender) -> String {
+fn value_of_another_write(family: &dyn AnyFamily, offender: &Offender) -> String {
     let write_of = |id: i64| {
-        let (fragment, session, step) = WriteId::from_number(id)?.place();
-        let elsewhere = if fragment as i64 == offender.fragment { "" } else { &format!(" of fragment {fragment}") };
+        let WritePlace { fragment, session, step } = family.writer(id)?;
+        let elsewhere = if fragment == offender.fragment { "" } else { &format!(" of fragment {fragment}") };
         Some(format!("session {session} step {step}{elsewhere}"))
     };
     // The newest write that the read had to see, or a later one.

@@ -7,6 +7,7 @@ use schemas::RUN_FORMAT_VERSION;
 use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
+use schemas::workload::ActorWords;
 
 use schemas::words::{plural, short_percent, thousands};
 
@@ -42,9 +43,11 @@ const NO_REPORT: &str = "no replay.json: the experiment is still running, never 
 pub struct TraceLimits {
     /// T.
     pub threads: u32,
-    /// How many threads the trace keeps busy for long, since a member acts in one session at a
-    /// time. None if she may act in several.
+    /// How many threads the trace keeps busy for long, since an actor acts in one session at a
+    /// time. None if one may act in several.
     pub active_threads_max: Option<u64>,
+    /// What the family calls its actors.
+    pub actors: ActorWords,
 }
 
 /// The figures of a replayer, from those of its fragments.
@@ -216,11 +219,12 @@ fn throttle(report: &ReplayReport, trace: TraceLimits) -> Option<String> {
     let thread_ns = report.counted_ns as f64 * trace.threads as f64;
     let idle_percent = if thread_ns > 0.0 { report.idle_ns as f64 * 100.0 / thread_ns } else { 0.0 };
     let most = trace.active_threads_max?;
-    let at_most = format!("the trace keeps at most {most} threads busy; raise access.unique_window or data.members");
+    let (actors, remedy) = (trace.actors.plural, trace.actors.remedy());
+    let at_most = format!("the trace keeps at most {most} threads busy; {remedy}");
     if idle_percent > MOST_IDLE_PERCENT {
         let share = number(idle_percent);
         return Some(format!(
-            "the workload, not the store, limits T: threads were idle {share}% of the time, because the members of \
+            "the workload, not the store, limits T: threads were idle {share}% of the time, because the {actors} of \
              the next sessions were busy; {at_most}"
         ));
     }
@@ -294,10 +298,14 @@ mod tests {
     use schemas::latency::ResponseTimes;
     use schemas::run::{Pacing, PacingCounts};
     use schemas::verdict::OperationFigures;
+    use schemas::workload::Workload;
+    use schemas::workload::kv::KvWorkload;
+    use schemas::workload::social::SocialWorkload;
 
     use super::*;
 
-    const LIMITS: TraceLimits = TraceLimits { threads: 64, active_threads_max: Some(41) };
+    const LIMITS: TraceLimits =
+        TraceLimits { threads: 64, active_threads_max: Some(41), actors: SocialWorkload::ACTORS };
 
     /// 1,000 operations, all ok and in time, no read unpredictable.
     fn good() -> (Figures, ReplayReport) {
@@ -452,10 +460,10 @@ mod tests {
         check(|f, _| lost(f, 3_328_000_000), Ruling::Void, &[gone]);
     }
 
-    /// Sessions that wait aside must not hide that the workload has too few members for T.
+    /// Sessions that wait aside must not hide that the workload has too few actors for T.
     #[test]
     fn a_workload_that_limits_the_threads_is_void() {
-        let limit = "the trace keeps at most 41 threads busy; raise access.unique_window or data.members";
+        let limit = "the trace keeps at most 41 threads busy; raise data.members or access.unique_window";
         let idle = format!(
             "the workload, not the store, limits T: threads were idle 5.1% of the time, because the members of the \
              next sessions were busy; {limit}"
@@ -465,6 +473,14 @@ mod tests {
         let hidden = format!("the workload, not the store, limits T: 43.1 sessions were under way on average; {limit}");
         check(|_, r| r.sessions_in_flight = 43.0, Ruling::Pass, &[]);
         check(|_, r| r.sessions_in_flight = 43.1, Ruling::Void, &[&hidden]);
+        // Another family has other actors and keys.
+        let of_records = TraceLimits { actors: KvWorkload::ACTORS, ..LIMITS };
+        let (figures, mut report) = good();
+        (report.ok, report.counted_ns, report.idle_ns) = (1000, 1_000_000_000, 3_264_000_000);
+        let (_, reasons) = rule(&figures, &[], Some(&report), &Sla::default(), of_records);
+        let words = "because the clients of the next sessions were busy; the trace keeps at most 41 threads busy; raise \
+                     access.clients";
+        assert!(reasons.len() == 1 && reasons[0].ends_with(words), "{reasons:?}");
         let (figures, mut report) = good();
         (report.ok, report.sessions_in_flight) = (1000, 64.0);
         let shared = TraceLimits { active_threads_max: None, ..LIMITS };

@@ -16,11 +16,10 @@ use schemas::sla::Sla;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AnalyzeError;
-use crate::experiment::closing;
 use crate::families;
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
-use crate::fragments::{analyze_fragments, given_back, read_plan, read_report, tells_of};
+use crate::fragments::{analyze_fragments, closing, given_back, read_plan, read_report, tells_of};
 use crate::timeline::Measured;
 
 /// The summary of the logs of a replayer.

@@ -3,10 +3,11 @@
 
 use duckdb::types::Value;
 use schemas::oplog::Outcome;
-use schemas::vocabulary::kv::WriteId;
 use serde::Serialize;
 
 use crate::error::AnalyzeError;
+use crate::families::AnyFamily;
+use crate::family::WritePlace;
 use crate::sql::Database;
 
 /// The most writes shown for each read.
@@ -52,14 +53,16 @@ pub(crate) struct Witness {
     pub(crate) change: i64,
 }
 
-/// The wrong items that are farthest from their correct values.
+/// The most wrong items ([`Family::wrongness`](crate::family::Family::wrongness)).
 pub(crate) fn worst_offenders(
     database: &Database,
+    family: &dyn AnyFamily,
     experiment: u32,
     most: usize,
 ) -> Result<Vec<Offender>, AnalyzeError> {
     let values = [Value::from(experiment), Value::from(most)];
-    let answer = database.run(include_str!("sql/offenders.sql"), &values)?;
+    let sql = include_str!("sql/offenders.sql").replace("{wrongness}", family.wrongness());
+    let answer = database.run(&sql, &values)?;
     let mut offenders = Vec::new();
     for row in answer.rows {
         let mut offender = Offender {
@@ -79,7 +82,7 @@ pub(crate) fn worst_offenders(
             earlier_writes: 0,
             saw_write: false,
         };
-        find_writes(database, experiment, &mut offender)?;
+        find_writes(database, family, experiment, &mut offender)?;
         offenders.push(offender);
     }
     Ok(offenders)
@@ -92,7 +95,12 @@ pub(crate) fn unpredictable_in_warmup(database: &Database, experiment: u32) -> R
     answer.rows.first().map_or(Ok(0), |row| number(&row[0]))
 }
 
-fn find_writes(database: &Database, experiment: u32, offender: &mut Offender) -> Result<(), AnalyzeError> {
+fn find_writes(
+    database: &Database,
+    family: &dyn AnyFamily,
+    experiment: u32,
+    offender: &mut Offender,
+) -> Result<(), AnalyzeError> {
     let values = [
         Value::from(experiment),
         Value::from(offender.fragment),
@@ -103,8 +111,8 @@ fn find_writes(database: &Database, experiment: u32, offender: &mut Offender) ->
     ];
     let writes = database.run(include_str!("sql/candidates.sql"), &values)?;
     offender.earlier_writes = writes.rows.len().saturating_sub(MOST_WRITES);
-    if let Some((_, session, step)) = WriteId::from_number(offender.observed).map(WriteId::place) {
-        let seen = (session as i64, step as i64);
+    if let Some(WritePlace { session, step, .. }) = family.writer(offender.observed) {
+        let seen = (session, step);
         for row in &writes.rows {
             offender.saw_write |= (number(&row[0])?, number(&row[1])?) == seen;
         }

@@ -16,7 +16,7 @@ use schemas::run::RunFolder;
 use schemas::spec::Spec;
 use schemas::trace::OperationsReader;
 use schemas::verdict::{Ruling, Verdict};
-use schemas::vocabulary::kv::{Found, Kv, Operation, Verb};
+use schemas::vocabulary::kv::{Found, Kv, Operation, Verb, WriteId};
 use schemas::workload::kv::keys::KeyPlace;
 use schemas::workload::kv::{Keys, KvWorkload, dataset};
 
@@ -28,9 +28,10 @@ type KvEvent = Event<Operation>;
 /// An experiment on a generated trace set of two fragments, without its logs.
 fn generated(sessions: u64, more: &str, mix: &str) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
+    let reads = if more.contains("read_all_fields") { "" } else { "read_all_fields = false\n" };
     let text = format!(
         "name = 'kv'\nfamily = 'kv'\nsessions = {sessions}\nfragments = 2\n[data]\nrecords = 60\nfields = {FIELDS}\n\
-         [access]\nread_all_fields = false\nscan_length_max = 12\nclients = 8\n{more}\n[mix]\n{mix}\n"
+         [access]\n{reads}scan_length_max = 12\nclients = 8\n{more}\n[mix]\n{mix}\n"
     );
     let spec = Spec::parse(&text, "kv.toml").unwrap();
     let run = RunFolder::new(folder.path().join("run"));
@@ -133,7 +134,12 @@ fn is_asked(event: &KvEvent) -> bool {
 
 #[test]
 fn a_truthful_store_passes() {
-    let fixture = generated(3_000, "", MIX);
+    // A read of all fields is one row in `item_reads`, and a read of one field is another.
+    ["read_all_fields = false", "read_all_fields = true"].into_iter().for_each(passes);
+}
+
+fn passes(more: &str) {
+    let fixture = generated(3_000, more, MIX);
     let events = [truthful(&fixture, 0), truthful(&fixture, 1)];
     let verdict = analyzed(&fixture, &events);
     assert_eq!((verdict.ruling, verdict.figures.unpredictable_reads), (Ruling::Pass, 0));
@@ -225,6 +231,10 @@ fn lies_are_found_with_their_witnesses() {
     ] {
         assert!(text.contains(&expect), "{expect}\n\n{text}");
     }
+    // The difference of two ids is far greater than that of two counts, but it says nothing.
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}\n\n{text}"));
+    let wrong_field = place(&format!("field {field} of record {key} had"));
+    assert!(place("was not found") < wrong_field && place("the answer about record") < wrong_field, "{text}");
     let text = analyzer(&["report", &folder]);
     let page =
         std::fs::read_to_string(fixture.run.root().join("report.html")).unwrap_or_else(|e| panic!("{e}: {text}"));
@@ -234,6 +244,33 @@ fn lies_are_found_with_their_witnesses() {
     ] {
         assert!(page.contains(&expect), "{expect}");
     }
+}
+
+/// The value that had been overwritten for the longest time is shown first, whatever the ids.
+#[test]
+fn the_stalest_reads_are_shown_first() {
+    let fixture = generated(3_000, "", "read = 50\nupdate = 50");
+    let mut events = [truthful(&fixture, 0), truthful(&fixture, 1)];
+    // Every tenth read sees the initial value of its field.
+    for event in events.iter_mut().flatten().filter(|event| is_asked(event)).step_by(10) {
+        event.observed = vec![event.operation.fields as i64, 0];
+    }
+    let verdict = analyzed(&fixture, &events);
+    assert!(verdict.figures.unpredictable_reads > 10, "{verdict:?}");
+    let output = Command::new(env!("CARGO_BIN_EXE_analyzer"))
+        .args(["validate", &fixture.run.root().display().to_string(), "--worst", "8", "--json"])
+        .current_dir(fixture.folder.path())
+        .output()
+        .unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let age = |offender: &serde_json::Value| {
+        let newest = WriteId::from_number(offender["low"].as_i64().unwrap()).unwrap().place();
+        let of_fragment = &events[newest.0 as usize];
+        let write = of_fragment.iter().find(|event| (event.log.session, event.log.step) == (newest.1, newest.2));
+        offender["start_ns"].as_i64().unwrap() - write.unwrap().log.end_ns
+    };
+    let ages: Vec<i64> = shown["worst"].as_array().unwrap().iter().map(age).collect();
+    assert!(ages.len() == 8 && ages.is_sorted_by(|older, younger| older >= younger), "{ages:?}");
 }
 
 /// Without this, a killed replayer would make a correct store look wrong.

@@ -150,7 +150,7 @@ fn that_serve(vocabulary: &str) -> Vec<&'static str> {
 }
 
 /// A store of any kind. Methods block until they are done. Those with a trace set or an experiment
-/// refuse one whose vocabulary the store does not serve.
+/// refuse what [`AnyStore::accepts`] refuses.
 pub trait AnyStore: Send + Sync {
     /// The names of the vocabularies that it serves.
     fn vocabularies(&self) -> Vec<&'static str>;
@@ -158,6 +158,9 @@ pub trait AnyStore: Send + Sync {
     fn in_process(&self) -> bool;
     /// [`Store::file`].
     fn file(&self) -> Option<&Path>;
+    /// Refuses a workload whose vocabulary the store does not serve, or that asks for what the store does
+    /// not have ([`Serves::accepts`]). `file` holds the specification, for the error.
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError>;
     /// Checks that the server answers; a store without a server always does.
     fn reach(&self) -> Result<(), StoreError>;
     /// [`Serves::load`].
@@ -233,16 +236,24 @@ impl<S: Store> Opened<S> {
 
     /// The store with the vocabulary of a trace set.
     fn with(&self, source: &Source) -> Result<&dyn Serving, StoreError> {
-        let wanted = source.vocabulary();
-        let found = self.serving.iter().find(|serving| serving.vocabulary() == wanted);
-        found.map(|serving| &**serving).ok_or_else(|| {
+        self.accepting(&source.manifest.spec, &source.folder)
+    }
+
+    /// The store with the vocabulary of a workload that it accepts.
+    fn accepting(&self, spec: &Spec, file: &Path) -> Result<&dyn Serving, StoreError> {
+        let family = spec.family().map_err(|error| StoreError::usage(self.store.url(), error))?;
+        let wanted = family.vocabulary();
+        let Some(serving) = self.serving.iter().find(|serving| serving.vocabulary() == wanted) else {
             let message = format!(
-                "has no operations of {wanted}, which the trace set {} is made of; use one of {}",
-                source.folder.display(),
+                "has no operations of {wanted}, which {} asks for (family = {:?}); use one of {}",
+                file.display(),
+                family.family(),
                 that_serve(wanted).join(", ")
             );
-            StoreError::usage(self.store.url(), message)
-        })
+            return Err(StoreError::usage(self.store.url(), message));
+        };
+        serving.accepts(spec, file)?;
+        Ok(&**serving)
     }
 }
 
@@ -257,6 +268,10 @@ impl<S: Store> AnyStore for Opened<S> {
 
     fn file(&self) -> Option<&Path> {
         self.store.file()
+    }
+
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
+        self.accepting(spec, file).map(drop)
     }
 
     fn reach(&self) -> Result<(), StoreError> {
@@ -342,6 +357,7 @@ impl<S: Store> AnyStore for Opened<S> {
 /// What a store does in one of its vocabularies.
 trait Serving: Send + Sync {
     fn vocabulary(&self) -> &'static str;
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError>;
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
     fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
@@ -371,6 +387,10 @@ struct With<V, S> {
 impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
     fn vocabulary(&self) -> &'static str {
         V::NAME
+    }
+
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
+        self.store.accepts(spec, file)
     }
 
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {

@@ -33,11 +33,6 @@ impl Source {
         self.manifest.fragments.iter().map(|f| f.fragment)
     }
 
-    /// The vocabulary of its operations.
-    pub fn vocabulary(&self) -> &'static str {
-        self.workload_of(|family| Ok(family.vocabulary()))
-    }
-
     /// How many actors there are.
     pub fn actors(&self) -> u64 {
         self.workload_of(|family| family.actors(&self.manifest.spec))

@@ -14,7 +14,7 @@ use schemas::workload::Workload;
 use crate::core::digest::{DigestError, Ran};
 use crate::core::generate::{GenerateError, GenerateOptions, generate_with};
 use crate::core::generator::Generator;
-use crate::core::show::Facts;
+use crate::core::show::{Facts, Overview};
 use crate::kv::Kv;
 use crate::social::Social;
 
@@ -111,9 +111,11 @@ pub fn digest(folder: &Path, ran: Ran<'_>) -> Result<StateDigest, DigestError> {
     of(&manifest.spec)?.digest(&manifest, folder, &positions)
 }
 
-/// What `trace show` says of a trace set, besides what every family has.
-pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
-    of(&manifest.spec)?.facts(manifest)
+impl<'a> Overview<'a> {
+    /// The figures of a manifest.
+    pub fn new(manifest: &'a Manifest) -> Result<Overview<'a>, SpecError> {
+        Ok(Overview::with(manifest, of(&manifest.spec)?.facts(manifest)?))
+    }
 }
 
 /// What the user should know about a new trace set.

@@ -22,6 +22,22 @@ use crate::trace::{NoRules, Rules};
 use crate::vocabulary::Vocabulary;
 pub use shares::Shares;
 
+/// What the actors of a family are called in sentences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActorWords {
+    /// Several of them, such as `members`.
+    pub plural: &'static str,
+    /// The keys of a specification that let more of them act at the same time, such as `data.members`.
+    pub keys: &'static [&'static str],
+}
+
+impl ActorWords {
+    /// What to do so that a trace keeps more threads busy: `raise this key or that`.
+    pub fn remedy(&self) -> String {
+        format!("raise {}", self.keys.join(" or "))
+    }
+}
+
 /// The part of a specification that only one family has.
 pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The family's name.
@@ -29,6 +45,9 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
 
     /// Its keys in a specification.
     const KEYS: &'static [&'static str];
+
+    /// What its actors are called.
+    const ACTORS: ActorWords;
 
     /// Its operations.
     type Vocabulary: Vocabulary;
@@ -90,6 +109,8 @@ pub trait AnyWorkload: Send + Sync {
     fn family(&self) -> &'static str;
     /// [`Workload::KEYS`].
     fn keys(&self) -> &'static [&'static str];
+    /// [`Workload::ACTORS`].
+    fn actor_words(&self) -> ActorWords;
     /// The name of its vocabulary.
     fn vocabulary(&self) -> &'static str;
     /// The family's own keys in the text of a specification, complete with defaults. Errors have line
@@ -132,6 +153,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn keys(&self) -> &'static [&'static str] {
         W::KEYS
+    }
+
+    fn actor_words(&self) -> ActorWords {
+        W::ACTORS
     }
 
     fn vocabulary(&self) -> &'static str {

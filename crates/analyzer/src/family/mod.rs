@@ -47,6 +47,17 @@ pub trait Family: Send + Sync + 'static {
     /// What an item is called in sentences; None if the family has no such item.
     fn words(item: &str) -> Option<ItemWords>;
 
+    /// How wrong a row `u` of the view `unpredictable` is, as an expression of SQL. Rows with the highest
+    /// value are shown first, after those without one.
+    fn wrongness() -> &'static str {
+        "greatest(u.low - u.observed, u.observed - u.high)"
+    }
+
+    /// The write whose value this is, of an item that is a register. None if no write wrote it.
+    fn writer(_value: i64) -> Option<WritePlace> {
+        None
+    }
+
     /// A sentence on how often the most popular items of a trace set are drawn; None if it says
     /// nothing.
     fn popularity(manifest: &Manifest) -> Option<String>;
@@ -54,6 +65,17 @@ pub trait Family: Send + Sync + 'static {
 
 /// The operation of a family.
 pub type OperationOf<F> = <<F as Family>::Vocabulary as Vocabulary>::Operation;
+
+/// The place of a write in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WritePlace {
+    /// Its fragment.
+    pub fragment: i64,
+    /// Its session.
+    pub session: i64,
+    /// Its step.
+    pub step: i64,
+}
 
 /// What an item is called in sentences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +97,8 @@ pub enum ItemIs {
     List(&'static str),
     /// A place in a list of these that no write changes.
     Place(&'static str),
-    /// A register that writes overwrite, such as a `field`. Its values are ids of writes
-    /// ([`WriteId`](schemas::vocabulary::kv::WriteId)), or 0 for the initial one.
+    /// A register that writes overwrite, such as a `field`. [`Family::writer`] says which write wrote a
+    /// value.
     Register(&'static str),
     /// Whether the owner exists.
     Existence,

@@ -325,14 +325,13 @@ pub(super) fn mix(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, Analy
     Ok(html! {
         (table(&columns, &rows))
         p.soft {
-            "A session that could not start (such as an invitation when all are friends) is a no-operation and is not \
-             counted."
+            "A session that could not start, because what it needs did not exist, is a no-operation and is not counted."
         }
         (statement(&sql))
     })
 }
 
-/// The share of the draws that goes to the most popular members, from the trace set. An experiment
+/// The share of the draws that goes to the most popular items, from the trace set. An experiment
 /// uses only a beginning of the trace set, which is too short to show popularity.
 pub(super) fn popularity(data: &RunData<'_>) -> Markup {
     let manifest = Manifest::read(&data.document.trace).ok();

@@ -119,7 +119,7 @@ fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], Analyz
     let times = html! { (figures::spectra(data, verdict)?) (figures::heat_map(data, verdict)?) };
     let course = html! { (figures::course(data, verdict)?) (figures::times_in_course(data, verdict)?) };
     let mix = html! { (figures::mix(data, verdict)?) (figures::popularity(data)) };
-    let offenders = witness::worst_offenders(data.database, experiment, WORST)?;
+    let offenders = witness::worst_offenders(data.database, data.family, experiment, WORST)?;
     Ok([
         section(&heading, operations),
         section("Response times", times),

@@ -39,12 +39,13 @@ pub(super) fn unpredictable_reads(
     let sql = format!(
         "SELECT operation, count(*) AS reads, count(*) FILTER (unpredictable) AS unpredictable\nFROM operations\n\
          WHERE experiment = {0} AND NOT warmup AND NOT drained AND outcome = 'ok'\n  AND operation IN ({1})\nGROUP BY ALL ORDER BY ALL;\n\n\
-         SELECT * FROM unpredictable WHERE experiment = {0} AND NOT warmup AND NOT drained\n\
-         ORDER BY greatest(low - observed, observed - high) DESC, start_ns, fragment, session, step, item, element\n\
+         SELECT * FROM unpredictable AS u WHERE experiment = {0} AND NOT warmup AND NOT drained\n\
+         ORDER BY {3} DESC NULLS FIRST, start_ns, fragment, session, step, item, element\n\
          LIMIT {2}",
         verdict.experiment,
         names(data, |kind| kind.reads),
-        offenders.len().max(1)
+        offenders.len().max(1),
+        data.family.wrongness()
     );
     Ok(html! {
         p {

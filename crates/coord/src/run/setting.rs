@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemas::manifest::Manifest;
 use schemas::pace::PaceRequest;
 use schemas::plan::Warmup;
+use schemas::run::Purpose;
 use schemas::sla::Sla;
 use schemas::spec::Spec;
 use schemas::verdict::Between;
@@ -61,7 +62,7 @@ pub struct Setting {
     pub monitor_s: Option<f64>,
     /// Whether an actor acts in at most one thread at a time.
     pub unique_actors: bool,
-    /// Whether every experiment ends with a closing read.
+    /// Whether experiments end with a closing read: [`Setting::ends_with_closing_read`] says which.
     pub closing_read: bool,
     /// What happens to the store between two experiments.
     pub between: Between,
@@ -81,4 +82,13 @@ pub struct Setting {
     pub started_unix_s: u64,
     /// The command line without secrets.
     pub command: Vec<String>,
+}
+
+impl Setting {
+    /// Whether an experiment for this purpose ends with a closing read. One of a search has none unless
+    /// the next experiment begins with it: no verdict depends on it, and reading every item may take
+    /// longer than the experiment.
+    pub fn ends_with_closing_read(&self, purpose: &Purpose) -> bool {
+        self.closing_read && (*purpose != Purpose::Search || self.between == Between::Continue)
+    }
 }

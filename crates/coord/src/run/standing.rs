@@ -5,6 +5,7 @@ use replayer::stores::LOAD_AGAIN;
 use schemas::run::FragmentPosition;
 use schemas::sla::Sla;
 use schemas::verdict::{Between, Figures, Ruling, Verdict};
+use schemas::workload::ActorWords;
 
 use crate::failure::Failure;
 use crate::run::trial::{Demand, Trial};
@@ -140,13 +141,13 @@ impl Extensions {
     }
 
     /// Why the trace is not extended further, and what to do. `actors` is how many actors
-    /// there are, if each acts in one session at a time.
-    pub fn given_up(&self, demand: Demand, sessions: u64, actors: Option<u64>) -> String {
-        let crowd = actors.filter(|actors| u64::from(demand.threads) > *actors).map(|actors| {
-            let members = thousands(actors);
+    /// there are and what they are called, if each acts in one session at a time.
+    pub fn given_up(&self, demand: Demand, sessions: u64, actors: Option<(u64, ActorWords)>) -> String {
+        let crowd = actors.filter(|(actors, _)| u64::from(demand.threads) > *actors).map(|(actors, words)| {
+            let (count, name) = (thousands(actors), words.plural);
             format!(
-                ": {members} members, each in one session at a time, keep at most {members} threads busy; \
-                 use fewer threads, or a workload with more members"
+                ": {count} {name}, each in one session at a time, keep at most {count} threads busy; \
+                 use fewer threads, or a workload with more {name}"
             )
         });
         format!(
@@ -224,6 +225,9 @@ pub fn never_ran(experiment: u32, demand: Demand, sla: Sla, why: String) -> Verd
 #[cfg(test)]
 mod tests {
     use schemas::run::Purpose;
+    use schemas::workload::Workload;
+    use schemas::workload::kv::KvWorkload;
+    use schemas::workload::social::SocialWorkload;
 
     use super::*;
     use crate::run::testing::trial;
@@ -316,12 +320,21 @@ mod tests {
         let mut blind = Extensions::default();
         assert_eq!((0..9).filter(|_| blind.once_more(200_000, 5_806)).count(), 2);
         assert_eq!(
-            blind.given_up(Demand::threads(20_000), 800_000, Some(10_000)),
+            blind.given_up(Demand::threads(20_000), 800_000, Some((10_000, SocialWorkload::ACTORS))),
             "trace too short for T=20000: 2 extensions, up to 800,000 sessions, did not help; no further extension: \
              10,000 members, each in one session at a time, keep at most 10,000 threads busy; use fewer threads, or a \
              workload with more members"
         );
+        let said = blind.given_up(Demand::threads(20_000), 800_000, Some((4, KvWorkload::ACTORS)));
+        assert!(
+            said.ends_with(
+                ": 4 clients, each in one session at a time, keep at most 4 threads busy; use fewer \
+                                threads, or a workload with more clients"
+            ),
+            "{said}"
+        );
         for actors in [None, Some(20_000)] {
+            let actors = actors.map(|count| (count, SocialWorkload::ACTORS));
             let said = blind.given_up(Demand::threads(20_000), 800_000, actors);
             assert!(said.ends_with("no further extension: use fewer threads, or a shorter experiment"), "{said}");
         }

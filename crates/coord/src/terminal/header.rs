@@ -6,6 +6,7 @@ use std::path::Path;
 use analyzer::sla_in_words;
 use schemas::manifest::Manifest;
 use schemas::sla::Sla;
+use schemas::verdict::Between;
 use schemas::words::{plural, thousands};
 
 /// The header of a run: its store, trace set, SLA and folder, a line for each.
@@ -20,11 +21,13 @@ pub struct Header<'a> {
     pub sla: &'a Sla,
     /// The folder of the run.
     pub run: &'a Path,
+    /// What happens to the store between two experiments, if experiments end with a closing read.
+    pub closing_read: Option<Between>,
 }
 
 impl fmt::Display for Header<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Header { store, trace, manifest, sla, run } = self;
+        let Header { store, trace, manifest, sla, run, closing_read } = self;
         let size = manifest.spec.family().and_then(|family| family.size(&manifest.spec)).ok();
         let trace = format!(
             "{} ({}{} sessions, id {})",
@@ -40,19 +43,28 @@ impl fmt::Display for Header<'_> {
         if let Some(unchecked) = manifest.spec.unchecked() {
             writeln!(f, "note   {unchecked}")?;
         }
+        // Reading a large data set may take longer than the experiments.
+        let experiments = match closing_read {
+            None => return Ok(()),
+            Some(Between::Load) => "an experiment (in a rating: only after final ones)",
+            Some(Between::Continue) => "each experiment",
+        };
+        writeln!(f, "note   every item is read after {experiments}; --no-closing-read disables this")?;
         Ok(())
     }
 }
 
-/// A warning if an experiment may have more threads than the trace keeps busy: each member acts in
+/// A warning if an experiment may have more threads than the trace keeps busy: each actor acts in
 /// one session at a time. `flag` gives this number of threads.
 pub fn busy_at_most(manifest: &Manifest, flag: &str, threads: u32) -> Option<String> {
     let most = manifest.active_threads_max;
     let busy = plural(most, "thread");
+    let words = manifest.spec.family().map(|family| family.actor_words()).ok()?;
     (u64::from(threads) > most).then(|| {
         format!(
             "warning: {flag} {threads} exceeds the {busy} that this trace can keep busy; experiments with \
-             more will be void. Use more members, a larger access.unique_window, or --shared-actors\n"
+             more will be void; {}, or use --shared-actors\n",
+            words.remedy()
         )
     })
 }

@@ -93,7 +93,8 @@ impl Live {
                 text
             }
             Stage::Closing { items, items_total } => {
-                format!("closing read: {} of {} items", thousands(*items), thousands(*items_total.max(items)))
+                let (items, of) = (thousands(*items), thousands(*items_total.max(items)));
+                format!("closing read: {items} of {of} items (--no-closing-read disables it)")
             }
             Stage::Collecting => "fetching the logs".to_string(),
         };

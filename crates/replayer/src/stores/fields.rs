@@ -1,8 +1,9 @@
 //! The fields of records, for the stores that serve `kv`: their names, the places of a mask, and
 //! what an answer says of them.
 
+use schemas::spec::Spec;
 use schemas::vocabulary::kv::{Found, Operation};
-use schemas::workload::kv::KvWorkload;
+use schemas::workload::kv::{KvWorkload, SessionKind};
 
 use super::kv::KvData;
 use super::url::StoreUrl;
@@ -105,7 +106,12 @@ pub(crate) fn lacks_field(key: &str, field: &str) -> String {
 
 /// Whether the sessions of a trace set scan.
 pub(crate) fn has_scans(source: &Source) -> bool {
-    source.manifest.spec.kinds().iter().any(|(name, _)| *name == "scan")
+    asks_for_scans(&source.manifest.spec)
+}
+
+/// Whether the sessions of a workload scan.
+pub(crate) fn asks_for_scans(spec: &Spec) -> bool {
+    spec.kinds().iter().any(|(name, _)| *name == SessionKind::Scan.name())
 }
 
 /// Refuses to digest what a trace set leaves if that depends on the order of writes.

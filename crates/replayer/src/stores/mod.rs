@@ -33,6 +33,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use schemas::digest::StateDigest;
+use schemas::spec::Spec;
 use schemas::vocabulary::Vocabulary;
 
 use crate::source::Source;
@@ -114,6 +115,12 @@ pub trait Store: Send + Sync + 'static {
 pub trait Serves<V: Vocabulary>: Store {
     /// One client's connection to the store.
     type Connection: Connection<V>;
+
+    /// Refuses a workload that asks for what the store does not have. Only the specification decides, so
+    /// this is known before there is a trace set. `file` holds the specification, for the error.
+    fn accepts(&self, _spec: &Spec, _file: &Path) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Loads the data set of a trace set by the fastest way. This overwrites any data set that
     /// Encore has loaded there.

@@ -6,11 +6,10 @@ use std::fmt;
 use comfy_table::{CellAlignment, Table, presets};
 use schemas::arrivals::{Arrivals, Spacing};
 use schemas::manifest::{Manifest, Shares};
-use schemas::spec::{Delay, DelayDistribution, SpecError};
+use schemas::spec::{Delay, DelayDistribution};
 use serde::Serialize;
 
 use super::rate_chart::{COLUMNS, chart, short};
-use crate::families;
 
 /// What a family says of a trace set, in words and tables for people.
 #[derive(Debug, Default)]
@@ -106,8 +105,8 @@ impl Load {
 }
 
 impl<'a> Overview<'a> {
-    /// The figures of a manifest.
-    pub fn new(manifest: &'a Manifest) -> Result<Overview<'a>, SpecError> {
+    /// The figures of a manifest, with what its family says of the trace set.
+    pub(crate) fn with(manifest: &'a Manifest, facts: Facts) -> Overview<'a> {
         let (mut operation_bytes, mut dataset_bytes) = (0, 0);
         let mut dataset_rows = BTreeMap::new();
         for file in &manifest.files {
@@ -121,9 +120,9 @@ impl<'a> Overview<'a> {
             }
         }
         let operations = manifest.operations();
-        Ok(Overview {
+        Overview {
             manifest,
-            facts: families::facts(manifest)?,
+            facts,
             sessions: manifest.sessions(),
             operations,
             operation_bytes,
@@ -131,7 +130,7 @@ impl<'a> Overview<'a> {
             dataset_rows,
             dataset_bytes,
             load: manifest.spec.arrivals.as_ref().and_then(|arrivals| Load::of(arrivals, manifest.sessions())),
-        })
+        }
     }
 
     fn facts(&self) -> String {

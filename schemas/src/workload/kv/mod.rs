@@ -9,7 +9,7 @@ pub mod values;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Closing, Workload};
+use super::{ActorWords, Closing, Workload};
 use crate::spec::{SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::kv::{FIELDS_MAX, Kv, Verb, WriteId};
@@ -238,6 +238,7 @@ const SCAN_LENGTH_MAX: u32 = 1_000_000;
 impl Workload for KvWorkload {
     const FAMILY: &'static str = "kv";
     const KEYS: &'static [&'static str] = &["data", "access"];
+    const ACTORS: ActorWords = ActorWords { plural: "clients", keys: &["access.clients"] };
     type Vocabulary = Kv;
     type Statistics = KvStatistics;
 

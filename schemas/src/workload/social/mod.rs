@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Workload;
+use super::{ActorWords, Workload};
 use crate::social::session::{Role, SessionKind, Step, built_in, built_in_steps};
 use crate::social::{Action, Social};
 use crate::spec::{SpecOf, Wrong};
@@ -189,6 +189,7 @@ fn default_text_bytes() -> u32 {
 impl Workload for SocialWorkload {
     const FAMILY: &'static str = "social";
     const KEYS: &'static [&'static str] = &["data", "access", "session"];
+    const ACTORS: ActorWords = ActorWords { plural: "members", keys: &["data.members", "access.unique_window"] };
     type Vocabulary = Social;
     type Statistics = SocialStatistics;
 

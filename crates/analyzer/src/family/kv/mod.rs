@@ -11,10 +11,11 @@ mod tests;
 use std::path::Path;
 
 use schemas::manifest::Manifest;
+use schemas::vocabulary::kv::WriteId;
 use schemas::workload::Workload;
 use schemas::workload::kv::KvWorkload;
 
-use super::{Family, ItemWords};
+use super::{Family, ItemWords, WritePlace};
 use crate::error::DataSetError;
 use items::KvItems;
 
@@ -36,6 +37,17 @@ impl Family for Kv {
 
     fn words(item: &str) -> Option<ItemWords> {
         names::words(item)
+    }
+
+    /// For how long the value had been overwritten when the read began. What was there although it must not
+    /// be, or was not although it must, has no age.
+    fn wrongness() -> &'static str {
+        include_str!("wrongness.sql").trim_end()
+    }
+
+    fn writer(value: i64) -> Option<WritePlace> {
+        let (fragment, session, step) = WriteId::from_number(value)?.place();
+        Some(WritePlace { fragment: fragment as i64, session: session as i64, step: step as i64 })
     }
 
     fn popularity(manifest: &Manifest) -> Option<String> {

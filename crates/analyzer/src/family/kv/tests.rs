@@ -411,7 +411,9 @@ fn the_views_are_what_the_vocabulary_says() {
                 _ => {}
             }
         } else if verb == Verb::Read {
-            reads.extend(each.map(|field| (session, "field".to_string(), 7, Some(field), "record".to_string())));
+            // The last mask has every field that the operations use.
+            let each = if fields == (1 << 63) - 1 { vec![None] } else { each.map(Some).collect() };
+            reads.extend(each.into_iter().map(|field| (session, "field".to_string(), 7, field, "record".to_string())));
             reads.push((session, "existence".to_string(), 7, None, "record".to_string()));
         }
     }

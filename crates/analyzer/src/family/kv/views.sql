@@ -4,11 +4,13 @@ CREATE MACRO write_session(id) AS ((id - 1) >> 12) & 68719476735;
 CREATE MACRO write_step(id) AS (id - 1) & 4095;
 
 CREATE VIEW item_updates AS
+WITH used AS (SELECT bit_or(fields) AS mask FROM operations),
+places AS (SELECT place FROM used, range(63) AS of_mask(place) WHERE (mask >> place) & 1 = 1)
 SELECT
     experiment, fragment, session, step, operation, outcome, start_ns, end_ns,
-    'field' AS item, key AS owner, field AS element, 1 AS change
-FROM operations, range(63) AS fields_of_records(field)
-WHERE operation IN ('insert', 'update') AND outcome IN ('ok', 'unknown') AND (fields >> field) & 1 = 1
+    'field' AS item, key AS owner, place AS element, 1 AS change
+FROM operations, places
+WHERE operation IN ('insert', 'update') AND outcome IN ('ok', 'unknown') AND (fields >> place) & 1 = 1
 UNION ALL
 SELECT
     experiment, fragment, session, step, operation, outcome, start_ns, end_ns,
@@ -16,13 +18,21 @@ SELECT
 FROM operations
 WHERE operation IN ('insert', 'delete') AND outcome IN ('ok', 'unknown');
 
--- A scan is left out: which records it observed depends on its answer.
+-- A scan is left out: which records it observed depends on its answer. A read of all fields that the run
+-- uses has one row for them, as most reads do.
 CREATE VIEW item_reads AS
+WITH used AS (SELECT bit_or(fields) AS mask FROM operations),
+places AS (SELECT place FROM used, range(63) AS of_mask(place) WHERE (mask >> place) & 1 = 1)
 SELECT
     experiment, fragment, session, step, start_ns, warmup, drained,
-    'field' AS item, key AS owner, field AS element, 'record' AS unit
-FROM operations, range(63) AS fields_of_records(field)
-WHERE operation = 'read' AND outcome = 'ok' AND (fields >> field) & 1 = 1
+    'field' AS item, key AS owner, NULL AS element, 'record' AS unit
+FROM operations, used
+WHERE operation = 'read' AND outcome = 'ok' AND fields = mask
+UNION ALL
+SELECT
+    experiment, fragment, session, step, start_ns, warmup, drained, 'field', key, place, 'record'
+FROM operations, used, places
+WHERE operation = 'read' AND outcome = 'ok' AND fields <> mask AND (fields >> place) & 1 = 1
 UNION ALL
 SELECT
     experiment, fragment, session, step, start_ns, warmup, drained, 'existence', key, NULL, 'record'

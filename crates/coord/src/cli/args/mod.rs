@@ -20,7 +20,7 @@ pub use shell::{CompletionsArgs, ManArgs};
 pub use simulate::{Curve, SimulateArgs};
 pub use workload::WorkloadArgs;
 
-/// Rates data stores under social-network load.
+/// Rates data stores: the load they take, and the wrong answers they give.
 #[derive(Debug, Parser)]
 #[command(
     name = "encore",

@@ -24,8 +24,8 @@ pub struct WorkloadArgs {
     /// Allow concurrent sessions for the same actor
     #[arg(help_heading = "Workload", long)]
     pub shared_actors: bool,
-    /// Do not read all items after each experiment; the default reads them, for workloads whose final
-    /// state depends on races (key-value workloads)
+    /// Do not read all items after an experiment. The default reads them if the final state depends on
+    /// races (key-value workloads); in a search only with --between continue
     #[arg(help_heading = "Workload", long)]
     pub no_closing_read: bool,
     /// URL of the store; '${VARIABLE}' is replaced by an environment variable, which keeps a

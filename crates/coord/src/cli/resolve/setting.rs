@@ -20,6 +20,9 @@ use crate::run::setting::{Setting, Source};
 /// The workload when the command line names none.
 const QUICKSTART: &str = include_str!("../../../../../traces/quickstart.toml");
 
+/// What errors call its file.
+const QUICKSTART_FILE: &str = "quickstart.toml";
+
 /// Resolves the setting of a run.
 pub(super) fn setting(
     spec: Option<&Path>,
@@ -49,6 +52,9 @@ pub(super) fn setting(
     }
     // What is wrong with the URL itself is said before a trace set is generated.
     let opened = replayer::any_store::open(&store).map_err(|error| Failure::usage(format!("--store {error}")))?;
+    // So is what the store cannot do. A comparison resolves all of its cells before the first one runs.
+    let file = spec.or(args.trace.as_deref()).unwrap_or(Path::new(QUICKSTART_FILE));
+    opened.accepts(source.spec(), file).map_err(|error| Failure::usage(format!("--store {error}")))?;
     let has_closing_read = has_closing_read(opened.as_ref(), source.spec()).map_err(Failure::usage)?;
     let started_unix_s = invocation.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     Ok(Setting {
@@ -114,7 +120,7 @@ fn source(spec: Option<&Path>, args: &WorkloadArgs, sessions: Option<u64>) -> Re
         |path: &Path| std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())));
     let (text, file) = match spec {
         Some(path) => (read(path)?, path.display().to_string()),
-        None => (QUICKSTART.to_string(), "quickstart.toml".to_string()),
+        None => (QUICKSTART.to_string(), QUICKSTART_FILE.to_string()),
     };
     let mut spec = Spec::parse_with(&text, &file, &args.settings)?;
     if let Some(sessions) = sessions {

@@ -45,13 +45,14 @@ impl Campaign {
             why: why::why(self.history.trials(), demand, purpose),
             planned_s,
         };
+        let asked = Asked { number, demand, limit, purpose };
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
-            let plan = self.plan(number, demand, limit, standing)?;
+            let plan = self.plan(&asked, standing)?;
             self.replay(&plan, &live, &announced)
         })?;
         live.analyzing(&announced);
-        let trial = self.judged(&Asked { number, demand, limit, purpose }, attempt)?;
+        let trial = self.judged(&asked, attempt)?;
         drop(live);
         files::write_json(&self.record.folder().experiment(number, demand.threads).trial(), &trial.note())?;
         if self.history.trials().is_empty() {
@@ -133,7 +134,9 @@ impl Campaign {
     }
 
     /// The plan of an experiment that starts where the store stands.
-    fn plan(&self, experiment: u32, demand: Demand, limit: Limit, standing: &Standing) -> Result<Plan, Failure> {
+    fn plan(&self, asked: &Asked<'_>, standing: &Standing) -> Result<Plan, Failure> {
+        let Asked { number: experiment, demand, limit, purpose } = *asked;
+        let is_read = self.setting.ends_with_closing_read(purpose);
         let (manifest, positions) = (&self.trace.manifest, standing.positions());
         let fragments = schemas::plan::fragments(manifest, positions, self.warmup_sessions);
         let Pace { open_loop, target_per_s, threads_over_time } = self.pace(demand, limit, &fragments)?;
@@ -148,7 +151,7 @@ impl Campaign {
             limit,
             fragments,
             unique_actors: self.setting.unique_actors,
-            closing_read: self.setting.closing_read.then(|| closing_read_name(experiment)),
+            closing_read: is_read.then(|| closing_read_name(experiment)),
             open_loop,
             target_per_s,
             threads_over_time,

@@ -25,7 +25,7 @@ impl Campaign {
             let (sessions, replayed) = (self.trace.manifest.sessions(), trial.replayed_until());
             if !extensions.once_more(replayed, needed) {
                 let spec = &self.trace.manifest.spec;
-                let actors = spec.family().and_then(|family| family.actors(spec)).ok();
+                let actors = spec.family().and_then(|family| Ok((family.actors(spec)?, family.actor_words()))).ok();
                 let unique = actors.filter(|_| self.setting.unique_actors);
                 self.voice.say(&extensions.given_up(demand, sessions, unique));
                 return Ok(trial);

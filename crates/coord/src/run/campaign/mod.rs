@@ -220,5 +220,7 @@ fn warmup_sessions(setting: &Setting, trace: &TraceSet) -> Result<u64, Failure> 
 /// The header of the run.
 fn header(setting: &Setting, trace: &TraceSet) -> String {
     let (store, sla) = (redact(&setting.store), &setting.sla);
-    Header { store: &store, trace: &trace.folder, manifest: &trace.manifest, sla, run: &setting.folder }.to_string()
+    let closing_read = setting.closing_read.then_some(setting.between);
+    let (trace, manifest, run) = (&trace.folder, &trace.manifest, &setting.folder);
+    Header { store: &store, trace, manifest, sla, run, closing_read }.to_string()
 }

@@ -20,16 +20,18 @@ pub(crate) mod text;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memcache::exp::{AsyncMetaConnection, Error};
 use schemas::digest::StateDigest;
+use schemas::spec::Spec;
 use schemas::vocabulary::kv::Kv;
 
 use super::adoption::adopt;
 use super::counted::Counted;
-use super::fields::{Fields, check_one_state, has_scans};
+use super::fields::{Fields, asks_for_scans, check_one_state};
 use super::link::{Limits, PARAMETERS, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience, promise};
@@ -140,29 +142,13 @@ impl Memcached {
         Ok(named.collect())
     }
 
-    /// Refuses a server that cannot perform the sessions of a trace set.
-    async fn check_fitness(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_no_scans(source)?;
+    /// Refuses a server that cannot perform updates.
+    async fn check_fitness(&self) -> Result<(), StoreError> {
         let settings = self.stats("stats settings", &["cas_enabled"]).await?;
         match settings.get("cas_enabled").is_some_and(|word| word == "no") {
             false => Ok(()),
             true => Err(StoreError::usage(&self.url, "runs without CAS, which updates require; start it without -C")),
         }
-    }
-
-    /// Refuses sessions that scan.
-    fn check_no_scans(&self, source: &Source) -> Result<(), StoreError> {
-        if !has_scans(source) {
-            return Ok(());
-        }
-        Err(StoreError::usage(
-            &self.url,
-            format!(
-                "has no scans, which the mix of the trace set {} asks for; use a store that has them, such as \
-                 redis://HOST or mongodb://HOST/DATABASE",
-                source.folder.display()
-            ),
-        ))
     }
 }
 
@@ -214,8 +200,22 @@ impl Store for Memcached {
 impl Serves<Kv> for Memcached {
     type Connection = MemcachedConnection;
 
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
+        if !asks_for_scans(spec) {
+            return Ok(());
+        }
+        Err(StoreError::usage(
+            &self.url,
+            format!(
+                "has no scans, which mix.scan of {} asks for; set mix.scan to 0, or use a store that has scans, such as \
+                 redis://HOST or mongodb://HOST/DATABASE",
+                file.display()
+            ),
+        ))
+    }
+
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        self.check_fitness(source).await?;
+        self.check_fitness().await?;
         load::load(self, source, progress).await
     }
 
@@ -225,12 +225,11 @@ impl Serves<Kv> for Memcached {
     }
 
     async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_fitness(source).await?;
+        self.check_fitness().await?;
         adopt(self, source).await
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_no_scans(source)?;
         load::check_all(self, source).await
     }
 
@@ -240,7 +239,6 @@ impl Serves<Kv> for Memcached {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<MemcachedConnection>, StoreError> {
-        self.check_no_scans(source)?;
         let shared = Arc::new(Shared {
             address: self.address.clone(),
             fields: Fields::of(source),

@@ -25,10 +25,9 @@ pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<Strin
     let write_concern = server.write_concern(store.connection.write_concern.clone());
     let read_concern = server.read_concern(store.connection.read_concern.clone().map(|concern| concern.level));
     let read_preference = store.connection.read_preference.clone().unwrap_or(ReadPreference::Primary);
-    let mut settings = store.comments.settings();
+    let mut settings = BTreeMap::new();
     let mut say = |name: &str, value: String| settings.insert(name.to_string(), value);
     say("version", format!("MongoDB {}", build.get_str("version").unwrap_or("of unknown version")));
-    say("transactions", if store.transactions { "on" } else { "off" }.into());
     say("write_concern", in_words(&write_concern));
     say("read_concern", text_of(&read_concern));
     say("read_preference", name_of(&read_preference).into());
@@ -38,7 +37,7 @@ pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<Strin
         say(name, value);
     }
     say("durability", server.durability(&write_concern).into());
-    say("isolation", isolation(&read_concern, &read_preference, store.transactions));
+    say("isolation", isolation(&read_concern, &read_preference));
     Ok(settings)
 }
 
@@ -183,7 +182,7 @@ fn name_of(preference: &ReadPreference) -> &'static str {
 }
 
 /// What a read can see of others' writes.
-fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, transactions: bool) -> String {
+fn isolation(level: &ReadConcernLevel, preference: &ReadPreference) -> String {
     let mut remarks = vec![];
     let word = match level {
         // As the manual says: of one document, on the primary.
@@ -201,10 +200,7 @@ fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, transactions
     if *preference != ReadPreference::Primary {
         remarks.push("secondaries may return stale data");
     }
-    remarks.push(match transactions {
-        true => "writes to two members are transactions",
-        false => "writes are atomic per document only",
-    });
+    remarks.push("writes are atomic per document");
     format!("{word}: {}", remarks.join("; "))
 }
 
@@ -254,15 +250,15 @@ mod tests {
 
     #[test]
     fn isolation_names_what_reads_may_see() {
-        let check = |level, preference, transactions, expect: &[&str]| {
-            let found = isolation(&level, &preference, transactions);
+        let check = |level, preference, expect: &[&str]| {
+            let found = isolation(&level, &preference);
             assert!(found.starts_with(expect[0]) && expect.iter().all(|words| found.contains(words)), "{found}");
         };
         let primary = ReadPreference::Primary;
-        check(ReadConcernLevel::Local, primary.clone(), false, &["read uncommitted: ", "atomic per document only"]);
-        check(ReadConcernLevel::Majority, primary.clone(), true, &["read committed: ", "are transactions"]);
-        check(ReadConcernLevel::Linearizable, primary, false, &["linearizable: "]);
+        check(ReadConcernLevel::Local, primary.clone(), &["read uncommitted: ", "atomic per document"]);
+        check(ReadConcernLevel::Majority, primary.clone(), &["read committed: "]);
+        check(ReadConcernLevel::Linearizable, primary, &["linearizable: "]);
         let secondary = ReadPreference::Secondary { options: Default::default() };
-        check(ReadConcernLevel::Majority, secondary, false, &["read committed: ", "secondaries"]);
+        check(ReadConcernLevel::Majority, secondary, &["read committed: ", "secondaries"]);
     }
 }

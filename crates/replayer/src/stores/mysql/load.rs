@@ -12,9 +12,10 @@ use sqlx::{Connection, Error, QueryBuilder};
 
 use super::{MySql, MySqlServer, Reset, code, number_of};
 use crate::source::Source;
-use crate::stores::relational::contents::{Batch, Contents, Touched, Value, every_table};
+use crate::stores::relational::contents::{Batch, Contents, Touched, Value};
+use crate::stores::relational::database::{Found, every_table, find};
 use crate::stores::relational::engine::{Client, Engine};
-use crate::stores::relational::state::{Found, find, insert_state, sql, state_creation};
+use crate::stores::relational::state::{insert_state, sql, state_creation};
 use crate::stores::{HeldState, LoadProgress, RUNNING, StoreError};
 
 /// The most bytes of payload in one statement, except for a single row: servers refuse packets

@@ -9,9 +9,10 @@ use sqlx::{Connection, Error, Row};
 
 use super::copy::CopyBuffer;
 use super::{Postgres, PostgresServer, Reset};
-use crate::stores::relational::contents::{Batch, Contents, every_table};
+use crate::stores::relational::contents::{Batch, Contents};
+use crate::stores::relational::database::{Found, every_table, find};
 use crate::stores::relational::engine::{Client, Engine};
-use crate::stores::relational::state::{Found, find, insert_state, sql, state_creation};
+use crate::stores::relational::state::{insert_state, sql, state_creation};
 use crate::stores::{HeldState, LoadProgress, StoreError};
 
 /// Bytes of rows that are sent at a time.

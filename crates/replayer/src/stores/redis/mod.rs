@@ -33,17 +33,19 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use redis::{RedisError, RedisResult};
 use schemas::digest::StateDigest;
+use schemas::spec::Spec;
 use schemas::vocabulary::kv::Kv;
 
 use super::adoption::adopt;
 use super::counted::Counted;
-use super::fields::{Fields, check_one_state, has_scans};
+use super::fields::{Fields, asks_for_scans, check_one_state, has_scans};
 use super::link::{self, Limits, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience};
@@ -103,16 +105,6 @@ impl Redis {
     fn loaded(&self, source: &Source) -> HeldState {
         let design = self.design().map(|(name, value)| (name.to_string(), value));
         HeldState::loaded(LAYOUT, design.into(), source)
-    }
-
-    /// Refuses records that expire if sessions scan.
-    fn check_ttl(&self, source: &Source) -> Result<(), StoreError> {
-        if self.ttl.is_some() && has_scans(source) {
-            let message = "ttl does not go with scans: the index of keys would keep those of expired records; remove \
-                           ttl, or use a trace set without scans";
-            return Err(StoreError::usage(&self.url, message));
-        }
-        Ok(())
     }
 
     /// Connections for everything except the operations of an experiment.
@@ -180,8 +172,19 @@ impl Store for Redis {
 impl Serves<Kv> for Redis {
     type Connection = RedisConnection;
 
+    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
+        if self.ttl.is_some() && asks_for_scans(spec) {
+            let message = format!(
+                "ttl does not go with scans, which mix.scan of {} asks for: the index of keys would keep those of \
+                 expired records; remove ttl, or set mix.scan to 0",
+                file.display()
+            );
+            return Err(StoreError::usage(&self.url, message));
+        }
+        Ok(())
+    }
+
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        self.check_ttl(source)?;
         load::load(self, source, progress).await
     }
 
@@ -191,7 +194,6 @@ impl Serves<Kv> for Redis {
     }
 
     async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
-        self.check_ttl(source)?;
         adopt(self, source).await
     }
 

@@ -1,11 +1,9 @@
 //! What a family keeps in a relational database, for the loaders of all databases.
 
-use std::collections::BTreeSet;
-
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
 
-use super::{Dialect, kv, social};
+use super::Dialect;
 use crate::source::Source;
 use crate::stores::HeldState;
 
@@ -85,10 +83,3 @@ pub struct Batch {
 
 /// Batches as they are read.
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Batch, TableError>> + Send + 'a>;
-
-/// The names of all tables that Encore may have made, the marker's last. They are dropped when a
-/// database is filled again, with whatever family.
-pub fn every_table() -> impl Iterator<Item = &'static str> {
-    let names: BTreeSet<&str> = social::tables::every_name().chain([kv::TABLE]).collect();
-    names.into_iter().chain([MARKER])
-}

@@ -10,6 +10,7 @@
 //! settings, and what its errors mean for a write's fate.
 
 pub mod contents;
+pub(crate) mod database;
 pub mod engine;
 pub mod kv;
 pub mod perform;

@@ -20,8 +20,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{ConnectOptions, Error, Row};
 
 use super::relational::contents::Contents;
+use super::relational::database::{Found, find};
 use super::relational::engine::{Client as _, Engine, STATEMENTS_MAX};
-use super::relational::state::{Found, find};
 use super::relational::{Dialect, Relational};
 use super::url::StoreUrl;
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};

@@ -58,7 +58,7 @@ fn scans_of_memcached_are_refused_before_anything_starts() {
     let Some(server) = separate_memcached() else { return };
     let place = with_mix("read = 1\nscan = 1\n", &[]);
     let store = any_store::open(&memcached_url(&server)).expect("a store");
-    let words = ["has no scans", "redis://", "mongodb://"];
+    let words = ["has no scans", "mix.scan", "redis://", "mongodb://"];
     refused(store.load(&place.source, &|_, _| {}), Blame::Usage, &words);
     let items = with_memcached(&server, "stats\r\n", "END\r\n");
     assert!(items.contains("STAT curr_items 0\r\n"), "{items}");

@@ -76,7 +76,7 @@ fn times_to_live_are_checked_and_kept() {
     let store = any_store::open(&url_with(&url, "ttl=500")).expect(&url);
     refused(any_store::open(&url_with(&url, "ttl=0")).map(drop), Blame::Usage, &["ttl: 0 is too few"]);
     let scanning = with_mix("scan = 1\n", &[]);
-    refused(store.load(&scanning.source, &|_, _| {}), Blame::Usage, &["ttl does not go with scans"]);
+    refused(store.load(&scanning.source, &|_, _| {}), Blame::Usage, &["ttl does not go with scans", "mix.scan"]);
     store.load(&forever.source, &|_, _| {}).expect(&url);
     let ttl = with_redis(&url, async |mut link| {
         redis::cmd("TTL").arg("user6284781860667377211").query_async::<i64>(&mut link).await.expect("TTL")

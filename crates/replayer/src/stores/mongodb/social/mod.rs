@@ -7,6 +7,7 @@ mod reads;
 mod reset;
 mod transactions;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,6 +29,12 @@ impl Serves<Social> for MongoDb {
             load::load(self, &self.comments, &client, source, progress).await
         };
         closing(&client, loaded).await
+    }
+
+    fn design_settings(&self) -> BTreeMap<String, String> {
+        let mut settings = self.comments.settings();
+        settings.insert("transactions".to_string(), if self.transactions { "on" } else { "off" }.to_string());
+        settings
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
