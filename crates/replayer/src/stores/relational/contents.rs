@@ -92,3 +92,13 @@ pub fn every_table() -> impl Iterator<Item = &'static str> {
     let names: BTreeSet<&str> = social::tables::every_name().chain([kv::TABLE]).collect();
     names.into_iter().chain([MARKER])
 }
+
+/// The first of these tables that Encore has not made in a database with this marker: it is none of
+/// those of the family that was loaded.
+pub(super) fn tables_beside(held: &HeldState, tables: Vec<String>) -> Option<String> {
+    let is_of_family = |name: &str| match kv::has_loaded(held) {
+        true => name == kv::TABLE,
+        false => social::tables::every_name().any(|own| own == name),
+    };
+    tables.into_iter().find(|name| name != MARKER && !is_of_family(name))
+}

@@ -46,9 +46,13 @@ pub struct Dialect {
     pub parameter: fn(usize) -> String,
     /// The statement that begins a transaction that writes.
     pub begin: &'static str,
-    /// A query for two numbers: the tables of the database, and how many of them are called
-    /// `encore_state`.
+    /// A query for the names of all tables and views of the database. A table of Encore's has its
+    /// bare name; one in another schema has the schema's name in front.
     pub tables: &'static str,
+    /// A query for the name and the greatest number of characters of each column of the table
+    /// `usertable` that has a limit; a condition on `character_maximum_length` follows. None if the
+    /// database enforces no such limits.
+    pub widths: Option<&'static str>,
 }
 
 /// The parameter that caps the connections of all threads.

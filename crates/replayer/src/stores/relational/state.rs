@@ -2,7 +2,7 @@
 
 use sqlx::{AssertSqlSafe, Error, SqlSafeStr, SqlStr};
 
-use super::contents::MARKER;
+use super::contents::{MARKER, every_table, tables_beside};
 use super::engine::{Client, Engine, Fields, Parameter};
 use super::{Dialect, Relational, kv};
 use crate::stores::{HeldState, StoreError};
@@ -22,8 +22,8 @@ pub(crate) fn state_creation(dialect: &Dialect) -> SqlStr {
 pub(crate) enum Found {
     /// It has no tables.
     Empty,
-    /// It has tables that Encore has not made.
-    Foreign,
+    /// It has this table, which Encore has not made, and perhaps others.
+    Foreign(String),
     /// Encore has begun to load it and has not finished.
     Unfinished,
     /// It is loaded.
@@ -32,30 +32,42 @@ pub(crate) enum Found {
 
 /// Reads the marker of the database that a client is connected to.
 pub(crate) async fn find<E: Engine>(client: &mut E::Client) -> Result<Found, Error> {
-    let mut counts = (0, 0);
-    let count = |row: &<E::Client as Client>::Row| {
-        counts = (row.integer(0)?, row.integer(1)?);
+    let mut names = Vec::new();
+    let mut take = |row: &<E::Client as Client>::Row| {
+        names.push(String::from_utf8_lossy(row.octets(0)?).into_owned());
         Ok(())
     };
-    client.visit(sql(E::DIALECT.tables), &mut { count }).await?;
-    match counts {
-        (0, _) => return Ok(Found::Empty),
-        (_, 0) => return Ok(Found::Foreign),
-        _ => {}
+    client.visit(sql(E::DIALECT.tables), &mut take).await?;
+    if !names.is_empty() && !names.iter().any(|name| name == MARKER) {
+        return Ok(Found::Foreign(names.swap_remove(0)));
     }
+    if names.is_empty() {
+        return Ok(Found::Empty);
+    }
+    let held = marker::<E>(client).await?;
+    // What is beside kept records stays there.
+    let foreign = match &held {
+        Some(held) if held.adopted => None,
+        Some(held) => tables_beside(held, names),
+        None => names.into_iter().find(|name| !every_table().any(|own| own == name)),
+    };
+    Ok(match (foreign, held) {
+        (Some(table), _) => Found::Foreign(table),
+        (None, Some(held)) => Found::Held(held),
+        (None, None) => Found::Unfinished,
+    })
+}
+
+/// What the marker's table says; None if it is empty. An error if there is no such table.
+pub(super) async fn marker<E: Engine>(client: &mut E::Client) -> Result<Option<HeldState>, Error> {
     let mut text = None;
     let mut take = |row: &<E::Client as Client>::Row| {
         text = Some(row.text(0)?.to_string());
         Ok(())
     };
-    client.visit(sql("SELECT state FROM encore_state"), &mut take).await?;
-    let Some(text) = text else { return Ok(Found::Unfinished) };
-    let held: HeldState = serde_json::from_str(&text).map_err(|e| Error::Decode(format!("{MARKER}: {e}").into()))?;
-    // Another tool may have made its table beside the data set of another family.
-    if !kv::has_loaded(&held) && client.run(sql(format!("SELECT 1 FROM {} LIMIT 1", kv::TABLE))).await.is_ok() {
-        return Ok(Found::Foreign);
-    }
-    Ok(Found::Held(held))
+    client.visit(sql(format!("SELECT state FROM {MARKER}")), &mut take).await?;
+    let parsed = text.map(|text| serde_json::from_str(&text)).transpose();
+    parsed.map_err(|e| Error::Decode(format!("{MARKER}: {e}").into()))
 }
 
 /// Writes the marker of a database that has none yet.
@@ -73,11 +85,17 @@ impl<E: Engine> Relational<E> {
         match found {
             Found::Held(held) => Ok(Some(held)),
             Found::Empty | Found::Unfinished => Ok(None),
-            Found::Foreign => Err(self.misused(
-                "contains tables that Encore has not made; choose another database, or add --keep-data to run on the \
-                 records of its table usertable",
-            )),
+            Found::Foreign(table) => Err(self.foreign(&table)),
         }
+    }
+
+    /// The error of a database with a table that Encore has not made.
+    pub(crate) fn foreign(&self, table: &str) -> StoreError {
+        self.misused(format!(
+            "contains table {table}, which Encore has not made, and a load overwrites the database; choose another \
+             database, remove the table, or add --keep-data to run on the records of a table {}",
+            kv::TABLE
+        ))
     }
 
     pub(super) async fn write_state(&self, state: &HeldState) -> Result<(), StoreError> {

@@ -122,11 +122,14 @@ impl<E: Engine> Adopts for Relational<E> {
         }
         // There are tables that Encore has not made. A file must not be created, but this one is there.
         let mut client = self.client().await?;
-        let is_marked = client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok();
+        let marker = state::marker::<E>(&mut client).await;
         self.in_time(client.disconnect()).await?;
-        match is_marked {
-            false => Ok(Marked::Foreign),
-            true => Err(self.misused(format!(
+        match marker {
+            Err(_) => Ok(Marked::Foreign),
+            // Somebody's table is beside Encore's own.
+            Ok(None) => Ok(Marked::Unfinished),
+            Ok(Some(held)) if has_loaded(&held) => Ok(Marked::Held(held)),
+            Ok(Some(_)) => Err(self.misused(format!(
                 "contains a data set of another family beside table {TABLE}; load {TABLE} into a database of its own"
             ))),
         }
