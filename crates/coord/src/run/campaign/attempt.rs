@@ -46,6 +46,9 @@ impl Campaign {
             let plan = self.plan(number, threads, limit, standing);
             self.replay(&plan, &live, &announced)
         })?;
+        if let Attempt::Refused(why) = &attempt {
+            live.above(|| voice.report(&format!("experiment {number} did not start: {why}")));
+        }
         live.analyzing(&announced);
         let trial = self.judged(&Asked { number, threads, limit, purpose }, attempt)?;
         drop(live);

@@ -115,6 +115,10 @@ impl Memcached {
                 let message = format!("{message}; start memcached with larger items (-I), or use smaller records");
                 StoreError::store(&self.url, message)
             }
+            Error::Server(message) if message.contains("out of memory") => {
+                let message = format!("{message}; start memcached with more memory (-m), or use fewer records");
+                StoreError::usage(&self.url, message)
+            }
             error => StoreError::store(&self.url, error),
         }
     }
