@@ -48,6 +48,11 @@ pub trait Adopts: Serves<Kv> {
     /// The records that are there. An error if there is nothing that could be records.
     fn records(&self, source: &Source) -> impl Future<Output = Result<Records, StoreError>>;
 
+    /// Refuses records with fields that cannot hold so many bytes. Most stores have no such limit.
+    fn check_room(&self, _value_bytes: u32) -> impl Future<Output = Result<(), StoreError>> {
+        std::future::ready(Ok(()))
+    }
+
     /// The marker of a store that was just loaded.
     fn fresh(&self, source: &Source) -> HeldState;
 
@@ -75,6 +80,9 @@ pub async fn adopt<S: Adopts>(store: &S, source: &Source) -> Result<(), StoreErr
         Marked::Held(_) | Marked::Foreign => {}
     }
     count(store, source, &[]).await?;
+    if KvData::has_values_written(source) {
+        store.check_room(KvData::of(source).data.field_bytes).await?;
+    }
     check_sample(store, source).await?;
     store.mark(source, &HeldState { adopted: true, ..store.fresh(source) }).await
 }

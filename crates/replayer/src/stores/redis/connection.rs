@@ -70,6 +70,9 @@ pub fn advice(error: &RedisError) -> Option<&'static str> {
     let text = error.to_string();
     match () {
         _ if error.is_connection_refusal() => Some("is the server running, and is the address right?"),
+        _ if text.contains("invalid peer certificate") => {
+            Some("for a certificate of your own CA, name the CA's file in the environment: SSL_CERT_FILE=FILE")
+        }
         _ if text.contains("NOAUTH") => {
             Some("give user and password in the URL: redis://USER:PASSWORD@HOST:PORT/NUMBER")
         }
@@ -223,6 +226,12 @@ mod tests {
         let of_server = |kind: ServerErrorKind| RedisError::from((ErrorKind::Server(kind), "words"));
         for kind in [ServerErrorKind::ReadOnly, ServerErrorKind::BusyLoading, ServerErrorKind::ResponseError] {
             assert_eq!(fate(&of_server(kind)), Fate::Refused, "{kind:?}");
+    #[test]
+    fn an_unknown_certificate_is_met_with_the_name_of_the_variable() {
+        let error = RedisError::from(std::io::Error::other("invalid peer certificate: UnknownIssuer"));
+        assert!(advice(&error).is_some_and(|advice| advice.contains("SSL_CERT_FILE=FILE")));
+    }
+
         }
         assert_eq!(fate(&RedisError::from((ErrorKind::Extension, "OOM"))), Fate::Refused);
     }

@@ -163,6 +163,31 @@ impl<E: Engine> Adopts for Relational<E> {
     }
 
     async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
+    async fn check_room(&self, value_bytes: u32) -> Result<(), StoreError> {
+        let Some(widths) = E::DIALECT.widths else { return Ok(()) };
+        let mut narrowest: Option<(i64, String)> = None;
+        let mut take = |row: &<E::Client as Client>::Row| {
+            let (name, width) = (String::from_utf8_lossy(row.octets(0)?).into_owned(), row.integer(1)?);
+            let is_field = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("field"));
+            if is_field && narrowest.as_ref().is_none_or(|(least, _)| width < *least) {
+                narrowest = Some((width, name));
+            }
+            Ok(())
+        };
+        let mut client = self.client().await?;
+        let query = sql(format!("{widths} AND character_maximum_length < {value_bytes}"));
+        self.in_time(client.visit(query, &mut take)).await?;
+        self.in_time(client.disconnect()).await?;
+        match narrowest {
+            None => Ok(()),
+            Some((width, name)) => Err(self.misused(format!(
+                "column {name} of table {TABLE} holds at most {width} characters, and the trace set writes values of up \
+                 to {value_bytes} (data.field_bytes); generate one with data.field_bytes = {width} or less, or widen \
+                 the columns"
+            ))),
+        }
+    }
+
         let mut client = self.client().await?;
         let marked = async {
             if client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok() {
