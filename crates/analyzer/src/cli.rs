@@ -349,8 +349,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         });
         format!("{object}\n")
     } else {
-        let unchecked = document.spec.unchecked().map_or(String::new(), |what| format!("note: {what}\n"));
-        unchecked + &report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
+        let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
+        notes + &report::validation(families::of(&document.spec)?, verdict, in_warmup, &worst)
     };
     Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use schemas::oplog::Outcome;
-use schemas::run::RunDocument;
+use schemas::run::{NOTE, RunDocument};
 use schemas::sla::{Sla, exact_time, short_time};
 use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
 use schemas::vocabulary::kv::WriteId;
@@ -36,13 +36,13 @@ pub(crate) fn header(document: &RunDocument) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "run    {} (Encore {})", document.name, document.encore_version);
     let _ = writeln!(out, "store  {}", document.store);
-    for (name, value) in &document.store_settings {
+    for (name, value) in document.store_settings.iter().filter(|(name, _)| *name != NOTE) {
         let _ = writeln!(out, "       {name} = {value}");
     }
     let _ = writeln!(out, "trace  {} ({})", document.trace.display(), document.trace_id);
     let _ = writeln!(out, "host   {}, {}, {}", host.name, host.system, plural(host.cpus.into(), "processor"));
-    if let Some(unchecked) = document.spec.unchecked() {
-        let _ = writeln!(out, "note   {unchecked}");
+    for note in document.notes() {
+        let _ = writeln!(out, "note   {note}");
     }
     out
 }

@@ -88,7 +88,9 @@ impl Campaign {
             live.above(|| voice.say(&format!("note: no complete closing read: {trouble}")));
         }
         files::write_json(&folder.report(), &ran.report)?;
-        self.record.set_store_settings(&ran.report);
+        if let Some(note) = self.record.set_store_settings(&ran.report) {
+            live.above(|| voice.say(&format!("note: {note}")));
+        }
         Ok(ran)
     }
 

@@ -30,7 +30,7 @@ use schemas::vocabulary::kv::Kv;
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
-use super::link::{Limits, PARAMETERS, in_time};
+use super::link::{Limits, PARAMETERS, expiry_note, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience, promise};
 use crate::source::Source;
@@ -189,6 +189,7 @@ impl Store for Memcached {
         let mut settings = self.stats("stats settings", &wanted).await?;
         let evicts = settings.get("evictions").is_some_and(|word| word == "on");
         settings.extend(self.design().map(|(name, value)| (name.to_string(), value)));
+        settings.extend(expiry_note(self.ttl));
         let mut say = |name: &str, value: String| settings.insert(name.to_string(), value);
         say("version", format!("memcached {}", version.get("version").map_or("of unknown version", String::as_str)));
         say("durability", promise::NONE.to_string());

@@ -37,7 +37,7 @@ use schemas::vocabulary::kv::Kv;
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, check_one_state, has_scans};
-use super::link::{Limits, PARAMETERS, in_time};
+use super::link::{Limits, PARAMETERS, expiry_note, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on};
 use crate::source::Source;
@@ -147,7 +147,9 @@ impl Store for Redis {
     }
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        settings::settings(self, &mut self.keeper().await?).await
+        let mut settings = settings::settings(self, &mut self.keeper().await?).await?;
+        settings.extend(expiry_note(self.ttl));
+        Ok(settings)
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
