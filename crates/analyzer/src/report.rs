@@ -7,7 +7,7 @@ use schemas::oplog::Outcome;
 use schemas::run::{NOTE, RunDocument};
 use schemas::sla::{Sla, exact_time, short_time};
 use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
-use schemas::vocabulary::kv::WriteId;
+use schemas::vocabulary::kv::{ABSENT, WriteId};
 pub(crate) use schemas::words::plural;
 pub use schemas::words::thousands;
 use schemas::words::{rate, short_percent};
@@ -304,6 +304,9 @@ fn what_is_wrong(family: &dyn AnyFamily, offender: &Offender) -> String {
         }
         ItemIs::Count(_) | ItemIs::Constant(_) => {
             format!("{item} of {noun} {owner}: {observed}, should have been {range}")
+        }
+        ItemIs::Register(register) if *observed == ABSENT => {
+            format!("{register} {element} of {noun} {owner} has no value, although every write of it leaves one")
         }
         ItemIs::Register(register) => {
             format!("{register} {element} of {noun} {owner} had {}", value_of_another_write(offender))

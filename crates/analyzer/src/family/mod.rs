@@ -76,7 +76,8 @@ pub enum ItemIs {
     /// A place in a list of these that no write changes.
     Place(&'static str),
     /// A register that writes overwrite, such as a `field`. Its values are ids of writes
-    /// ([`WriteId`](schemas::vocabulary::kv::WriteId)), or 0 for the initial one.
+    /// ([`WriteId`](schemas::vocabulary::kv::WriteId)), 0 for the initial one, or
+    /// [`ABSENT`](schemas::vocabulary::kv::ABSENT).
     Register(&'static str),
     /// Whether the owner exists.
     Existence,

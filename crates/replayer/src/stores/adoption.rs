@@ -150,20 +150,27 @@ async fn check_sample<S: Adopts>(store: &S, source: &Source) -> Result<(), Store
         answer.clear();
         let done = connection.execute(&read, &mut answer).await;
         let key = || data.keys.key(record);
-        if let Err(OperationError::Failed(why) | OperationError::Unknown(why)) = done {
-            return refused(format!(
+        let unreadable = |why: &str| {
+            refused(format!(
                 "cannot read record {} with the {} fields of {} (data.fields; YCSB: fieldcount): {why}; use a trace set \
                  with the fields of the load, or load again",
                 key(),
                 data.data.fields,
                 source.folder.display()
-            ));
+            ))
+        };
+        if let Err(OperationError::Failed(why) | OperationError::Unknown(why)) = done {
+            return unreadable(&why);
         }
         match Found::read(&answer.values) {
             Ok(Some(found)) if found.written().any(|(_, id)| id.is_some()) => {
                 return refused(format!("record {} has a value that a run of Encore has written; {LOAD_AGAIN}", key()));
             }
-            Ok(Some(_)) => {}
+            Ok(Some(found)) => {
+                if let Some(field) = found.first_absent() {
+                    return unreadable(&format!("field{field} has no value"));
+                }
+            }
             Ok(None) | Err(_) => {
                 let example = store.records(source).await?.example;
                 let lacks = format!("has no record {} of the data set of {}", key(), source.folder.display());

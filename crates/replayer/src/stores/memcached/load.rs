@@ -12,7 +12,7 @@ use super::connection::set_options;
 use super::record::{self, Record};
 use super::{Memcached, text};
 use crate::source::Source;
-use crate::stores::fields::Fields;
+use crate::stores::fields::{Fields, lacks_field};
 use crate::stores::kv::KvData;
 use crate::stores::{HeldState, LoadProgress, StoreError};
 
@@ -266,8 +266,10 @@ pub async fn digest(store: &Memcached, source: &Source) -> Result<StateDigest, S
         for (key, answer) in keys.iter().zip(&look(store, &mut link, keys, true).await?) {
             let Some(item) = answer.value() else { continue };
             let record = Record::parse(item).map_err(failed)?;
-            let values = record.values(fields.data.data.all_fields(), key, &fields).map_err(failed)?;
-            digest.record(key, values.into_iter().map(|(_, value)| value));
+            let values = record
+                .values(fields.data.data.all_fields(), &fields)
+                .map(|(field, value)| value.ok_or_else(|| failed(lacks_field(key, fields.name(field)))));
+            digest.record(key, values.collect::<Result<Vec<&[u8]>, StoreError>>()?);
         }
     }
     Ok(digest)

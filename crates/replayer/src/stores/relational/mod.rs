@@ -159,6 +159,9 @@ fn words(error: &sqlx::Error) -> String {
         sqlx::Error::Protocol(text) if text.contains(SSL_REQUEST) => {
             "the server does not speak PostgreSQL's protocol".to_string()
         }
+        sqlx::Error::ColumnDecode { index, source } if source.is::<sqlx::error::UnexpectedNullError>() => {
+            format!("column {index} of a row is NULL")
+        }
         other => without_its_place(&other.to_string()).to_string(),
     }
 }
@@ -204,6 +207,12 @@ impl<E: Engine> Store for Relational<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_null_is_said_without_the_words_of_the_driver() {
+        let source = Box::new(sqlx::error::UnexpectedNullError);
+        assert_eq!(words(&sqlx::Error::ColumnDecode { index: "3".into(), source }), "column 3 of a row is NULL");
+    }
 
     #[test]
     fn messages_do_not_name_lines_of_source() {

@@ -24,6 +24,7 @@ use super::perform::Performer;
 use super::state::{self, sql};
 use crate::source::Source;
 use crate::stores::adoption::{Adopts, Marked, Records, adopt};
+use crate::stores::fields::lacks_field;
 use crate::stores::kv::KvData;
 use crate::stores::{Blame, HeldState, LoadProgress, Serves, Store, StoreError};
 use actions::Actions;
@@ -95,7 +96,11 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
         let mut digest = StateDigest::default();
         let mut take = |row: &<E::Client as Client>::Row| {
             let key = std::str::from_utf8(row.octets(0)?).map_err(|e| sqlx::Error::Decode(e.into()))?;
-            let values = (1..=fields).map(|column| row.octets(column)).collect::<Result<Vec<_>, _>>()?;
+            let value = |number: usize| {
+                let lacks = || sqlx::Error::Decode(lacks_field(key, &column(number as u32 - 1)).into());
+                row.octets_or_null(number)?.ok_or_else(lacks)
+            };
+            let values = (1..=fields).map(value).collect::<Result<Vec<_>, _>>()?;
             digest.record(key, values);
             Ok(())
         };
@@ -158,11 +163,6 @@ impl<E: Engine> Adopts for Relational<E> {
         }
     }
 
-    fn fresh(&self, source: &Source) -> HeldState {
-        DataSet::of(source).loaded()
-    }
-
-    async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
     async fn check_room(&self, value_bytes: u32) -> Result<(), StoreError> {
         let Some(widths) = E::DIALECT.widths else { return Ok(()) };
         let mut narrowest: Option<(i64, String)> = None;
@@ -188,6 +188,11 @@ impl<E: Engine> Adopts for Relational<E> {
         }
     }
 
+    fn fresh(&self, source: &Source) -> HeldState {
+        DataSet::of(source).loaded()
+    }
+
+    async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
         let mut client = self.client().await?;
         let marked = async {
             if client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok() {
