@@ -176,7 +176,7 @@ fn a_replay_keeps_records_too() {
     place.run(&["trace", "gen", "kept.toml", "-o", "kept.trace"]).succeeds();
     let replay = ["replay", "run", "--trace", "kept.trace", "--store", "sqlite:ycsb.db", "-T", "2", "-o", "r"];
     let short = [&replay[..], &["--sessions", "300"]].concat();
-    place.run(&short).fails(2, &["has not loaded", "--keep-data"]);
+    place.run(&short).fails(2, &["table usertable", "has not made", "--keep-data"]);
     place.run(&[&short[..], &["--keep-data", "--load"]].concat()).fails(2, &["--keep-data", "--load"]);
     let ran = place.run(&[&short[..], &["--keep-data"]].concat());
     ran.succeeds();
