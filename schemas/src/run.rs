@@ -299,7 +299,22 @@ pub struct RunDocument {
     pub command: Vec<String>,
 }
 
+/// The name of the setting by which a store says, in a sentence without a period, what a user must
+/// know to judge its reads.
+pub const NOTE: &str = "note";
+
+/// The note in the settings that a store has reported; None if there is none.
+pub fn note(store_settings: &BTreeMap<String, String>) -> Option<&str> {
+    store_settings.get(NOTE).map(String::as_str)
+}
+
 impl RunDocument {
+    /// What a user must know to judge the reads: what is not checked, and what the store says of
+    /// itself. Sentences without a period.
+    pub fn notes(&self) -> Vec<String> {
+        self.spec.unchecked().into_iter().chain(note(&self.store_settings).map(String::from)).collect()
+    }
+
     /// The SLA that its experiments are measured against: the one given, else that of the
     /// specification, else the default.
     pub fn sla(&self) -> Sla {

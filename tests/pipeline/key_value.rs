@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sqlx::{Connection, Executor, SqliteConnection};
+
 use crate::faults::with;
 use crate::support::Workplace;
 
@@ -73,6 +75,49 @@ fn every_store_runs_the_workloads_of_ycsb() {
         is_flawless(&place, &run, &store, 6000);
         let scans = ["run", &workload("e"), "--store", &store, "--threads", "1", "--set", "data.records=500"];
         place.run(&scans).fails(2, &["memcached", "scan", "redis://HOST"]);
+    }
+}
+
+/// A note says that expired records count as missing, wherever the result is shown.
+#[test]
+fn reads_of_expired_records_have_a_note() {
+    let place = Workplace::new();
+    let Some(server) = servers::Server::start(servers::Kind::Memcached, servers::Options::default()) else { return };
+    let store = format!("memcached://{}?ttl=3600", server.address());
+    let run = experiment(&place, "c", &store, "expiring");
+    let note = "records expire 3600 s after their last write (ttl=3600)";
+    for command in [["analyze", "summary", &run], ["analyze", "validate", &run]] {
+        let shown = place.run(&command).ends();
+        assert!(shown.contains("note") && shown.contains(note), "{shown}");
+        assert_eq!(shown.matches(note).count(), 1, "{shown}");
+    }
+    let arguments =
+        ["run", &workload("c"), "--store", &store, "--threads", "2", "--sessions", "500", "--name", "again"];
+    let told = place.run(&[&arguments[..], &["--set", "data.records=500"]].concat()).ends();
+    assert!(told.contains(&format!("note: {note}")), "{told}");
+}
+
+/// The reason why an experiment could not start was in its summary only.
+#[test]
+fn an_experiment_that_cannot_start_says_why_on_the_terminal() {
+    let place = Workplace::new();
+    let run = |name| {
+        let arguments = ["run", &workload("c"), "--store", "sqlite:kv.db", "--threads", "2", "--sessions", "500"];
+        place.run(&[&arguments[..], &["--set", "data.records=500", "--name", name]].concat())
+    };
+    run("first").ends();
+    // What every load copies lacks a record.
+    let loaded = format!("sqlite:{}", place.path("kv.db.loaded").display());
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let mut client = SqliteConnection::connect(&loaded).await.expect("a connection");
+        let delete = "DELETE FROM usertable WHERE YCSB_KEY = (SELECT min(YCSB_KEY) FROM usertable)";
+        client.execute(delete).await.expect("a deletion");
+        client.close().await.expect("a file");
+    });
+    let told = run("second");
+    let shown = told.exits(3) + &told.stderr();
+    for words in ["experiment 1 did not start", "usertable: found 499, the data set of", "encore replay load"] {
+        assert!(shown.contains(words), "{shown} lacks {words:?}");
     }
 }
 

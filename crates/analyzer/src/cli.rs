@@ -350,8 +350,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         });
         format!("{object}\n")
     } else {
-        let unchecked = document.spec.unchecked().map_or(String::new(), |what| format!("note: {what}\n"));
-        unchecked + &report::validation(family, verdict, in_warmup, &worst)
+        let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
+        notes + &report::validation(family, verdict, in_warmup, &worst)
     };
     Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
 }

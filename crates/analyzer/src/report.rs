@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use schemas::oplog::Outcome;
-use schemas::run::RunDocument;
+use schemas::run::{NOTE, RunDocument};
 use schemas::sla::{Sla, exact_time, short_time};
 use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
+use schemas::vocabulary::kv::ABSENT;
 pub(crate) use schemas::words::plural;
 pub use schemas::words::thousands;
 use schemas::words::{rate, short_percent};
@@ -35,13 +36,13 @@ pub(crate) fn header(document: &RunDocument) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "run    {} (Encore {})", document.name, document.encore_version);
     let _ = writeln!(out, "store  {}", document.store);
-    for (name, value) in &document.store_settings {
+    for (name, value) in document.store_settings.iter().filter(|(name, _)| *name != NOTE) {
         let _ = writeln!(out, "       {name} = {value}");
     }
     let _ = writeln!(out, "trace  {} ({})", document.trace.display(), document.trace_id);
     let _ = writeln!(out, "host   {}, {}, {}", host.name, host.system, plural(host.cpus.into(), "processor"));
-    if let Some(unchecked) = document.spec.unchecked() {
-        let _ = writeln!(out, "note   {unchecked}");
+    for note in document.notes() {
+        let _ = writeln!(out, "note   {note}");
     }
     out
 }
@@ -310,6 +311,9 @@ fn what_is_wrong(family: &dyn AnyFamily, offender: &Offender) -> String {
         }
         ItemIs::Count(_) | ItemIs::Constant(_) => {
             format!("{item} of {noun} {owner}: {observed}, should have been {range}")
+        }
+        ItemIs::Register(register) if *observed == ABSENT => {
+            format!("{register} {element} of {noun} {owner} has no value, although every write of it leaves one")
         }
         ItemIs::Register(register) => {
             format!("{register} {element} of {noun} {owner} had {}", value_of_another_write(family, offender))

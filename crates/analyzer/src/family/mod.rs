@@ -98,7 +98,7 @@ pub enum ItemIs {
     /// A place in a list of these that no write changes.
     Place(&'static str),
     /// A register that writes overwrite, such as a `field`. [`Family::writer`] says which write wrote a
-    /// value.
+    /// value. [`ABSENT`](schemas::vocabulary::kv::ABSENT) is that of a register without a value.
     Register(&'static str),
     /// Whether the owner exists.
     Existence,

@@ -23,7 +23,7 @@ pub(super) fn head(data: &RunData<'_>) -> Markup {
         p.soft { (document.store) " · " (began) " · Encore " (document.encore_version) }
         @if let Some(sentence) = conclusion(data) { p.conclusion { (sentence) } }
         p { "SLA: " (sla_in_words(&sla)) "." }
-        @if let Some(unchecked) = document.spec.unchecked() { p.soft { "Note: " (unchecked) "." } }
+        @for note in document.notes() { p.soft { "Note: " (note) "." } }
         @if let schemas::run::RunState::Failed(why) = &document.state { p.fail { "The run failed: " (why) } }
         @if document.state == schemas::run::RunState::Interrupted { p.void { "The run was interrupted." } }
         (ratings(data))

@@ -48,6 +48,11 @@ pub trait Adopts: Serves<Kv> {
     /// The records that are there. An error if there is nothing that could be records.
     fn records(&self, source: &Source) -> impl Future<Output = Result<Records, StoreError>>;
 
+    /// Refuses records with fields that cannot hold so many bytes. Most stores have no such limit.
+    fn check_room(&self, _value_bytes: u32) -> impl Future<Output = Result<(), StoreError>> {
+        std::future::ready(Ok(()))
+    }
+
     /// The marker of a store that was just loaded.
     fn fresh(&self, source: &Source) -> HeldState;
 
@@ -75,6 +80,9 @@ pub async fn adopt<S: Adopts>(store: &S, source: &Source) -> Result<(), StoreErr
         Marked::Held(_) | Marked::Foreign => {}
     }
     count(store, source, &[]).await?;
+    if KvData::has_values_written(source) {
+        store.check_room(KvData::of(source).data.field_bytes).await?;
+    }
     check_sample(store, source).await?;
     store.mark(source, &HeldState { adopted: true, ..store.fresh(source) }).await
 }
@@ -142,20 +150,27 @@ async fn check_sample<S: Adopts>(store: &S, source: &Source) -> Result<(), Store
         answer.clear();
         let done = connection.execute(&read, &mut answer).await;
         let key = || data.keys.key(record);
-        if let Err(OperationError::Failed(why) | OperationError::Unknown(why)) = done {
-            return refused(format!(
+        let unreadable = |why: &str| {
+            refused(format!(
                 "cannot read record {} with the {} fields of {} (data.fields; YCSB: fieldcount): {why}; use a trace set \
                  with the fields of the load, or load again",
                 key(),
                 data.data.fields,
                 source.folder.display()
-            ));
+            ))
+        };
+        if let Err(OperationError::Failed(why) | OperationError::Unknown(why)) = done {
+            return unreadable(&why);
         }
         match Found::read(&answer.values) {
             Ok(Some(found)) if found.written().any(|(_, id)| id.is_some()) => {
                 return refused(format!("record {} has a value that a run of Encore has written; {LOAD_AGAIN}", key()));
             }
-            Ok(Some(_)) => {}
+            Ok(Some(found)) => {
+                if let Some(field) = found.first_absent() {
+                    return unreadable(&format!("field{field} has no value"));
+                }
+            }
             Ok(None) | Err(_) => {
                 let example = store.records(source).await?.example;
                 let lacks = format!("has no record {} of the data set of {}", key(), source.folder.display());

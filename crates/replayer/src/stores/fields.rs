@@ -2,7 +2,7 @@
 //! what an answer says of them.
 
 use schemas::spec::Spec;
-use schemas::vocabulary::kv::{Found, Operation};
+use schemas::vocabulary::kv::{ABSENT, Found, Operation};
 use schemas::workload::kv::{KvWorkload, SessionKind};
 
 use super::kv::KvData;
@@ -68,12 +68,12 @@ impl Fields {
         answer.values.push(number.map_or(-1, |number| number as i64));
     }
 
-    /// Adds the fields of a record to an answer, in ascending order.
-    pub fn see<'a>(&self, fields: impl Iterator<Item = (u32, &'a [u8])>, answer: &mut Answer) {
+    /// Adds the fields of a record to an answer, in ascending order: None is a field without a value.
+    pub fn see<'a>(&self, fields: impl Iterator<Item = (u32, Option<&'a [u8]>)>, answer: &mut Answer) {
         let Answer { values, payload_bytes, .. } = answer;
         let numbers = fields.map(|(field, value)| {
-            *payload_bytes += value.len() as u64;
-            (field, self.data.values.number(value))
+            *payload_bytes += value.map_or(0, |value| value.len() as u64);
+            (field, value.map_or(ABSENT, |value| self.data.values.number(value)))
         });
         Found::push(values, numbers);
     }
@@ -99,7 +99,7 @@ pub(crate) fn is_missing(key: &str) -> OperationError {
     OperationError::Failed(format!("record {key} does not exist"))
 }
 
-/// Why a record cannot be read.
+/// Why a record cannot be digested or adopted.
 pub(crate) fn lacks_field(key: &str, field: &str) -> String {
     format!("record {key} has no {field}")
 }

@@ -43,6 +43,12 @@ impl KvData {
         source.manifest.spec.kinds().iter().any(|(name, _)| ["insert", "delete"].contains(name))
     }
 
+    /// Whether sessions of a trace set write values.
+    pub fn has_values_written(source: &Source) -> bool {
+        let kinds = source.manifest.spec.kinds();
+        kinds.iter().any(|(name, _)| ["insert", "update", "read_modify_write"].contains(name))
+    }
+
     /// The records of a fragment in the order of their keys, some thousands at a time.
     pub fn records(
         source: &Source,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use schemas::run::NOTE;
 use schemas::vocabulary::kv::{Operation, Verb};
 
 use super::fields::{exists, is_missing};
@@ -35,6 +36,16 @@ impl Limits {
             connections_max: url.count("connections")?,
         })
     }
+}
+
+/// What a user must know of the reads of records that expire, as a setting of the store.
+pub(crate) fn expiry_note(ttl: Option<u32>) -> Option<(String, String)> {
+    let seconds = ttl?;
+    let note = format!(
+        "records expire {seconds} s after their last write (ttl={seconds}), and Encore counts a read that does not find \
+         an expired record as unpredictable, an update of it as failed; remove ttl from the URL to check the store"
+    );
+    Some((NOTE.to_string(), note))
 }
 
 /// Waits for work on a store that is not an operation; `timeout` is that of operations.

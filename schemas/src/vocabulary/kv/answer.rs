@@ -7,13 +7,16 @@
 //! | `scan` | for each record its number in the key, then as for `read` |
 //!
 //! The mask has a bit for each field that was read and does not have its initial value. The number
-//! is the id of the write that it came from, or [`UNVERIFIABLE`]. So a record with its initial
-//! values is a single 0.
+//! is the id of the write that it came from, [`UNVERIFIABLE`] or [`ABSENT`]. So a record with its
+//! initial values is a single 0.
 
 use super::{FIELDS_MAX, WriteId};
 
 /// In place of an id: a value that is too short to begin with one.
 pub const UNVERIFIABLE: i64 = -1;
+
+/// In place of an id: the record exists, but the field has no value. No write leaves that.
+pub const ABSENT: i64 = -2;
 
 /// A record that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +64,18 @@ impl<'a> Found<'a> {
     }
 
     /// The fields with other values than the initial ones: the place, and the id of the write that
-    /// was seen; None if the value was too short for an id.
+    /// was seen; None if the value was too short for an id, or absent.
     pub fn written(&self) -> impl Iterator<Item = (u32, Option<WriteId>)> + '_ {
         let places = (0..FIELDS_MAX).filter(|field| self.mask >> field & 1 == 1);
         places.zip(self.numbers).map(|(field, number)| (field, WriteId::from_number(*number)))
     }
 
-    /// What was seen of a field: 0 for its initial value, an id, or [`UNVERIFIABLE`].
+    /// The first field without a value, if there is one.
+    pub fn first_absent(&self) -> Option<u32> {
+        (0..FIELDS_MAX).find(|field| self.of(*field) == ABSENT)
+    }
+
+    /// What was seen of a field: 0 for its initial value, an id, [`UNVERIFIABLE`] or [`ABSENT`].
     pub fn of(&self, field: u32) -> i64 {
         if self.mask >> field & 1 == 0 {
             return 0;
@@ -125,6 +133,10 @@ mod tests {
             found.written().map(|(field, id)| (field, id.map(WriteId::number))).collect();
         assert_eq!(ids, [(0, Some(7)), (5, None), (62, Some(9))]);
         assert_eq!([0, 3, 5, 62].map(|field| found.of(field)), [7, 0, UNVERIFIABLE, 9]);
+        assert_eq!(found.first_absent(), None);
+        let mut lacking = Vec::new();
+        Found::push(&mut lacking, [(0, 7), (3, ABSENT), (62, ABSENT)].into_iter());
+        assert_eq!(Found::read(&lacking).unwrap().unwrap().first_absent(), Some(3));
         let mut initial = Vec::new();
         Found::push(&mut initial, [(0, 0), (1, 0)].into_iter());
         assert_eq!(initial, [0]);

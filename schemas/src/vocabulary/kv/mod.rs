@@ -10,7 +10,7 @@ mod columns;
 
 use super::{OperationKind, Vocabulary};
 
-pub use answer::{Found, FoundRecords, Malformed, UNVERIFIABLE};
+pub use answer::{ABSENT, Found, FoundRecords, Malformed, UNVERIFIABLE};
 
 /// The vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

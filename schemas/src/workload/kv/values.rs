@@ -3,7 +3,8 @@
 //! A value is ASCII text. It begins with 16 characters: the id of the write that it comes from (0
 //! for an initial value) in 11 characters of 6 bits, and a check of 30 bits in 5. What follows is
 //! filled up with characters that look random. A value that is shorter than 16 characters cannot
-//! tell whose it is.
+//! tell whose it is, unless it is shorter than every value that Encore writes: then no write of
+//! Encore's has left it.
 
 use super::{Data, LengthDistribution};
 use crate::spec::Spec;
@@ -52,8 +53,13 @@ impl Values {
 
     /// Whether every value is long enough to tell whose it is.
     pub fn are_verifiable(&self) -> bool {
+        self.shortest() >= VERIFIABLE_BYTES
+    }
+
+    /// The length of the shortest value, in bytes.
+    fn shortest(&self) -> usize {
         let least = if self.length == LengthDistribution::Constant { self.most } else { self.least };
-        least as usize >= VERIFIABLE_BYTES
+        least as usize
     }
 
     /// Adds to `text` what a write writes into a field.
@@ -101,11 +107,14 @@ impl Values {
         length as usize
     }
 
-    /// Whose value this is: 0 for an initial one, an id, or [`UNVERIFIABLE`]. A value that is not
-    /// one of these counts as initial, such as those of a table that another tool has loaded.
+    /// Whose value this is: 0 for an initial one, an id, or [`UNVERIFIABLE`]. A value that no write
+    /// of Encore's can have left counts as initial, such as those of a table that another tool has
+    /// loaded.
     #[inline]
     pub fn number(&self, value: &[u8]) -> i64 {
-        let Some(head) = value.get(..VERIFIABLE_BYTES) else { return UNVERIFIABLE };
+        let Some(head) = value.get(..VERIFIABLE_BYTES) else {
+            return if value.len() < self.shortest() { 0 } else { UNVERIFIABLE };
+        };
         let mut id = 0u64;
         let mut all = 0;
         for (place, one) in head[..ID_CHARACTERS].iter().enumerate() {
@@ -183,8 +192,8 @@ mod tests {
             let written = text(&values, id, 3);
             assert_eq!((written.len(), values.number(written.as_bytes())), (100, id.number()));
             assert_ne!(written, text(&values, id, 4));
-            // Cut off, it says nothing; changed, it counts as no write's.
-            assert_eq!(values.number(&written.as_bytes()[..15]), UNVERIFIABLE);
+            // Cut off or changed, it counts as no write's.
+            assert_eq!(values.number(&written.as_bytes()[..15]), 0);
             let mut changed = written.into_bytes();
             changed[4] ^= 1;
             assert_eq!(values.number(&changed), 0);
@@ -196,6 +205,26 @@ mod tests {
         values.initial(18, 0, &mut other);
         assert_ne!(initial, other);
         assert_eq!(values.number(b"+5<#!2'$ a value of another tool"), 0);
+    }
+
+    /// Short values that another tool had loaded were all unverifiable, so most undone writes of kept
+    /// records were not found.
+    #[test]
+    fn a_short_value_is_unverifiable_only_if_a_write_may_have_left_it() {
+        let check = |least, most, length, value: &[u8], expect| {
+            assert_eq!(values(least, most, length).number(value), expect, "{least} to {most}, {length:?}: {value:?}");
+        };
+        for short in [&b""[..], b"b", b"fifteen letters"] {
+            check(1, 24, LengthDistribution::Constant, short, 0);
+            check(16, 24, LengthDistribution::Uniform, short, 0);
+        }
+        for distribution in [LengthDistribution::Uniform, LengthDistribution::Zipfian] {
+            check(10, 24, distribution, b"nine char", 0);
+            check(10, 24, distribution, b"ten charac", UNVERIFIABLE);
+            check(10, 24, distribution, b"fifteen letters", UNVERIFIABLE);
+        }
+        check(1, 12, LengthDistribution::Constant, b"twelve chars", UNVERIFIABLE);
+        check(1, 12, LengthDistribution::Constant, b"eleven char", 0);
     }
 
     #[test]

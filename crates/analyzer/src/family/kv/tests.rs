@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use schemas::oplog::Outcome;
 use schemas::spec::SpecOf;
 use schemas::vocabulary::Operation as _;
-use schemas::vocabulary::kv::{Found, Operation, UNVERIFIABLE, Verb, WriteId};
+use schemas::vocabulary::kv::{ABSENT, Found, Operation, UNVERIFIABLE, Verb, WriteId};
 use schemas::workload::kv::KvWorkload;
 use schemas::workload::kv::keys::KeyRange;
 
@@ -60,7 +60,7 @@ enum What {
 
 fn step() -> impl Strategy<Value = Step> {
     let outcome = prop_oneof![6 => Just(Outcome::Ok), 1 => Just(Outcome::Unknown), 1 => Just(Outcome::Failed)];
-    let seen = prop_oneof![1 => Just(UNVERIFIABLE), 2 => Just(0), 10 => 1i64..12];
+    let seen = prop_oneof![1 => Just(UNVERIFIABLE), 1 => Just(ABSENT), 2 => Just(0), 10 => 1i64..12];
     let what = prop_oneof![
         3 => (1u64..8).prop_map(|fields| What::Write(Verb::Update, fields)),
         1 => Just(What::Write(Verb::Insert, 7)),
@@ -245,6 +245,10 @@ fn values_of_other_writes_are_wrong() {
     let foreign = WriteId::new(1, 1, 0).number();
     check(&mut items, read, &[0b1, foreign], at(6, 7), &[field(0, foreign)]);
     check(&mut items, read, &[0b1, UNVERIFIABLE], at(6, 7), &[]);
+    // A field without a value: of a record that was written, and of one that was not.
+    check(&mut items, read, &[0b1, ABSENT], at(6, 7), &[field(0, ABSENT)]);
+    let unwritten = operation(9, Verb::Read, 5, 0b11, 0);
+    check(&mut items, unwritten, &[0b10, ABSENT], at(6, 7), &[(names::FIELD, 5, Some(1), ABSENT)]);
     // A record that was never inserted, with and without a value.
     let other = operation(9, Verb::Read, 12, 0b1, 0);
     check(&mut items, other, &[], at(6, 7), &[]);

@@ -51,6 +51,9 @@ impl Campaign {
             let plan = self.plan(&asked, standing)?;
             self.replay(&plan, &live, &announced)
         })?;
+        if let Attempt::Refused(why) = &attempt {
+            live.above(|| voice.report(&format!("experiment {number} did not start: {why}")));
+        }
         live.analyzing(&announced);
         let trial = self.judged(&asked, attempt)?;
         drop(live);
@@ -90,7 +93,9 @@ impl Campaign {
             live.above(|| voice.say(&format!("note: no complete closing read: {trouble}")));
         }
         files::write_json(&folder.report(), &ran.report)?;
-        self.record.set_store_settings(&ran.report);
+        if let Some(note) = self.record.set_store_settings(&ran.report) {
+            live.above(|| voice.say(&format!("note: {note}")));
+        }
         Ok(ran)
     }
 

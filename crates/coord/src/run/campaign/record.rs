@@ -5,7 +5,7 @@ use std::fs::File;
 
 use schemas::files;
 use schemas::plan::redact;
-use schemas::run::{Host, ReplayReport, RunDocument, RunFolder, RunState};
+use schemas::run::{self, Host, ReplayReport, RunDocument, RunFolder, RunState};
 
 use crate::failure::Failure;
 use crate::run::lock;
@@ -58,8 +58,11 @@ impl Record {
     }
 
     /// Notes the settings of the store that replayers reported, for the next [`write`](Record::write).
-    pub(super) fn set_store_settings(&mut self, report: &ReplayReport) {
-        self.document.store_settings = report.store_settings.clone();
+    /// Returns what the store says a user must know, if it has not said that before.
+    pub(super) fn set_store_settings(&mut self, report: &ReplayReport) -> Option<String> {
+        let before = std::mem::replace(&mut self.document.store_settings, report.store_settings.clone());
+        let said = run::note(&report.store_settings).filter(|said| run::note(&before) != Some(said));
+        said.map(String::from)
     }
 
     /// Records that the run goes on with this trace set.

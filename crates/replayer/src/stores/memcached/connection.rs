@@ -74,8 +74,7 @@ impl MemcachedConnection {
         let command = build_get(&self.item_key, &GetOptions::default())?;
         let Some(item) = self.send(&command, false).await?.value else { return Ok(()) };
         let record = Record::parse(&item).map_err(Refusal::refused)?;
-        let values = record.values(operation.fields, &self.key, &shared.fields).map_err(Refusal::refused)?;
-        shared.fields.see(values.into_iter(), answer);
+        shared.fields.see(record.values(operation.fields, &shared.fields), answer);
         Ok(())
     }
 

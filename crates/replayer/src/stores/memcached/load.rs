@@ -1,6 +1,7 @@
 //! Loads a data set, checks it, digests what is there.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use memcache::exp::{AsyncMetaConnection, Error, GetOptions, MetaResponse, ReturnCode, SetMode, build_get, build_set};
 use schemas::digest::StateDigest;
@@ -11,7 +12,7 @@ use super::connection::set_options;
 use super::record::{self, Record};
 use super::{Memcached, text};
 use crate::source::Source;
-use crate::stores::fields::Fields;
+use crate::stores::fields::{Fields, lacks_field};
 use crate::stores::kv::KvData;
 use crate::stores::{HeldState, LoadProgress, StoreError};
 
@@ -99,17 +100,15 @@ async fn check_foreign(store: &Memcached, is_marked: bool, fields: &Fields) -> R
     }
 }
 
-/// Removes all items, all of which are Encore's, and loads the data set; the marker comes last.
+/// Removes all items, all of which are Encore's, and loads the data set; the marker comes last. Refuses
+/// a data set that does not fit into the server's memory, and leaves the server empty then.
 pub async fn load(store: &Memcached, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let fields = Fields::of(source);
     let mut link = store.keeper().await?;
     let is_marked = !matches!(marker(store, &mut link).await?, Marker::Missing);
     check_foreign(store, is_marked, &fields).await?;
-    let emptied = text::ask(&store.address, "flush_all", store.patience()).await;
-    match emptied.map_err(|error| store.unreachable(&error))?.as_slice() {
-        [answer] if answer == "OK" => {}
-        other => return Err(StoreError::store(&store.url, format!("unexpected answer to flush_all: {other:?}"))),
-    }
+    empty(store).await?;
+    let evicted_before = Memory::of(store).await?.evicted;
     set_marker(store, &mut link, UNFINISHED).await?;
 
     let total = KvData::count(source);
@@ -131,7 +130,54 @@ pub async fn load(store: &Memcached, source: &Source, progress: LoadProgress<'_>
             }
         }
     }
+    let memory = Memory::of(store).await?;
+    if memory.evicted > evicted_before {
+        empty(store).await?;
+        return Err(StoreError::usage(&store.url, memory.lacks_room_for(total, &source.folder)));
+    }
     write_state(store, &mut link, &store.loaded(source)).await
+}
+
+/// Removes all items.
+async fn empty(store: &Memcached) -> Result<(), StoreError> {
+    let emptied = text::ask(&store.address, "flush_all", store.patience()).await;
+    match emptied.map_err(|error| store.unreachable(&error))?.as_slice() {
+        [answer] if answer == "OK" => Ok(()),
+        other => Err(StoreError::store(&store.url, format!("unexpected answer to flush_all: {other:?}"))),
+    }
+}
+
+/// What the server says of its memory.
+struct Memory {
+    /// How many items it has evicted since its start.
+    evicted: u64,
+    /// How many items it holds.
+    items: u64,
+    /// The bytes that all items may take.
+    bytes_max: u64,
+}
+
+impl Memory {
+    async fn of(store: &Memcached) -> Result<Memory, StoreError> {
+        let [evictions, items, limit] = ["evictions", "curr_items", "limit_maxbytes"];
+        let stats = store.stats("stats", &[evictions, items, limit]).await?;
+        let number = |name: &str| stats.get(name).and_then(|text| text.parse().ok()).unwrap_or_default();
+        Ok(Memory { evicted: number(evictions), items: number(items), bytes_max: number(limit) })
+    }
+
+    /// Why a data set of so many records cannot be loaded, and what to do.
+    fn lacks_room_for(&self, records: u64, trace: &Path) -> String {
+        const MIB: u64 = 1 << 20;
+        let (has, items) = (self.bytes_max / MIB, self.items.max(1));
+        // In proportion to what fits, and a tenth more.
+        let needed = (self.bytes_max as u128 * records as u128 * 11 / 10 / items as u128).div_ceil(MIB as u128);
+        format!(
+            "the {records} records of {} do not fit into the server's {has} MB, so it has evicted some of them; start \
+             memcached with more memory (-m {needed} or more), or use a trace set with fewer or smaller records \
+             (data.records, data.fields, data.field_bytes)",
+            trace.display()
+        )
+    }
 }
 
 fn check_stored(store: &Memcached, answers: &[MetaResponse]) -> Result<(), StoreError> {
@@ -220,8 +266,10 @@ pub async fn digest(store: &Memcached, source: &Source) -> Result<StateDigest, S
         for (key, answer) in keys.iter().zip(&look(store, &mut link, keys, true).await?) {
             let Some(item) = answer.value() else { continue };
             let record = Record::parse(item).map_err(failed)?;
-            let values = record.values(fields.data.data.all_fields(), key, &fields).map_err(failed)?;
-            digest.record(key, values.into_iter().map(|(_, value)| value));
+            let values = record
+                .values(fields.data.data.all_fields(), &fields)
+                .map(|(field, value)| value.ok_or_else(|| failed(lacks_field(key, fields.name(field)))));
+            digest.record(key, values.collect::<Result<Vec<&[u8]>, StoreError>>()?);
         }
     }
     Ok(digest)

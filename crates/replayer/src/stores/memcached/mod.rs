@@ -32,7 +32,7 @@ use schemas::vocabulary::kv::Kv;
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, asks_for_scans, check_one_state};
-use super::link::{Limits, PARAMETERS, in_time};
+use super::link::{Limits, PARAMETERS, expiry_note, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience, promise};
 use crate::source::Source;
@@ -117,6 +117,10 @@ impl Memcached {
                 let message = format!("{message}; start memcached with larger items (-I), or use smaller records");
                 StoreError::store(&self.url, message)
             }
+            Error::Server(message) if message.contains("out of memory") => {
+                let message = format!("{message}; start memcached with more memory (-m), or use fewer records");
+                StoreError::usage(&self.url, message)
+            }
             error => StoreError::store(&self.url, error),
         }
     }
@@ -171,6 +175,7 @@ impl Store for Memcached {
         let mut settings = self.stats("stats settings", &wanted).await?;
         let evicts = settings.get("evictions").is_some_and(|word| word == "on");
         settings.extend(self.design().map(|(name, value)| (name.to_string(), value)));
+        settings.extend(expiry_note(self.ttl));
         let mut say = |name: &str, value: String| settings.insert(name.to_string(), value);
         say("version", format!("memcached {}", version.get("version").map_or("of unknown version", String::as_str)));
         say("durability", promise::NONE.to_string());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemas::vocabulary::kv::Operation;
 use serde::{Deserialize, Serialize};
 
-use crate::stores::fields::{Fields, lacks_field, places};
+use crate::stores::fields::{Fields, places};
 
 /// What the key of an item begins with: YCSB's name of the table.
 const TABLE: &str = "usertable-";
@@ -48,14 +48,9 @@ impl<'a> Record<'a> {
         serde_json::to_vec(self).unwrap_or_else(|error| unreachable!("texts are JSON: {error}"))
     }
 
-    /// The values of some fields, which must all be there.
-    pub fn values(&self, mask: u64, key: &str, fields: &Fields) -> Result<Vec<(u32, &[u8])>, String> {
-        let value = |field| {
-            let found = self.0.get(fields.name(field));
-            let found = found.ok_or_else(|| lacks_field(key, fields.name(field)))?;
-            Ok((field, found.0.as_bytes()))
-        };
-        places(mask).map(value).collect()
+    /// The values of some fields; None for a field that is not there.
+    pub fn values(&self, mask: u64, fields: &Fields) -> impl Iterator<Item = (u32, Option<&[u8]>)> {
+        places(mask).map(|field| (field, self.0.get(fields.name(field)).map(|text| text.0.as_bytes())))
     }
 
     /// Replaces the values that an operation writes.

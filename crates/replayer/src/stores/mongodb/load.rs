@@ -72,8 +72,8 @@ pub async fn load<D: Documents>(
 ) -> Result<(), StoreError> {
     let database = client.database(&store.database);
     let found = look_into(store, &database).await?;
-    if found == Found::Foreign {
-        return Err(foreign(store));
+    if let Found::Foreign(collection) = &found {
+        return Err(foreign(store, collection));
     }
     match store.reset {
         Reset::Reload => fill(store, documents, source, &database, progress).await?,
@@ -105,7 +105,7 @@ async fn loaded<D: Documents>(
     let loaded = client.database(&name);
     match look_into(store, &loaded).await? {
         Found::Held(held) if held == documents.loaded(source) => {}
-        Found::Foreign => {
+        Found::Foreign(_) => {
             return Err(store.misused(format!(
                 "the database {name} exists, and Encore has not made it; drop it, or choose another database"
             )));

@@ -5,6 +5,8 @@ use mongodb::error::{Error, ErrorKind};
 use mongodb::{Client, Database};
 
 use super::MongoDb;
+use super::kv::{RECORDS, is_of};
+use super::social::documents::COLLECTIONS;
 use crate::stores::{HeldState, StoreError};
 
 /// The collection of the marker.
@@ -18,8 +20,8 @@ const MARKER: &str = "state";
 pub enum Found {
     /// It has no collections, or is not there.
     Empty,
-    /// It has collections, and none of them is Encore's marker.
-    Foreign,
+    /// It has this collection, which Encore has not made, and perhaps others.
+    Foreign(String),
     /// Encore has begun to load it and has not finished.
     Unfinished,
     /// It is loaded.
@@ -31,16 +33,16 @@ pub async fn held(store: &MongoDb, client: &Client) -> Result<Option<HeldState>,
     match look_into(store, &client.database(&store.database)).await? {
         Found::Held(held) => Ok(Some(held)),
         Found::Empty | Found::Unfinished => Ok(None),
-        Found::Foreign => Err(foreign(store)),
+        Found::Foreign(collection) => Err(foreign(store, &collection)),
     }
 }
 
-/// The error of a database with other collections.
-pub fn foreign(store: &MongoDb) -> StoreError {
-    store.misused(
-        "contains collections that Encore has not made; choose another database, or add --keep-data to run on the \
-         records of its collection usertable",
-    )
+/// The error of a database with a collection that Encore has not made.
+pub fn foreign(store: &MongoDb, collection: &str) -> StoreError {
+    store.misused(format!(
+        "contains collection {collection}, which Encore has not made, and a load overwrites the database; choose \
+         another database, remove the collection, or add --keep-data to run on the records of a collection {RECORDS}"
+    ))
 }
 
 /// What the database holds.
@@ -48,20 +50,35 @@ pub async fn look_into(store: &MongoDb, database: &Database) -> Result<Found, St
     let mut names = store.in_time(database.list_collection_names()).await?;
     // The server's own collections, for example a profile, do not matter.
     names.retain(|name| !name.starts_with("system."));
+    names.sort();
     if names.is_empty() {
         return Ok(Found::Empty);
     }
     if !names.iter().any(|name| name == STATE) {
-        return Ok(Found::Foreign);
+        return Ok(Found::Foreign(names.swap_remove(0)));
     }
+    let held = marker(store, database).await?;
+    let is_own = |name: &str| match &held {
+        // What is beside kept records stays there.
+        Some(held) if held.adopted => true,
+        Some(held) if is_of(held) => name == RECORDS,
+        Some(_) => COLLECTIONS.contains(&name),
+        None => name == RECORDS || COLLECTIONS.contains(&name),
+    };
+    let foreign = names.into_iter().find(|name| name != STATE && !is_own(name));
+    Ok(match (foreign, held) {
+        (Some(collection), _) => Found::Foreign(collection),
+        (None, Some(held)) => Found::Held(held),
+        (None, None) => Found::Unfinished,
+    })
+}
+
+/// What the marker says; None if there is none.
+pub async fn marker(store: &MongoDb, database: &Database) -> Result<Option<HeldState>, StoreError> {
     let marker = database.collection::<Document>(STATE);
-    match store.in_time(marker.find_one(doc! { "_id": MARKER })).await? {
-        None => Ok(Found::Unfinished),
-        Some(marker) => {
-            let text = marker.get_str("state").map_err(|e| store.failed(format!("encore_state: {e}")))?;
-            serde_json::from_str(text).map(Found::Held).map_err(|e| store.failed(format!("encore_state: {e}")))
-        }
-    }
+    let Some(marker) = store.in_time(marker.find_one(doc! { "_id": MARKER })).await? else { return Ok(None) };
+    let text = marker.get_str("state").map_err(|e| store.failed(format!("{STATE}: {e}")))?;
+    serde_json::from_str(text).map(Some).map_err(|e| store.failed(format!("{STATE}: {e}")))
 }
 
 /// Writes the marker.

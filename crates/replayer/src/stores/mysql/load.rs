@@ -72,7 +72,7 @@ pub async fn load(store: &MySql, contents: &dyn Contents, progress: LoadProgress
             let fresh = contents.loaded();
             let filled = match look_into(store, &loaded).await? {
                 Found::Held(held) if held == fresh => Ok(()),
-                Found::Foreign => {
+                Found::Foreign(_) => {
                     return Err(store.misused(format!(
                         "the database {loaded} exists, and Encore has not made it; drop it, or choose another database"
                     )));

@@ -101,8 +101,11 @@ impl Engine for MySqlServer {
         narrow_table: "",
         parameter: |_| "?".to_string(),
         begin: "START TRANSACTION",
-        tables: "SELECT count(*), CAST(coalesce(sum(table_name = 'encore_state'), 0) AS SIGNED) \
-                 FROM information_schema.tables WHERE table_schema = database()",
+        tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = database() ORDER BY 1",
+        widths: Some(
+            "SELECT column_name, CAST(character_maximum_length AS SIGNED) FROM information_schema.columns \
+             WHERE table_schema = database() AND lower(table_name) = 'usertable'",
+        ),
     };
 
     const PARAMETERS: &'static [&'static str] =

@@ -74,7 +74,7 @@ async fn load_by_copy(store: &Postgres, contents: &dyn Contents, progress: LoadP
     let in_place = match look_into(store, &loaded).await? {
         Found::Held(held) => held == contents.loaded(),
         Found::Empty | Found::Unfinished => false,
-        Found::Foreign => {
+        Found::Foreign(_) => {
             return Err(store.misused(format!(
                 "the database {loaded} exists, and Encore has not made it; drop it, or choose another database"
             )));

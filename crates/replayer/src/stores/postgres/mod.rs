@@ -72,14 +72,16 @@ impl Engine for PostgresServer {
         parameter: |n| format!("${n}"),
         begin: "BEGIN",
         // A load drops the database. So this counts tables in all schemas, even tables that the
-        // user may not read. Only Encore's schema may have tables. Tables that extensions have
-        // made do not count.
-        tables: "SELECT count(*), count(*) FILTER (WHERE c.relname = 'encore_state' AND n.nspname = current_schema()) \
-                     * (count(*) FILTER (WHERE n.nspname IS DISTINCT FROM current_schema()) = 0)::int \
+        // user may not read. Tables that extensions have made do not count.
+        tables: "SELECT CASE WHEN n.nspname = current_schema() THEN '' ELSE n.nspname || '.' END || c.relname \
                  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' \
                      AND n.nspname NOT LIKE 'pg\\_%' AND NOT EXISTS (SELECT FROM pg_depend d \
-                     WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')",
+                     WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') ORDER BY 1",
+        widths: Some(
+            "SELECT column_name::text, character_maximum_length::bigint FROM information_schema.columns \
+             WHERE table_schema = current_schema() AND lower(table_name) = 'usertable'",
+        ),
     };
 
     const PARAMETERS: &'static [&'static str] = &[

@@ -11,7 +11,7 @@ use schemas::vocabulary::kv::Operation;
 use super::INDEX;
 use super::connection::{RedisConnection, see};
 use super::wire::Wire;
-use crate::stores::fields::{lacks_field, places};
+use crate::stores::fields::places;
 use crate::stores::link::Refusal;
 use crate::stores::{Answer, Fate};
 
@@ -55,8 +55,7 @@ impl RedisConnection {
                 }
                 wanted -= 1;
                 shared.fields.see_key(key, answer);
-                let lacks = |field| lacks_field(&String::from_utf8_lossy(key), shared.fields.name(field));
-                see(&shared.fields, operation, values, answer).map_err(|field| Refusal::refused(lacks(field)))?;
+                see(&shared.fields, operation, values, answer);
             }
             match keys.last() {
                 Some(last) if wanted > 0 && keys.len() == asked => from = [b"(", last.as_slice()].concat(),

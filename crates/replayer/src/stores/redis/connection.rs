@@ -9,7 +9,7 @@ use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::scripts::{Index, Script, Scripts};
 use super::wire::{Connector, Wire};
-use crate::stores::fields::{Fields, lacks_field, places};
+use crate::stores::fields::{Fields, places};
 use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
@@ -79,6 +79,9 @@ pub fn advice(error: &RedisError) -> Option<&'static str> {
     let text = error.to_string();
     match () {
         _ if error.is_connection_refusal() => Some("is the server running, and is the address right?"),
+        _ if text.contains("invalid peer certificate") => {
+            Some("for a certificate of your own CA, name the CA's file in the environment: SSL_CERT_FILE=FILE")
+        }
         _ if text.contains("NOAUTH") => {
             Some("give user and password in the URL: redis://USER:PASSWORD@HOST:PORT/NUMBER")
         }
@@ -136,17 +139,14 @@ impl RedisConnection {
     async fn read(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
         let shared = self.shared.clone();
         let fields = &shared.fields;
-        let lacks = |key: &str, field| Refusal::refused(lacks_field(key, fields.name(field)));
         if !fields.are_all(operation.fields) {
             let mut command = redis::cmd("HMGET").arg(&self.key).to_owned();
             for field in places(operation.fields) {
                 command.arg(fields.name(field));
             }
             let values: Vec<Option<Vec<u8>>> = self.ask(&command, false).await?;
-            if values.iter().all(Option::is_none) {
-                return Ok(());
-            }
-            return see(fields, operation, &values, answer).map_err(|field| lacks(&self.key, field));
+            see(fields, operation, &values, answer);
+            return Ok(());
         }
         let pairs: Vec<(Vec<u8>, Vec<u8>)> = self.ask(&redis::cmd("HGETALL").arg(&self.key).to_owned(), false).await?;
         if pairs.is_empty() {
@@ -159,7 +159,8 @@ impl RedisConnection {
                 values[place as usize] = Some(value);
             }
         }
-        see(fields, operation, &values, answer).map_err(|field| lacks(&self.key, field))
+        fields.see((0..).zip(&values).map(|(field, value)| (field, value.as_deref())), answer);
+        Ok(())
     }
 
     async fn scan(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
@@ -174,9 +175,10 @@ impl RedisConnection {
         while let (Some(key), Some(values)) = (found.next(), found.next()) {
             let key = Vec::<u8>::from_redis_value(key)?;
             let values = Vec::<Option<Vec<u8>>>::from_redis_value(values)?;
-            shared.fields.see_key(&key, answer);
-            let lacks = |field| lacks_field(&String::from_utf8_lossy(&key), shared.fields.name(field));
-            see(&shared.fields, operation, &values, answer).map_err(|field| Refusal::refused(lacks(field)))?;
+            if values.iter().any(Option::is_some) {
+                shared.fields.see_key(&key, answer);
+                see(&shared.fields, operation, &values, answer);
+            }
         }
         Ok(())
     }
@@ -220,19 +222,11 @@ impl From<Failure<RedisError>> for Refusal {
     }
 }
 
-/// Adds the values of an operation's fields to an answer. An error is the field that is missing.
-pub(super) fn see(
-    fields: &Fields,
-    operation: &Operation,
-    values: &[Option<Vec<u8>>],
-    answer: &mut Answer,
-) -> Result<(), u32> {
-    if let Some((field, _)) = places(operation.fields).zip(values).find(|(_, value)| value.is_none()) {
-        return Err(field);
+/// Adds the values of an operation's fields to an answer. Without any value there is no such record.
+pub(super) fn see(fields: &Fields, operation: &Operation, values: &[Option<Vec<u8>>], answer: &mut Answer) {
+    if values.iter().any(Option::is_some) {
+        fields.see(places(operation.fields).zip(values.iter().map(Option::as_deref)), answer);
     }
-    let values = values.iter().map(|value| value.as_deref().unwrap_or_default());
-    fields.see(places(operation.fields).zip(values), answer);
-    Ok(())
 }
 
 impl Connection<Kv> for RedisConnection {
@@ -255,6 +249,12 @@ mod tests {
             assert_eq!(fate(&of_server(kind)), Fate::Refused, "{kind:?}");
         }
         assert_eq!(fate(&RedisError::from((ErrorKind::Extension, "OOM"))), Fate::Refused);
+    }
+
+    #[test]
+    fn an_unknown_certificate_is_met_with_the_name_of_the_variable() {
+        let error = RedisError::from(std::io::Error::other("invalid peer certificate: UnknownIssuer"));
+        assert!(advice(&error).is_some_and(|advice| advice.contains("SSL_CERT_FILE=FILE")));
     }
 
     #[test]

@@ -46,7 +46,7 @@ use schemas::vocabulary::kv::Kv;
 use super::adoption::adopt;
 use super::counted::Counted;
 use super::fields::{Fields, asks_for_scans, check_one_state, has_scans};
-use super::link::{self, Limits, in_time};
+use super::link::{self, Limits, expiry_note, in_time};
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, block_on, patience};
 use crate::source::Source;
@@ -155,7 +155,9 @@ impl Store for Redis {
     }
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
-        settings::settings(self, &mut self.nodes().await?).await
+        let mut settings = settings::settings(self, &mut self.nodes().await?).await?;
+        settings.extend(expiry_note(self.ttl));
+        Ok(settings)
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {

@@ -6,7 +6,7 @@ use sqlx::Error;
 
 use super::contents::MARKER;
 use super::engine::{Client, Engine, Fields};
-use super::state::sql;
+use super::state::{marker, sql};
 use super::{Relational, kv, social};
 use crate::stores::{HeldState, StoreError};
 
@@ -17,13 +17,23 @@ pub fn every_table() -> impl Iterator<Item = &'static str> {
     names.into_iter().chain([MARKER])
 }
 
+/// The first of these tables that Encore has not made in a database with this marker: it is none of
+/// those of the family that was loaded.
+fn tables_beside(held: &HeldState, tables: Vec<String>) -> Option<String> {
+    let is_of_family = |name: &str| match kv::has_loaded(held) {
+        true => name == kv::TABLE,
+        false => social::tables::every_name().any(|own| own == name),
+    };
+    tables.into_iter().find(|name| name != MARKER && !is_of_family(name))
+}
+
 /// What Encore finds in a database.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// It has no tables.
     Empty,
-    /// It has tables that Encore has not made.
-    Foreign,
+    /// It has this table, which Encore has not made, and perhaps others.
+    Foreign(String),
     /// Encore has begun to load it and has not finished.
     Unfinished,
     /// It is loaded.
@@ -32,30 +42,30 @@ pub(crate) enum Found {
 
 /// Reads the marker of the database that a client is connected to.
 pub(crate) async fn find<E: Engine>(client: &mut E::Client) -> Result<Found, Error> {
-    let mut counts = (0, 0);
-    let count = |row: &<E::Client as Client>::Row| {
-        counts = (row.integer(0)?, row.integer(1)?);
-        Ok(())
-    };
-    client.visit(sql(E::DIALECT.tables), &mut { count }).await?;
-    match counts {
-        (0, _) => return Ok(Found::Empty),
-        (_, 0) => return Ok(Found::Foreign),
-        _ => {}
-    }
-    let mut text = None;
+    let mut names = Vec::new();
     let mut take = |row: &<E::Client as Client>::Row| {
-        text = Some(row.text(0)?.to_string());
+        names.push(String::from_utf8_lossy(row.octets(0)?).into_owned());
         Ok(())
     };
-    client.visit(sql("SELECT state FROM encore_state"), &mut take).await?;
-    let Some(text) = text else { return Ok(Found::Unfinished) };
-    let held: HeldState = serde_json::from_str(&text).map_err(|e| Error::Decode(format!("{MARKER}: {e}").into()))?;
-    // Another tool may have made its table beside the data set of another family.
-    if !kv::has_loaded(&held) && client.run(sql(format!("SELECT 1 FROM {} LIMIT 1", kv::TABLE))).await.is_ok() {
-        return Ok(Found::Foreign);
+    client.visit(sql(E::DIALECT.tables), &mut take).await?;
+    if !names.is_empty() && !names.iter().any(|name| name == MARKER) {
+        return Ok(Found::Foreign(names.swap_remove(0)));
     }
-    Ok(Found::Held(held))
+    if names.is_empty() {
+        return Ok(Found::Empty);
+    }
+    let held = marker::<E>(client).await?;
+    // What is beside kept records stays there.
+    let foreign = match &held {
+        Some(held) if held.adopted => None,
+        Some(held) => tables_beside(held, names),
+        None => names.into_iter().find(|name| !every_table().any(|own| own == name)),
+    };
+    Ok(match (foreign, held) {
+        (Some(table), _) => Found::Foreign(table),
+        (None, Some(held)) => Found::Held(held),
+        (None, None) => Found::Unfinished,
+    })
 }
 
 impl<E: Engine> Relational<E> {
@@ -64,10 +74,16 @@ impl<E: Engine> Relational<E> {
         match found {
             Found::Held(held) => Ok(Some(held)),
             Found::Empty | Found::Unfinished => Ok(None),
-            Found::Foreign => Err(self.misused(
-                "contains tables that Encore has not made; choose another database, or add --keep-data to run on the \
-                 records of its table usertable",
-            )),
+            Found::Foreign(table) => Err(self.foreign(&table)),
         }
+    }
+
+    /// The error of a database with a table that Encore has not made.
+    pub(crate) fn foreign(&self, table: &str) -> StoreError {
+        self.misused(format!(
+            "contains table {table}, which Encore has not made, and a load overwrites the database; choose another \
+             database, remove the table, or add --keep-data to run on the records of a table {}",
+            kv::TABLE
+        ))
     }
 }

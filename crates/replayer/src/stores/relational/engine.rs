@@ -73,7 +73,12 @@ pub trait Fields {
     /// An image.
     fn bytes(&self, column: usize) -> Result<&[u8], Error>;
     /// The bytes of a text.
-    fn octets(&self, column: usize) -> Result<&[u8], Error>;
+    fn octets(&self, column: usize) -> Result<&[u8], Error> {
+        let missing = || Error::Decode(format!("column {column} of a row is NULL").into());
+        self.octets_or_null(column)?.ok_or_else(missing)
+    }
+    /// The bytes of a text; None for NULL.
+    fn octets_or_null(&self, column: usize) -> Result<Option<&[u8]>, Error>;
 }
 
 /// What is bound to a parameter of a statement.
@@ -154,7 +159,7 @@ macro_rules! client {
                 self.try_get(column)
             }
 
-            fn octets(&self, column: usize) -> Result<&[u8], Error> {
+            fn octets_or_null(&self, column: usize) -> Result<Option<&[u8]>, Error> {
                 // Without the check of the column's type, which is a text.
                 self.try_get_unchecked(column)
             }

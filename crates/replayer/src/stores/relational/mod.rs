@@ -47,9 +47,13 @@ pub struct Dialect {
     pub parameter: fn(usize) -> String,
     /// The statement that begins a transaction that writes.
     pub begin: &'static str,
-    /// A query for two numbers: the tables of the database, and how many of them are called
-    /// `encore_state`.
+    /// A query for the names of all tables and views of the database. A table of Encore's has its
+    /// bare name; one in another schema has the schema's name in front.
     pub tables: &'static str,
+    /// A query for the name and the greatest number of characters of each column of the table
+    /// `usertable` that has a limit; a condition on `character_maximum_length` follows. None if the
+    /// database enforces no such limits.
+    pub widths: Option<&'static str>,
 }
 
 /// The parameter that caps the connections of all threads.
@@ -156,6 +160,9 @@ fn words(error: &sqlx::Error) -> String {
         sqlx::Error::Protocol(text) if text.contains(SSL_REQUEST) => {
             "the server does not speak PostgreSQL's protocol".to_string()
         }
+        sqlx::Error::ColumnDecode { index, source } if source.is::<sqlx::error::UnexpectedNullError>() => {
+            format!("column {index} of a row is NULL")
+        }
         other => without_its_place(&other.to_string()).to_string(),
     }
 }
@@ -201,6 +208,12 @@ impl<E: Engine> Store for Relational<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_null_is_said_without_the_words_of_the_driver() {
+        let source = Box::new(sqlx::error::UnexpectedNullError);
+        assert_eq!(words(&sqlx::Error::ColumnDecode { index: "3".into(), source }), "column 3 of a row is NULL");
+    }
 
     #[test]
     fn messages_do_not_name_lines_of_source() {

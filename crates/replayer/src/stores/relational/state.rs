@@ -17,6 +17,18 @@ pub(crate) fn state_creation(dialect: &Dialect) -> SqlStr {
     sql(format!("CREATE TABLE encore_state (state {} NOT NULL)", dialect.text))
 }
 
+/// What the marker's table says; None if it is empty. An error if there is no such table.
+pub(super) async fn marker<E: Engine>(client: &mut E::Client) -> Result<Option<HeldState>, Error> {
+    let mut text = None;
+    let mut take = |row: &<E::Client as Client>::Row| {
+        text = Some(row.text(0)?.to_string());
+        Ok(())
+    };
+    client.visit(sql(format!("SELECT state FROM {MARKER}")), &mut take).await?;
+    let parsed = text.map(|text| serde_json::from_str(&text)).transpose();
+    parsed.map_err(|e| Error::Decode(format!("{MARKER}: {e}").into()))
+}
+
 /// Writes the marker of a database that has none yet.
 pub(crate) async fn insert_state<E: Engine>(client: &mut E::Client, state: &HeldState) -> Result<(), Error> {
     let text = serde_json::to_string(state).map_err(|e| Error::Encode(e.into()))?;

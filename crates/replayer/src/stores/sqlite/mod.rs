@@ -66,11 +66,7 @@ async fn held_in(store: &Sqlite, path: &Path) -> Result<Option<HeldState>, Store
     match found {
         Found::Held(held) => Ok(Some(held)),
         Found::Empty | Found::Unfinished => Ok(None),
-        Found::Foreign => Err(store.misused(format!(
-            "{} contains a database that Encore has not loaded; choose another file, or add --keep-data to run on the \
-             records of its table usertable",
-            path.display()
-        ))),
+        Found::Foreign(table) => Err(store.foreign(&table)),
     }
 }
 
@@ -95,7 +91,10 @@ impl Engine for SqliteFile {
         parameter: |n| format!("?{n}"),
         // With the write lock from the beginning a transaction never deadlocks.
         begin: "BEGIN IMMEDIATE",
-        tables: "SELECT count(*), coalesce(sum(name = 'encore_state'), 0) FROM sqlite_master WHERE type = 'table'",
+        tables: "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
+                 ORDER BY name",
+        // SQLite stores longer values than a column declares.
+        widths: None,
     };
 
     const PARAMETERS: &'static [&'static str] = &["journal", "synchronous", "busy_ms"];

@@ -81,6 +81,34 @@ fn a_table_of_another_tool_is_refused_and_unchanged() {
     }
 }
 
+/// A load of SQLite and PostgreSQL replaces the whole database: a table that somebody has made after the
+/// first load was lost.
+#[test]
+fn a_table_beside_encores_own_is_refused_and_unchanged() {
+    let kv = Place::with(BUSY, &["sessions=1"]);
+    let social = Place::with(place::BUSY, &["sessions=1"]);
+    let creations = ["CREATE TABLE precious AS SELECT 42 AS answer", "CREATE VIEW precious AS SELECT 42 AS answer"];
+    for (first, name) in [(&kv, "beside_kv"), (&social, "beside_social")] {
+        for (creation, kind) in creations.iter().zip(["table", "view"]) {
+            for url in urls(&format!("{name}_{kind}"), first.path()) {
+                load(&*open(&url), first);
+                rows(&url, creation).expect(&url);
+                let reload = url_with(&url, "reset=reload");
+                for url in [&url, &reload].into_iter().filter(|url| !url.contains("sqlite:") || **url != reload) {
+                    for place in [&kv, &social] {
+                        let error = open(url).load(&place.source, &|_, _| {}).expect_err(url);
+                        assert_eq!(error.blame, Blame::Usage, "{error}");
+                        let words = ["table precious", "Encore has not made", "choose another database"];
+                        assert!(words.iter().all(|word| error.message.contains(word)), "{error}");
+                    }
+                }
+                assert_eq!(rows(&url, "SELECT answer FROM precious WHERE answer = 42").expect(&url), 1, "{url}");
+                rows(&url, "SELECT * FROM encore_state").expect(&url);
+            }
+        }
+    }
+}
+
 /// A load replaces the data set of another family, and leaves none of its tables.
 #[test]
 fn families_replace_each_other() {

@@ -105,6 +105,33 @@ impl Foreign {
         }
     }
 
+    /// Removes field 1 of the record with a key, which has no other fields than 0 to 3.
+    pub fn remove_field(&self, key: &str) {
+        match () {
+            () if self.is("redis") => self.redis([redis::cmd("HDEL").arg(key).arg("field1").to_owned()]),
+            () if self.is("mongodb") => self.mongodb(async |records| {
+                let change = doc! { "$unset": { "field1": 1 } };
+                assert_eq!(records.update_one(doc! { "_id": key }, change).await.expect(key).modified_count, 1);
+            }),
+            () if self.is("memcached") => {
+                let item = format!("{{\"field0\":\"{VALUE}\",\"field2\":\"{VALUE}\",\"field3\":\"{VALUE}\"}}");
+                self.memcached(&format!("set usertable-{key} 0 0 {}\r\n{item}\r\n", item.len()), "STORED");
+            }
+            () => sql(&self.url, &[format!("UPDATE usertable SET FIELD1 = NULL WHERE YCSB_KEY = '{key}'")]),
+        }
+    }
+
+    /// Limits field 2 to 50 characters. Returns false if the store has no such limits.
+    pub fn narrow(&self) -> bool {
+        let change = match () {
+            () if self.is("postgres") => "ALTER COLUMN FIELD2 TYPE VARCHAR(50)",
+            () if self.is("mysql") || self.is("mariadb") => "MODIFY FIELD2 VARCHAR(50)",
+            () => return false,
+        };
+        sql(&self.url, &[format!("ALTER TABLE usertable {change}")]);
+        true
+    }
+
     /// Removes the record with a key.
     pub fn remove(&self, key: &str) {
         match () {

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use replayer::any_store::{self, AnyStore};
 use replayer::experiment::Control;
 use replayer::stores::Blame;
+use schemas::vocabulary::kv::{ABSENT, Operation, Verb};
 use schemas::workload::kv::{Keys, KvWorkload};
 
-use super::BUSY;
 use super::foreign::{self, Foreign};
+use super::{BUSY, operation, scan, subjects};
 use crate::place::{self, Place};
 
 /// A store with records of a table that another tool has loaded.
@@ -112,6 +113,55 @@ fn what_cannot_be_kept_is_refused_by_name() {
     refused("social", open(&url).adopt(&social.source), &["can only be loaded by Encore", "remove --keep-data"]);
     open(&url).load(&place.source, &|_, _| {}).expect("a load");
     refused("own", open(&url).adopt(&place.source), &["was loaded by Encore", "remove --keep-data"]);
+}
+
+/// Every update of a column that was too narrow failed.
+#[test]
+fn columns_that_are_too_narrow_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for foreign in &all(folder.path()) {
+        let (place, url) = (place_for(foreign, &[]), &foreign.url);
+        let store = filled(foreign, &place, 4);
+        if !foreign.narrow() {
+            continue;
+        }
+        let wide = place_for(foreign, &["data.field_bytes=51"]);
+        let words = ["usertable holds at most 50 characters", "up to 51 (data.field_bytes)", "widen"];
+        refused(url, store.adopt(&wide.source), &words);
+        // Sessions that only read need no room, and 50 bytes fit.
+        let none = ["mix.update=0", "mix.insert=0", "mix.delete=0", "mix.read_modify_write=0", "data.field_bytes=51"];
+        assert_eq!(store.adopt(&place_for(foreign, &none).source).expect(url), [], "{url}");
+        let fitting = place_for(foreign, &["data.field_bytes=50"]);
+        assert_eq!(store.adopt(&fitting.source).expect(url), [], "{url}");
+    }
+}
+
+/// A read of a field without a value failed, and the experiment passed.
+#[test]
+fn a_field_without_a_value_is_read_as_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for foreign in &all(folder.path()) {
+        let (place, url) = (place_for(foreign, &[]), &foreign.url);
+        let keys = Keys::new(&place.source.workload::<KvWorkload>().data);
+        filled(foreign, &place, 4).adopt(&place.source).expect(url);
+        foreign.remove_field(&keys.key(119));
+        observes(url, &place, operation(Verb::Read, 119, 0b1111, 0), &[0b10, ABSENT]);
+        observes(url, &place, operation(Verb::Read, 119, 0b0110, 0), &[0b10, ABSENT]);
+        observes(url, &place, operation(Verb::Read, 119, 0b1000, 0), &[0]);
+        if foreign.has_scans() {
+            let number = keys.number(119) as i64;
+            observes(url, &place, scan(119, 0b0011, 1), &[number, 0b10, ABSENT]);
+        }
+        foreign.unmark();
+        let adopted = any_store::open(url).expect(url).adopt(&place.source);
+        refused(url, adopted, &["cannot read record user", "field1 has no value", "fieldcount"]);
+    }
+}
+
+/// Checks what a read or a scan observes on the store of a URL.
+fn observes(url: &str, place: &Place, read: Operation, expect: &[i64]) {
+    let seen = subjects::of_url(url).connect(&place.source).execute(&read).unwrap_or_else(|e| panic!("{url}: {e:?}"));
+    assert_eq!(seen.values, expect, "{url}: {read:?}");
 }
 
 /// Rows that were deleted by hand are noticed before anything starts.

@@ -102,18 +102,34 @@ fn updates_in_memcached_are_atomic() {
     assert_eq!(seen, [15, last, last, last, last]);
 }
 
-/// A record that was evicted is missing: a check finds that, and the count of evictions says why.
+/// The load of a data set that did not fit succeeded, and every experiment was void then.
 #[test]
-fn evicted_records_are_noticed() {
+fn a_data_set_that_does_not_fit_is_refused() {
     let options = servers::Options { arguments: &["-m", "2"], ..servers::Options::default() };
     let Some(server) = servers::Server::start(servers::Kind::Memcached, options) else { return };
     let place = points(&["data.records=3000", "data.field_bytes=4000", "data.field_bytes_min=4000"]);
     let store = any_store::open(&memcached_url(&server)).expect("a store");
-    // The marker itself may be evicted too.
+    // The server is left empty, so a second load says the same.
+    for _ in 0..2 {
+        let words = ["the 3000 records of", "do not fit into the server's 2 MB", "more memory (-m ", "data.records"];
+        refused(store.load(&place.source, &|_, _| {}), Blame::Usage, &words);
+    }
+    let few = points(&[]);
+    store.load(&few.source, &|_, _| {}).expect("a load of what fits");
+    store.check(&few.experiment(&memcached_url(&server), 1, "run")).expect("all of it is there");
+}
+
+/// A record that is evicted after the load is missing, and the check before an experiment finds that.
+#[test]
+fn missing_items_are_noticed() {
+    let Some(server) = separate_memcached() else { return };
+    let place = points(&[]);
+    let store = any_store::open(&memcached_url(&server)).expect("a store");
     store.load(&place.source, &|_, _| {}).expect("a load");
-    let error = store.check(&place.experiment(&memcached_url(&server), 1, "run")).expect_err("a refusal");
-    assert_eq!(error.blame, Blame::State, "{error}");
-    assert!(error.message.contains("more memory (-m)") || error.message.contains("is not loaded"), "{error}");
+    let answer = with_memcached(&server, "delete usertable-user6284781860667377211\r\n", "\r\n");
+    assert_eq!(answer, "DELETED\r\n");
+    let checked = store.check(&place.experiment(&memcached_url(&server), 1, "run"));
+    refused(checked, Blame::State, &["found 239", "has 240", "more memory (-m)"]);
 }
 
 #[test]

@@ -40,6 +40,38 @@ fn records_in_mongodb_are_those_of_ycsb() {
     assert_eq!(digest(&place.source), before);
 }
 
+#[test]
+fn a_collection_beside_encores_own_is_refused_and_unchanged() {
+    let Some(server) = servers::mongodb() else { return };
+    let (records, members) = (points(&[]), Place::with(BUSY, &["sessions=1"]));
+    // The collection of the other vocabulary is not one that this load has made.
+    for (name, first, collection) in [
+        ("beside_kv", &records, "precious"),
+        ("beside_social", &members, "precious"),
+        ("members_beside_kv", &records, "members"),
+        ("usertable_beside_social", &members, "usertable"),
+    ] {
+        let url = server.url(&format!("{name}_{}", std::process::id()));
+        any_store::open(&url).expect(&url).load(&first.source, &|_, _| {}).expect(&url);
+        let documents = || async {
+            let client = mongodb::Client::with_uri_str(&url).await.expect(&url);
+            client.default_database().expect("a database").collection::<mongodb::bson::Document>(collection)
+        };
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let precious = mongodb::bson::doc! { "precious": 42 };
+        runtime.block_on(async { documents().await.insert_one(&precious).await.expect(&url) });
+        for url in [url.clone(), crate::subjects::url_with(&url, "reset=reload")] {
+            for place in [&records, &members] {
+                let loaded = any_store::open(&url).expect(&url).load(&place.source, &|_, _| {});
+                let words = [&format!("collection {collection}"), "Encore has not made", "choose another database"];
+                refused(loaded, Blame::Usage, &words);
+            }
+        }
+        let found = runtime.block_on(async { documents().await.count_documents(precious).await.expect(&url) });
+        assert_eq!(found, 1, "{url}");
+    }
+}
+
 /// A database that holds the data set of one vocabulary can be loaded with that of another.
 #[test]
 fn families_replace_each_other_in_mongodb() {

@@ -93,6 +93,19 @@ fn all(folder: &Path) -> Vec<Subject<Kv>> {
     subjects
 }
 
+/// The store of a URL, whatever its kind.
+pub fn of_url(url: &str) -> Subject<Kv> {
+    match url.split(':').next() {
+        Some("sqlite") => subject(url, Sqlite::open),
+        Some("postgres") => subject(url, Postgres::open),
+        Some("mysql" | "mariadb") => subject(url, MySql::open),
+        Some("mongodb") => subject(url, MongoDb::open),
+        Some("redis") => subject(url, Redis::open),
+        Some("memcached") => subject(url, Memcached::open),
+        _ => panic!("{url}: a store that no test knows"),
+    }
+}
+
 /// The store that the others have to agree with.
 pub fn reference() -> Subject<Kv> {
     memory("memory:")

@@ -11,7 +11,7 @@ use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::records::{RECORDS, binary, values};
 use crate::source::Source;
-use crate::stores::fields::{Fields, exists, is_missing, lacks_field, places};
+use crate::stores::fields::{Fields, exists, is_missing, places};
 use crate::stores::mongodb::MongoDb;
 use crate::stores::mongodb::retry::{Pause, Refusal};
 use crate::stores::{Answer, Connection, OperationError};
@@ -106,12 +106,7 @@ impl Shared {
     fn see(&self, operation: &Operation, record: Option<&RawDocument>, answer: &mut Answer) -> Result<(), Refusal> {
         let record = record.ok_or_else(|| Refusal::refused("unexpected reply: not a document"))?;
         let values = values(record, &self.fields)?;
-        let asked = places(operation.fields).map(|field| (field, values[field as usize]));
-        if let Some((field, _)) = asked.clone().find(|(_, value)| value.is_none()) {
-            let key = record.get_str("_id").unwrap_or_default();
-            return Err(Refusal::refused(lacks_field(key, self.fields.name(field))));
-        }
-        self.fields.see(asked.map(|(field, value)| (field, value.unwrap_or_default())), answer);
+        self.fields.see(places(operation.fields).map(|field| (field, values[field as usize])), answer);
         Ok(())
     }
 }

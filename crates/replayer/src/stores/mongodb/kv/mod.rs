@@ -61,12 +61,19 @@ impl Adopts for MongoDb {
     async fn marked(&self) -> Result<Marked, StoreError> {
         let client = self.keeper().await?;
         let database = client.database(&self.database);
-        Ok(match closing(&client, marker::look_into(self, &database)).await? {
-            marker::Found::Empty => Marked::Empty,
-            marker::Found::Unfinished => Marked::Unfinished,
-            marker::Found::Foreign => Marked::Foreign,
-            marker::Found::Held(held) => Marked::Held(held),
-        })
+        let looked = async {
+            Ok(match marker::look_into(self, &database).await? {
+                marker::Found::Empty => Marked::Empty,
+                marker::Found::Unfinished => Marked::Unfinished,
+                marker::Found::Held(held) => Marked::Held(held),
+                marker::Found::Foreign(_) => match marker::marker(self, &database).await? {
+                    // Somebody's collection is beside Encore's own.
+                    Some(held) => Marked::Held(held),
+                    None => Marked::Foreign,
+                },
+            })
+        };
+        closing(&client, looked).await
     }
 
     async fn records(&self, _source: &Source) -> Result<adoption::Records, StoreError> {

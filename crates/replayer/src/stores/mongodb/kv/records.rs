@@ -90,7 +90,7 @@ pub fn binary(value: &str) -> Binary {
     Binary { subtype: BinarySubtype::Generic, bytes: value.as_bytes().to_vec() }
 }
 
-/// The values of a record's fields, by their places.
+/// The values of a record's fields, by their places; None for a field without a value.
 pub fn values<'a>(document: &'a RawDocument, fields: &Fields) -> Result<Vec<Option<&'a [u8]>>> {
     let mut values = vec![None; fields.names().len()];
     for element in document {
@@ -99,6 +99,7 @@ pub fn values<'a>(document: &'a RawDocument, fields: &Fields) -> Result<Vec<Opti
         values[place as usize] = match value {
             RawBsonRef::Binary(binary) => Some(binary.bytes),
             RawBsonRef::String(text) => Some(text.as_bytes()),
+            RawBsonRef::Null => None,
             other => {
                 let message = format!("{} is of type {:?}, not binary", name.as_str(), other.element_type());
                 return Err(Error::custom(message));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use schemas::vocabulary::kv::{FIELDS_MAX, Found, Kv, Operation, Verb};
+use schemas::vocabulary::kv::{ABSENT, FIELDS_MAX, Found, Kv, Operation, Verb};
 use sqlx::Error;
 
 use super::super::engine::{Client, Engine, Fields, Parameter};
@@ -103,12 +103,12 @@ fn find(data: &KvData, row: &impl Fields, first: usize, fields: u64, answer: &mu
     let Answer { values, payload_bytes, .. } = answer;
     let mut unreadable = None;
     let numbers = fields_of(fields).zip(first..).map(|(field, column)| {
-        let value = row.octets(column).unwrap_or_else(|error| {
+        let value = row.octets_or_null(column).unwrap_or_else(|error| {
             unreadable = Some(error);
-            &[]
+            None
         });
-        *payload_bytes += value.len() as u64;
-        (field, data.values.number(value))
+        *payload_bytes += value.map_or(0, |value| value.len() as u64);
+        (field, value.map_or(ABSENT, |value| data.values.number(value)))
     });
     Found::push(values, numbers);
     unreadable.map_or(Ok(()), Err)

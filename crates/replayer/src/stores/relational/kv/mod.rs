@@ -24,6 +24,7 @@ use super::perform::Performer;
 use super::state::{self, sql};
 use crate::source::Source;
 use crate::stores::adoption::{Adopts, Marked, Records, adopt};
+use crate::stores::fields::lacks_field;
 use crate::stores::kv::KvData;
 use crate::stores::{Blame, HeldState, LoadProgress, Serves, Store, StoreError};
 use actions::Actions;
@@ -95,7 +96,11 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
         let mut digest = StateDigest::default();
         let mut take = |row: &<E::Client as Client>::Row| {
             let key = std::str::from_utf8(row.octets(0)?).map_err(|e| sqlx::Error::Decode(e.into()))?;
-            let values = (1..=fields).map(|column| row.octets(column)).collect::<Result<Vec<_>, _>>()?;
+            let value = |number: usize| {
+                let lacks = || sqlx::Error::Decode(lacks_field(key, &column(number as u32 - 1)).into());
+                row.octets_or_null(number)?.ok_or_else(lacks)
+            };
+            let values = (1..=fields).map(value).collect::<Result<Vec<_>, _>>()?;
             digest.record(key, values);
             Ok(())
         };
@@ -122,11 +127,14 @@ impl<E: Engine> Adopts for Relational<E> {
         }
         // There are tables that Encore has not made. A file must not be created, but this one is there.
         let mut client = self.client().await?;
-        let is_marked = client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok();
+        let marker = state::marker::<E>(&mut client).await;
         self.in_time(client.disconnect()).await?;
-        match is_marked {
-            false => Ok(Marked::Foreign),
-            true => Err(self.misused(format!(
+        match marker {
+            Err(_) => Ok(Marked::Foreign),
+            // Somebody's table is beside Encore's own.
+            Ok(None) => Ok(Marked::Unfinished),
+            Ok(Some(held)) if has_loaded(&held) => Ok(Marked::Held(held)),
+            Ok(Some(_)) => Err(self.misused(format!(
                 "contains a data set of another family beside table {TABLE}; load {TABLE} into a database of its own"
             ))),
         }
@@ -152,6 +160,31 @@ impl<E: Engine> Adopts for Relational<E> {
                 super::words(&error)
             ))),
             Err(error) => Err(self.driver_failed(error)),
+        }
+    }
+
+    async fn check_room(&self, value_bytes: u32) -> Result<(), StoreError> {
+        let Some(widths) = E::DIALECT.widths else { return Ok(()) };
+        let mut narrowest: Option<(i64, String)> = None;
+        let mut take = |row: &<E::Client as Client>::Row| {
+            let (name, width) = (String::from_utf8_lossy(row.octets(0)?).into_owned(), row.integer(1)?);
+            let is_field = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("field"));
+            if is_field && narrowest.as_ref().is_none_or(|(least, _)| width < *least) {
+                narrowest = Some((width, name));
+            }
+            Ok(())
+        };
+        let mut client = self.client().await?;
+        let query = sql(format!("{widths} AND character_maximum_length < {value_bytes}"));
+        self.in_time(client.visit(query, &mut take)).await?;
+        self.in_time(client.disconnect()).await?;
+        match narrowest {
+            None => Ok(()),
+            Some((width, name)) => Err(self.misused(format!(
+                "column {name} of table {TABLE} holds at most {width} characters, and the trace set writes values of up \
+                 to {value_bytes} (data.field_bytes); generate one with data.field_bytes = {width} or less, or widen \
+                 the columns"
+            ))),
         }
     }
 
