@@ -216,7 +216,7 @@ impl Spec {
             let mut spec: Spec = toml::from_str(text).map_err(|e| syntax(plain(&e.to_string())))?;
             let family = spec.family_in(file)?;
             spec.check_keys(family).map_err(|wrong| wrong.of(file))?;
-            spec.own = family.complete_text(text).map_err(|e| syntax(plain(&e.to_string())))?;
+            spec.own = family.complete_text(text, &spec).map_err(|e| syntax(plain(&e.to_string())))?;
             return Ok(spec);
         }
         let mut table: toml::Table = toml::from_str(text).map_err(|e| syntax(e.to_string()))?;
@@ -241,7 +241,7 @@ impl Spec {
         let mut spec: Spec = table.clone().try_into().map_err(syntax)?;
         let family = spec.family_in(file)?;
         spec.check_keys(family).map_err(|wrong| wrong.of(file))?;
-        spec.own = family.complete(&spec.own).map_err(syntax)?;
+        spec.own = family.complete(&spec).map_err(syntax)?;
         Ok(spec)
     }
 

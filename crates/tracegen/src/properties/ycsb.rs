@@ -55,7 +55,7 @@ pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
     scans(table, &mut draft)?;
     let inserts = mix(table, &mut draft)?;
     draft.set_sessions(table.number("operationcount")?);
-    key_space(inserts, &mut draft);
+    note_draws(inserts, &mut draft);
     names(table, &mut draft)?;
     draft.note_keys(table, &RUN);
     table.ignore(&WITHOUT_MEANING);
@@ -262,17 +262,18 @@ fn mix(table: &mut Table, draft: &mut Draft) -> Result<f64, PropertiesError> {
     Ok(shares[2].value)
 }
 
-/// YCSB scatters popular records over those that there are and twice the inserts that it expects.
-fn key_space(inserts: f64, draft: &mut Draft) {
-    let expected = (draft.spec.common.sessions as f64 * inserts * 2.0) as u64;
-    let own = &mut draft.spec.own;
-    if own.access.distribution == Distribution::Zipfian && expected > 0 {
-        own.access.key_space = own.data.records.saturating_add(expected);
-        draft.notes.push(format!(
-            "access.key_space = {}: the records and twice the inserts of {} sessions; change it with --sessions",
-            own.access.key_space, draft.spec.common.sessions
-        ));
-    }
+/// Notes what inserts mean for the draws.
+fn note_draws(inserts: f64, draft: &mut Draft) {
+    let access = &draft.spec.own.access;
+    let note = match access.distribution {
+        Distribution::Zipfian if inserts > 0.0 => {
+            "requestdistribution=zipfian with inserts: access.key_space becomes the records, twice the inserts that the \
+             sessions are expected to do, and one, as in YCSB; --sessions changes it"
+                .to_string()
+        }
+        _ => return,
+    };
+    draft.notes.push(note);
 }
 
 /// The names of table, fields and keys are fixed.

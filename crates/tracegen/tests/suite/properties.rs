@@ -98,7 +98,7 @@ fn ycsb_is_a_workload_of_its_own_family() {
     let KvWorkload { data, access } = kv(&spec);
     assert_eq!((spec.family.as_str(), data.records, spec.sessions, data.fields), ("kv", 1_000, 1_000, 10));
     assert_eq!((data.field_bytes, data.key_order, data.key_digits), (100, KeyOrder::Hashed, 1));
-    assert_eq!((access.distribution, access.key_space, access.read_all_fields), (KvDistribution::Zipfian, 0, true));
+    assert_eq!((access.distribution, access.key_space, access.read_all_fields), (KvDistribution::Zipfian, 1_001, true));
     assert_eq!(spec.kinds(), [("read", 0.95), ("update", 0.05)]);
     assert_eq!((notes.as_str(), unknown), ("", Vec::new()));
 
@@ -106,8 +106,13 @@ fn ycsb_is_a_workload_of_its_own_family() {
     let access = kv(&spec).access;
     assert_eq!(spec.kinds(), [("insert", 0.05), ("scan", 0.95)]);
     assert_eq!((access.scan_length, access.scan_length_max), (LengthDistribution::Uniform, 99));
-    assert_eq!(access.key_space, 1_100);
-    assert!(notes.contains("access.key_space = 1100: the records and twice the inserts of 1000 sessions"), "{notes}");
+    assert!(notes.contains("access.key_space becomes the records, twice the inserts"), "{notes}");
+    // Settings come after the conversion, and the key space follows them.
+    assert_eq!(access.key_space, 1_101);
+    let key_space = |settings: &[&str]| kv(&converted(&[SCANS], settings).unwrap().0).access.key_space;
+    assert_eq!(key_space(&["sessions=100000"]), 11_001);
+    assert_eq!(key_space(&["data.records=50", "mix.insert=0.95", "mix.scan=0.05"]), 1_951);
+    assert_eq!(key_space(&["access.key_space=5000", "sessions=100000"]), 5_000);
 }
 
 /// Every property of YCSB is known; its defaults are YCSB's.
