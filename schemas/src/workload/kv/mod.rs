@@ -245,7 +245,8 @@ impl Workload for KvWorkload {
         check_data(spec)?;
         check_access(&spec.own.access)?;
         check_key_space(&spec.own)?;
-        check_mix(spec)
+        check_mix(spec)?;
+        check_deletes(spec)
     }
 
     fn rules(
@@ -426,6 +427,36 @@ fn check_mix(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Refuses a mix whose deletes leave no record that a session could draw.
+fn check_deletes(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
+    let sessions = spec.common.sessions as f64;
+    let of = |kind: SessionKind| sessions * share(&spec.common, kind);
+    let (inserts, deletes) = (of(SessionKind::Insert), of(SessionKind::Delete));
+    let draws_inserted = !matches!(
+        spec.own.access.distribution,
+        Distribution::Uniform | Distribution::Sequential | Distribution::Hotspot
+    );
+    let records = spec.own.data.records as f64 + if draws_inserted { inserts } else { 0.0 };
+    // The numbers are drawn, so they may differ by some deviations. Generation finds the rest.
+    if deletes - 6.0 * (deletes + inserts).sqrt() <= records {
+        return Ok(());
+    }
+    let hint = match draws_inserted {
+        true => "raise data.records, lower mix.delete, raise mix.insert, or generate fewer sessions",
+        false => {
+            "raise data.records, lower mix.delete, generate fewer sessions, or use mix.insert with \
+             access.distribution = \"latest\", which draws inserted records too"
+        }
+    };
+    let message = format!(
+        "some {} of {} sessions delete a record, and only {} can be drawn; {hint}",
+        thousands(deletes as u64),
+        thousands(spec.common.sessions),
+        thousands(records as u64)
+    );
+    Err(Wrong::new("mix.delete", message))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -458,6 +489,27 @@ mod tests {
         }
         let few = refused("[data]\nrecords = 1", "read = 1").unwrap();
         assert!(few.contains("fragments: 2 is more than data.records (1)"), "{few}");
+    }
+
+    /// Generation took minutes until it found that no record was left.
+    #[test]
+    fn deletes_of_more_records_than_there_are_are_refused() {
+        let refused = |mix: &str, distribution: &str| {
+            let text = format!(
+                "name = 't'\nfamily = 'kv'\nsessions = 1000\n[data]\nrecords = 100\n[access]\n\
+                 distribution = '{distribution}'\n[mix]\n{mix}\n"
+            );
+            SpecOf::<KvWorkload>::parse(&text, "t.toml").err().map(|error| error.to_string())
+        };
+        assert_eq!(
+            refused("delete = 1", "zipfian").unwrap(),
+            "t.toml: mix.delete: some 1,000 of 1,000 sessions delete a record, and only 100 can be drawn; raise \
+             data.records, lower mix.delete, raise mix.insert, or generate fewer sessions"
+        );
+        let error = refused("delete = 1\ninsert = 1", "uniform").unwrap();
+        assert!(error.contains("only 100 can be drawn") && error.contains("\"latest\""), "{error}");
+        assert_eq!(refused("delete = 1\ninsert = 1", "latest"), None);
+        assert_eq!(refused("delete = 8\nread = 92", "uniform"), None);
     }
 
     /// The key space was that of the file's sessions and records, whatever the settings changed.
