@@ -156,11 +156,7 @@ impl<'a> Bench<'a> {
         let Arguments { seconds, rounds, threads, .. } = self.arguments;
         let sessions = workload.sessions_per_s() * u64::from(*seconds) * u64::from(*rounds) * threads.len() as u64;
         let encore = Encore::new(self.folder)?;
-        let mut settings = vec![format!("data.records={RECORDS}"), format!("sessions={sessions}")];
-        if workload == Workload::E {
-            // As YCSB does it: the records, and twice the inserts that are expected.
-            settings.push(format!("access.key_space={}", RECORDS + sessions / 10));
-        }
+        let settings = [format!("data.records={RECORDS}"), format!("sessions={sessions}")];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let name = format!("{}-{}", self.store.flag(), workload.letter());
         eprintln!("benches: {} on {}: generating and loading", workload.case(), self.store.name());

@@ -222,7 +222,8 @@ impl Spec {
             let mut spec: Spec = toml::from_str(text).map_err(|e| syntax(plain(&e.to_string())))?;
             let family = spec.family_in(file)?;
             spec.check_keys(family).map_err(|wrong| wrong.of(file))?;
-            spec.own = family.complete_text(text).map_err(|e| syntax(plain(&e.to_string())))?;
+            spec.own =
+                family.complete_text(text, &spec).map_err(|e| syntax(plain(&e.to_string()) + &spec.other_family()))?;
             return spec.with_files(file);
         }
         let mut table: toml::Table = toml::from_str(text).map_err(|e| syntax(e.to_string()))?;
@@ -254,7 +255,10 @@ impl Spec {
         let mut spec: Spec = table.clone().try_into().map_err(syntax)?;
         let family = spec.family_in(file)?;
         spec.check_keys(family).map_err(|wrong| wrong.of(file))?;
-        spec.own = family.complete(&spec.own).map_err(syntax)?;
+        spec.own = family.complete(&spec).map_err(|e| SpecError::Syntax {
+            file: file.into(),
+            message: plain(&e.to_string()) + &spec.other_family(),
+        })?;
         Ok(spec)
     }
 
@@ -263,6 +267,17 @@ impl Spec {
         workload::family(&self.family).ok_or_else(|| {
             let known = workload::families().iter().map(|family| family.family()).collect::<Vec<_>>().join(", ");
             Wrong::new("family", format!("{:?} is unknown; use one of {known}", self.family)).of(file)
+        })
+    }
+
+    /// A hint if the keys, which the family does not take, are those of another one.
+    fn other_family(&self) -> String {
+        let fits = |family: &&'static dyn AnyWorkload| {
+            self.own.keys().all(|key| family.keys().contains(&key.as_str())) && family.complete(self).is_ok()
+        };
+        workload::families().into_iter().find(fits).map_or(String::new(), |other| {
+            let (own, other) = (&self.family, other.family());
+            format!("\nthe family is {own:?}, and the keys are those of {other:?}; set family = {other:?}")
         })
     }
 

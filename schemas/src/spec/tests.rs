@@ -145,3 +145,15 @@ fn the_workload_id_ignores_length_and_name_alone() {
     assert_eq!(a.workload_id(), longer.workload_id());
     assert_ne!(a.workload_id(), other.workload_id());
 }
+
+/// Without `family`, the error only listed the keys of the family that a specification has by default.
+#[test]
+fn keys_of_another_family_are_told_by_its_name() {
+    let text = "name = 't'\nsessions = 5\n[data]\nrecords = 9\n[mix]\nread = 1\n";
+    for settings in [vec![], vec!["seed=3".to_string()]] {
+        let error = Spec::parse_with(text, "t.toml", &settings).unwrap_err().to_string();
+        assert!(error.contains("`records`") && error.contains("set family = \"kv\""), "{error}");
+    }
+    let error = Spec::parse(&text.replace("records", "recrods"), "t.toml").unwrap_err().to_string();
+    assert!(!error.contains("set family"), "{error}");
+}

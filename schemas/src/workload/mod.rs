@@ -68,6 +68,10 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
         Ok(Box::new(NoRules))
     }
 
+    /// Fills in what a specification leaves out because it follows from other keys. It gets all keys
+    /// as the files and the settings have them.
+    fn resolve(&mut self, _common: &Spec) {}
+
     /// How many actors there are. A session runs on behalf of one of them.
     fn actors(&self) -> u64;
 
@@ -113,11 +117,11 @@ pub trait AnyWorkload: Send + Sync {
     fn actor_words(&self) -> ActorWords;
     /// The name of its vocabulary.
     fn vocabulary(&self) -> &'static str;
-    /// The family's own keys in the text of a specification, complete with defaults. Errors have line
-    /// and column.
-    fn complete_text(&self, text: &str) -> Result<toml::Table, toml::de::Error>;
-    /// The same for keys that were parsed before.
-    fn complete(&self, own: &toml::Table) -> Result<toml::Table, toml::de::Error>;
+    /// The family's own keys in the text of a specification, complete with defaults and resolved
+    /// ([`Workload::resolve`]). `common` has what every family has. Errors have line and column.
+    fn complete_text(&self, text: &str, common: &Spec) -> Result<toml::Table, toml::de::Error>;
+    /// The same for keys that were parsed before, which `common` holds.
+    fn complete(&self, common: &Spec) -> Result<toml::Table, toml::de::Error>;
     /// [`Workload::check`].
     fn check(&self, spec: &Spec) -> Result<(), Wrong>;
     /// [`Workload::rules`]: a `Box<dyn Rules<V>>` for the family's vocabulary, whose type a family of
@@ -163,12 +167,12 @@ impl<W: Workload> AnyWorkload for Of<W> {
         W::Vocabulary::NAME
     }
 
-    fn complete_text(&self, text: &str) -> Result<toml::Table, toml::de::Error> {
-        toml::from_str::<W>(text).map(|own| written(&own))
+    fn complete_text(&self, text: &str, common: &Spec) -> Result<toml::Table, toml::de::Error> {
+        toml::from_str::<W>(text).map(|own| resolved(own, common))
     }
 
-    fn complete(&self, own: &toml::Table) -> Result<toml::Table, toml::de::Error> {
-        own.clone().try_into::<W>().map(|own| written(&own))
+    fn complete(&self, common: &Spec) -> Result<toml::Table, toml::de::Error> {
+        common.own.clone().try_into::<W>().map(|own| resolved(own, common))
     }
 
     fn check(&self, spec: &Spec) -> Result<(), Wrong> {
@@ -210,6 +214,12 @@ impl<W: Workload> AnyWorkload for Of<W> {
     ) -> Result<(), serde_json::Error> {
         W::Statistics::deserialize(statistics).map(drop)
     }
+}
+
+/// The keys of a family, with every default and everything that follows from other keys.
+fn resolved<W: Workload>(mut own: W, common: &Spec) -> toml::Table {
+    own.resolve(common);
+    written(&own)
 }
 
 /// The keys of a family, with every default.

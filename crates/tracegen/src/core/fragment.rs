@@ -132,6 +132,7 @@ impl<G: Generator> Generation<'_, G> {
             match sessions.try_next(push) {
                 Drawn::Session => return Ok(()),
                 Drawn::Nothing { noops } if noops >= NOOPS_MAX => return Err(self.only_noops(fragment, made, noops)),
+                Drawn::Never { noops } => return Err(self.only_noops(fragment, made, noops)),
                 // A batch of sessions with many no-operations each takes long, so it can be interrupted here.
                 Drawn::Nothing { .. } => self.check_interrupted()?,
             }

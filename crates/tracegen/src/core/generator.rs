@@ -92,6 +92,11 @@ pub enum Drawn {
         /// No-operations in a row, including those of actors drawn before this one.
         noops: u32,
     },
+    /// No actor can do anything of the mix any more, whatever is drawn.
+    Never {
+        /// No-operations in a row.
+        noops: u32,
+    },
 }
 
 /// The sessions of a fragment, one after the other.

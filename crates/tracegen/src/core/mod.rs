@@ -18,4 +18,5 @@ pub mod recorder;
 pub mod room;
 pub mod show;
 mod target;
+pub mod weights;
 pub mod zipfian;

@@ -78,6 +78,11 @@ impl Recorder {
         Drawn::Nothing { noops: self.noops }
     }
 
+    /// No-operations since the last session.
+    pub fn noops(&self) -> u32 {
+        self.noops
+    }
+
     /// The totals over the sessions so far.
     pub fn counts(&self) -> &Counts {
         &self.counts

@@ -37,14 +37,25 @@ impl Zipfian {
         *self = Zipfian::with_sum(items, self.sum + weight(items));
     }
 
+    /// Takes the last rank away. There is at least 1.
+    pub fn shrink(&mut self) {
+        *self = Zipfian::with_sum(self.items - 1, self.sum - weight(self.items));
+    }
+
     /// How many ranks there are.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// The share of a rank, counted from 0.
-    pub fn share(&self, rank: u64) -> f64 {
-        weight(rank + 1) / self.sum
+    /// The probability that [`Zipfian::draw`] gives a rank below this one, counted from 0. The draw is
+    /// exact for the first two ranks and an approximation for the others; this is what it draws.
+    pub fn below(&self, rank: u64) -> f64 {
+        match rank {
+            0 => 0.0,
+            _ if rank >= self.items => 1.0,
+            1 => 1.0 / self.sum,
+            _ => 1.0 - (1.0 - libm::pow(rank as f64 / self.items as f64, 1.0 - CONSTANT)) / self.eta,
+        }
     }
 
     /// A rank, counted from 0.
@@ -72,7 +83,7 @@ fn weight(rank: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The algorithm is exact for the first two ranks, and close for the others.
+    /// The algorithm is exact for the first two ranks, and an approximation for the others.
     #[test]
     fn ranks_are_drawn_by_their_shares() {
         const DRAWS: usize = 400_000;
@@ -82,25 +93,25 @@ mod tests {
             let mut chance = Stream::new(1, "test", 0);
             (0..DRAWS).for_each(|_| drawn[zipfian.draw(&mut chance) as usize] += 1);
             for rank in (0..items).take(2) {
-                let share = drawn[rank as usize] as f64 / DRAWS as f64;
-                assert!((share - zipfian.share(rank)).abs() < 0.003, "{items}: rank {rank} has {share}");
+                let (share, exact) = (drawn[rank as usize] as f64 / DRAWS as f64, weight(rank + 1) / zipfian.sum);
+                assert!((share - exact).abs() < 0.003, "{items}: rank {rank} has {share}");
             }
-            let of = |ranks: std::ops::Range<u64>| -> (f64, f64) {
-                let found: u64 = ranks.clone().filter_map(|rank| drawn.get(rank as usize)).sum();
-                (
-                    found as f64 / DRAWS as f64,
-                    ranks.take_while(|rank| *rank < items).map(|rank| zipfian.share(rank)).sum(),
-                )
-            };
-            let (found, expected) = of(10..200);
-            assert!((found - expected).abs() < 0.02, "{items}: {found} for {expected}");
+            let mut found = 0;
+            for rank in 0..=items {
+                let (share, expected) = (found as f64 / DRAWS as f64, zipfian.below(rank));
+                assert!((share - expected).abs() < 0.003, "{items}: {share} for {expected} below rank {rank}");
+                found += drawn.get(rank as usize).copied().unwrap_or(0);
+            }
         }
     }
 
     #[test]
-    fn a_distribution_grows_rank_by_rank() {
+    fn a_distribution_grows_and_shrinks_rank_by_rank() {
         let mut grown = Zipfian::new(10);
-        (0..90).for_each(|_| grown.grow());
+        (0..10).for_each(|_| grown.shrink());
+        assert_eq!(grown.items(), 0);
+        (0..110).for_each(|_| grown.grow());
+        (0..10).for_each(|_| grown.shrink());
         let whole = Zipfian::new(100);
         assert_eq!(grown.items(), 100);
         assert!((grown.sum - whole.sum).abs() < 1e-9 && (grown.eta - whole.eta).abs() < 1e-9);

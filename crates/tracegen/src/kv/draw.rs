@@ -1,198 +1,217 @@
-//! How the record of an operation is drawn: YCSB's request distributions.
+//! How the record of an operation is drawn: YCSB's request distributions, among the records of a
+//! fragment that exist.
 //!
-//! `zipfian` and `hotspot` draw among all records and take those of the fragment. The others draw
-//! among the records of the fragment, in the order in which they are inserted.
+//! A draw takes logarithmic time, whatever was deleted and however many fragments there are.
 
-use schemas::workload::kv::keys::hash;
+use std::collections::VecDeque;
+
 use schemas::workload::kv::{Distribution, KvWorkload};
 
 use super::space::Space;
 use crate::core::chance::Stream;
-use crate::core::zipfian::{CONSTANT, Zipfian};
+use crate::core::weights::Weights;
+use crate::core::zipfian::Zipfian;
 
-/// Over how many ranks YCSB scatters its Zipfian distribution, and the sum of their weights.
-const RANKS: u64 = 10_000_000_000;
-const RANKS_SUM: f64 = 26.469_028_201_783_02;
-
-/// The shares of so many of the first ranks are added record by record; the others are spread evenly.
-const RANKS_COUNTED: u64 = 1_000_000;
-
-/// Draws records of a fragment.
-pub(crate) enum Draw {
-    Uniform,
-    Zipfian { ranks: Zipfian, space: u64 },
-    Latest { ranks: Zipfian },
-    Sequential { next: u64 },
-    Exponential { gamma: f64 },
-    Hotspot { hot: u64, access: f64 },
-}
-
-/// The records of a fragment in the order in which they are inserted.
-pub(crate) struct Sequence {
+/// Draws records of a fragment. The records stand in the order in which they are inserted.
+pub(crate) struct Draws<'a> {
+    space: &'a Space,
+    how: How,
     /// Those of the data set, counted from the first record.
-    pub(crate) initial: Vec<u32>,
-    /// Those that sessions inserted, and the sessions.
-    pub(crate) inserted: Vec<(u64, u64)>,
-    /// How many of them were inserted long enough ago to be drawn as one of the latest.
-    pub(crate) settled: usize,
+    initial: Vec<u32>,
+    /// Those that sessions inserted and that can be drawn.
+    inserted: Vec<u64>,
+    /// Those that sessions inserted and that cannot be drawn yet, and the sessions.
+    waiting: VecDeque<(u64, u64)>,
+    /// How many sessions an insert waits.
+    window: u64,
+    /// The weights of those that exist; 1 where ranks decide.
+    weights: Weights,
+    /// The weight of the hottest record, and of the hottest hundredth of the records, as far as they
+    /// are in the fragment and exist.
+    hot: [u64; 2],
+    /// The probability that a draw gives them.
+    expected: [f64; 2],
+    /// The same before the first session.
+    alone: [f64; 2],
 }
 
-impl Sequence {
-    fn get(&self, at: u64, first: u64) -> u64 {
-        match self.initial.get(at as usize) {
-            Some(index) => first + *index as u64,
-            None => self.inserted[at as usize - self.initial.len()].0,
-        }
-    }
-
-    /// How many records can be drawn as one of the latest.
-    pub(crate) fn len(&self) -> u64 {
-        (self.initial.len() + self.settled) as u64
-    }
+/// How the place of a record is drawn.
+enum How {
+    ByWeight,
+    Sequential {
+        /// The place at which the next record is searched.
+        next: usize,
+    },
+    Latest {
+        /// One for each record that exists.
+        ranks: Zipfian,
+    },
+    Exponential {
+        gamma: f64,
+    },
 }
 
 /// A record that was drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drawn {
     pub(crate) record: u64,
-    /// Its rank among the latest records, if these are the most popular.
-    pub(crate) rank: Option<u64>,
+    /// Its place among the records of the fragment.
+    pub(crate) place: usize,
+    /// Whether it is the most popular record, and whether it is one of the most popular hundredth.
+    pub(crate) is_hot: [bool; 2],
+    /// The probability of these.
+    pub(crate) expected: [f64; 2],
 }
 
-impl Draw {
+impl<'a> Draws<'a> {
     /// The draws of a fragment, before the first session.
-    pub(crate) fn new(workload: &KvWorkload, sequence: &Sequence) -> Draw {
-        let access = &workload.access;
-        match access.distribution {
-            Distribution::Uniform => Draw::Uniform,
-            Distribution::Zipfian => {
-                Draw::Zipfian { ranks: Zipfian::with_sum(RANKS, RANKS_SUM), space: key_space(workload) }
+    pub(crate) fn new(workload: &KvWorkload, space: &'a Space, fragment: u32) -> Draws<'a> {
+        let mut initial = space.records(fragment).to_vec();
+        initial.sort_unstable();
+        let count = initial.len() as u64;
+        let weight = |index: &u32| space.popularity.of(*index as u64);
+        let top: u64 = initial.iter().filter(|index| space.is_top(**index as u64)).map(weight).sum();
+        let hottest: u64 = initial.iter().filter(|index| **index == space.hottest).map(weight).sum();
+        let weights = Weights::new(initial.iter().map(weight));
+        let how = match workload.access.distribution {
+            Distribution::Uniform | Distribution::Zipfian | Distribution::Hotspot => How::ByWeight,
+            Distribution::Sequential => How::Sequential { next: 0 },
+            Distribution::Latest => How::Latest { ranks: Zipfian::new(count) },
+            Distribution::Exponential => How::Exponential { gamma: gamma(workload, count) },
+        };
+        let window = if how.follows_inserts() { workload.access.dependency_window } else { 0 };
+        let mut draws = Draws {
+            space,
+            how,
+            initial,
+            inserted: Vec::new(),
+            waiting: VecDeque::new(),
+            window,
+            weights,
+            hot: [hottest, top],
+            expected: [0.0; 2],
+            alone: [0.0; 2],
+        };
+        draws.expect();
+        draws.alone = draws.expected;
+        draws
+    }
+
+    /// The probabilities that a draw before the first session gives the hottest record, and one of the
+    /// hottest hundredth.
+    pub(crate) fn alone(&self) -> [f64; 2] {
+        self.alone
+    }
+
+    /// A record that exists; None if none can be drawn.
+    pub(crate) fn draw(&mut self, chance: &mut Stream) -> Option<Drawn> {
+        let total = self.weights.total();
+        if total == 0 {
+            return None;
+        }
+        let (place, rank) = match &mut self.how {
+            How::ByWeight => (self.weights.draw(chance), None),
+            How::Sequential { next } => {
+                let before = self.weights.before(*next % self.initial.len());
+                let place = self.weights.find(before % total);
+                *next = place + 1;
+                (place, None)
             }
-            Distribution::Latest => Draw::Latest { ranks: Zipfian::new(sequence.len()) },
-            Distribution::Sequential => Draw::Sequential { next: 0 },
-            Distribution::Exponential => Draw::Exponential { gamma: gamma(workload, sequence.initial.len() as u64) },
-            Distribution::Hotspot => Draw::Hotspot { hot: hot(workload), access: access.hotspot_access_share },
+            How::Latest { ranks } => {
+                let rank = ranks.draw(chance);
+                (self.weights.find(total - 1 - rank), Some(rank))
+            }
+            How::Exponential { gamma } => {
+                // The part of the exponential distribution that lies below the number of records.
+                let unit = chance.unit() * exponential(*gamma, total);
+                let rank = ((-libm::log1p(-unit) / *gamma) as u64).min(total - 1);
+                (self.weights.find(total - 1 - rank), Some(rank))
+            }
+        };
+        let record = self.record(place);
+        let index = record - self.space.first;
+        let is_hot = match rank {
+            Some(rank) => [rank == 0, rank < hundredth(total)],
+            None => [index == self.space.hottest as u64, self.space.is_top(index)],
+        };
+        Some(Drawn { record, place, is_hot, expected: self.expected })
+    }
+
+    fn record(&self, place: usize) -> u64 {
+        match self.initial.get(place) {
+            Some(index) => self.space.first + *index as u64,
+            None => self.inserted[place - self.initial.len()],
         }
     }
 
-    /// One more record of the sequence can be drawn as one of the latest.
-    pub(crate) fn grow(&mut self) {
-        if let Draw::Latest { ranks } = self {
-            ranks.grow();
+    /// A session inserted a record.
+    pub(crate) fn insert(&mut self, record: u64, session: u64) {
+        self.waiting.push_back((record, session));
+    }
+
+    /// Lets the next session draw the records that were inserted long enough ago.
+    pub(crate) fn settle(&mut self, session: u64) {
+        while let Some((record, inserted)) = self.waiting.front().copied()
+            && inserted.saturating_add(self.window) <= session
+        {
+            self.waiting.pop_front();
+            let weight = self.space.popularity.of(record - self.space.first);
+            if weight == 0 {
+                continue;
+            }
+            self.inserted.push(record);
+            self.weights.push(weight);
+            if let How::Latest { ranks } = &mut self.how {
+                ranks.grow();
+            }
+            self.expect();
         }
     }
 
-    /// A record that may be of the fragment, and may exist.
-    pub(crate) fn draw(
-        &mut self,
-        workload: &KvWorkload,
-        space: &Space,
-        sequence: &Sequence,
-        chance: &mut Stream,
-    ) -> Drawn {
-        let (first, records) = (space.first, workload.data.records);
-        let rank = match self {
-            Draw::Latest { ranks } => Some(ranks.draw(chance)),
-            Draw::Exponential { gamma } => loop {
-                // 1 - unit lies in (0, 1].
-                let back = -libm::log(1.0 - chance.unit()) / *gamma;
-                if back < sequence.len() as f64 {
-                    break Some(back as u64);
-                }
-            },
-            _ => None,
+    /// A session deleted the record at this place.
+    pub(crate) fn delete(&mut self, Drawn { record, place, .. }: Drawn) {
+        let weight = self.weights.remove(place);
+        let index = record - self.space.first;
+        self.hot[0] -= if index == self.space.hottest as u64 { weight } else { 0 };
+        self.hot[1] -= if self.space.is_top(index) { weight } else { 0 };
+        if let How::Latest { ranks } = &mut self.how {
+            ranks.shrink();
+        }
+        self.expect();
+    }
+
+    /// Computes the probabilities of the hottest records.
+    fn expect(&mut self) {
+        let total = self.weights.total();
+        if total == 0 {
+            return;
+        }
+        let top = hundredth(total);
+        self.expected = match &self.how {
+            How::Latest { ranks } => [ranks.below(1), ranks.below(top)],
+            How::Exponential { gamma } => [1, top].map(|ranks| exponential(*gamma, ranks) / exponential(*gamma, total)),
+            How::ByWeight | How::Sequential { .. } => self.hot.map(|weight| weight as f64 / total as f64),
         };
-        let record = match self {
-            Draw::Uniform => first + sequence.initial[chance.below(sequence.initial.len() as u64) as usize] as u64,
-            Draw::Zipfian { ranks, space } => first + hash(ranks.draw(chance)) % *space,
-            Draw::Latest { .. } | Draw::Exponential { .. } => {
-                sequence.get(sequence.len() - 1 - rank.unwrap_or_default(), first)
-            }
-            Draw::Sequential { next } => {
-                let at = *next % sequence.initial.len() as u64;
-                *next += 1;
-                first + sequence.initial[at as usize] as u64
-            }
-            Draw::Hotspot { hot, access } => {
-                let is_hot = chance.unit() < *access && *hot > 0 || *hot >= records;
-                first + if is_hot { chance.below(*hot) } else { *hot + chance.below(records - *hot) }
-            }
-        };
-        Drawn { record, rank }
     }
 }
 
-/// Over how many records popular ones are scattered.
-fn key_space(workload: &KvWorkload) -> u64 {
-    match workload.access.key_space {
-        0 => workload.data.records,
-        given => given,
+impl How {
+    /// Whether popular records are those that were inserted last.
+    fn follows_inserts(&self) -> bool {
+        matches!(self, How::Latest { .. } | How::Exponential { .. })
     }
-}
-
-/// How many records are hot.
-fn hot(workload: &KvWorkload) -> u64 {
-    (workload.data.records as f64 * workload.access.hotspot_data_share) as u64
 }
 
 fn gamma(workload: &KvWorkload, records: u64) -> f64 {
     let access = &workload.access;
     let range = (records as f64 * access.exponential_data_share).max(1.0);
-    -libm::log(1.0 - access.exponential_percentile / 100.0) / range
+    // Above 0, even if the percentage is next to nothing.
+    (-libm::log1p(-access.exponential_percentile / 100.0) / range).max(f64::MIN_POSITIVE)
 }
 
-/// The share of each record of the data set, counted from the first one, in any unit; empty if all
-/// are alike, or if the latest are the most popular: each fragment draws among its own latest records.
-pub(crate) fn popularity(workload: &KvWorkload) -> Vec<f64> {
-    let records = workload.data.records;
-    match workload.access.distribution {
-        Distribution::Uniform | Distribution::Sequential | Distribution::Latest | Distribution::Exponential => {
-            Vec::new()
-        }
-        Distribution::Zipfian => {
-            let space = key_space(workload);
-            let mut shares = vec![0.0; records as usize];
-            let mut counted = 0.0;
-            for rank in 0..RANKS_COUNTED {
-                let weight = libm::pow((rank + 1) as f64, -CONSTANT);
-                counted += weight;
-                if let Some(share) = shares.get_mut((hash(rank) % space) as usize) {
-                    *share += weight;
-                }
-            }
-            let rest = (RANKS_SUM - counted) / space as f64;
-            shares.iter_mut().for_each(|share| *share += rest);
-            shares
-        }
-        Distribution::Hotspot => {
-            let (hot, access) = (hot(workload), workload.access.hotspot_access_share);
-            let (hot_share, cold_share) = match hot {
-                0 => (0.0, 1.0),
-                all if all >= records => (1.0, 0.0),
-                hot => (access / hot as f64, (1.0 - access) / (records - hot) as f64),
-            };
-            (0..records).map(|index| if index < hot { hot_share } else { cold_share }).collect()
-        }
-    }
-}
-
-/// The shares of the first rank and of the first hundredth of the ranks, if the latest records are
-/// the most popular.
-pub(crate) fn latest_shares(workload: &KvWorkload, fragments: u32) -> Option<[f64; 2]> {
-    let records = (workload.data.records / fragments as u64).max(1);
-    let top = hundredth(records);
-    match workload.access.distribution {
-        Distribution::Latest => {
-            let whole = Zipfian::new(records);
-            Some([whole.share(0), (0..top).map(|rank| whole.share(rank)).sum()])
-        }
-        Distribution::Exponential => {
-            let gamma = gamma(workload, records);
-            let below = |ranks: u64| 1.0 - libm::exp(-gamma * ranks as f64);
-            Some([below(1) / below(records), below(top) / below(records)])
-        }
-        _ => None,
-    }
+/// The probability of a rank below this one, if ranks have no end.
+fn exponential(gamma: f64, rank: u64) -> f64 {
+    -libm::expm1(-gamma * rank as f64)
 }
 
 /// The hundredth of so many records, rounded up.

@@ -6,9 +6,9 @@ use schemas::spec::SpecOf;
 use schemas::vocabulary::kv::{Kv, Operation, TraceRow, Verb, WriteId};
 use schemas::workload::kv::{KvWorkload, LengthDistribution, SessionKind};
 
-use super::draw::{Draw, Drawn, Sequence, hundredth};
+use super::draw::{Drawn, Draws};
 use super::space::Space;
-use super::statistics::Tally;
+use super::statistics::{Expectation, Tally};
 use crate::core::chance::Stream;
 use crate::core::counts::Counts;
 use crate::core::generator;
@@ -16,10 +16,6 @@ use crate::core::maps::{IdMap, IdSet};
 use crate::core::mix::{Excluded, Mix};
 use crate::core::recorder::Recorder;
 use crate::core::zipfian::Zipfian;
-
-/// A record that exists is searched with this many draws. If popular records are deleted, most
-/// draws are in vain.
-const DRAWS_MAX: u32 = 1_000;
 
 /// The clients of a fragment.
 pub(crate) fn clients(spec: &SpecOf<KvWorkload>, fragment: u32) -> Range<u64> {
@@ -35,7 +31,6 @@ struct History {
     inserted: Option<u64>,
     /// The session that wrote it last, if writes of a record wait for each other.
     written: Option<u64>,
-    is_deleted: bool,
 }
 
 /// The sessions of a fragment.
@@ -46,8 +41,7 @@ pub(crate) struct Sessions<'a> {
     kinds: Vec<SessionKind>,
     mix: Mix,
     clients: Range<u64>,
-    sequence: Sequence,
-    draw: Draw,
+    draws: Draws<'a>,
     scan_lengths: Option<Zipfian>,
     /// The record that the next insert looks at.
     next_record: u64,
@@ -55,10 +49,10 @@ pub(crate) struct Sessions<'a> {
     ordered: bool,
     /// Records that sessions wrote.
     histories: IdMap<u64, History>,
-    /// The most popular hundredth of the records.
-    top: IdSet<u64>,
+    /// Records that were drawn.
     drawn: IdSet<u64>,
     tally: Tally,
+    expectation: Expectation,
     chance: Stream,
     recorder: Recorder,
 }
@@ -69,26 +63,22 @@ impl<'a> Sessions<'a> {
         let kinds: Vec<SessionKind> =
             spec.common.kinds().into_iter().filter_map(|(name, _)| SessionKind::from_name(name)).collect();
         let order = spec.common.kinds().into_iter().enumerate().map(|(place, (_, share))| (place, share)).collect();
-        let mut initial = space.records(fragment).to_vec();
-        initial.sort_unstable();
-        let sequence = Sequence { initial, inserted: Vec::new(), settled: 0 };
         let access = &spec.own.access;
         let scan_choices = (access.scan_length_max - access.scan_length_min + 1) as u64;
         Sessions {
             fragment,
             mix: Mix::new(order),
             clients: clients(spec, fragment),
-            draw: Draw::new(&spec.own, &sequence),
-            sequence,
+            draws: Draws::new(&spec.own, space, fragment),
             scan_lengths: (access.scan_length == LengthDistribution::Zipfian).then(|| Zipfian::new(scan_choices)),
             next_record: spec.own.data.first_record + spec.own.data.records,
             // A record must exist when it is deleted, and nothing may write it later.
             ordered: access.ordered_writes || kinds.contains(&SessionKind::Delete),
             kinds,
             histories: IdMap::default(),
-            top: space.top.iter().map(|index| space.first + *index as u64).collect(),
             drawn: IdSet::default(),
             tally: Tally::default(),
+            expectation: Expectation::default(),
             chance: Stream::new(spec.common.seed, "sessions", fragment),
             recorder: Recorder::new::<Kv>(&spec.common, fragment),
             spec,
@@ -98,42 +88,23 @@ impl<'a> Sessions<'a> {
 
     /// What is counted of the sessions so far.
     pub(crate) fn tally(&self) -> Tally {
-        Tally { inserted: self.sequence.inserted.len() as u64, drawn: self.drawn.len() as u64, ..self.tally }
-    }
-
-    /// Draws a record of the fragment that exists; None if hardly any does.
-    fn draw_record(&mut self) -> Option<u64> {
-        let foreign = self.spec.common.fragments;
-        for _ in 0..DRAWS_MAX.saturating_mul(foreign) {
-            let drawn = self.draw.draw(&self.spec.own, self.space, &self.sequence, &mut self.chance);
-            if self.exists(drawn.record) && self.space.is_in(self.fragment, drawn.record) {
-                self.count(drawn);
-                return Some(drawn.record);
-            }
+        Tally {
+            alone: self.draws.alone(),
+            expected: self.expectation.sum(),
+            drawn: self.drawn.len() as u64,
+            ..self.tally
         }
-        None
     }
 
-    fn count(&mut self, Drawn { record, rank }: Drawn) {
-        let (is_hottest, is_top) = match rank {
-            Some(rank) => (rank == 0, rank < hundredth(self.sequence.len())),
-            None => {
-                let hottest = self.space.first + self.space.top[0] as u64;
-                (record == hottest, self.top.contains(&record))
-            }
-        };
+    /// Draws a record of the fragment that exists; None if none can be drawn.
+    fn draw_record(&mut self) -> Option<Drawn> {
+        let drawn = self.draws.draw(&mut self.chance)?;
         self.tally.draws += 1;
-        self.tally.to_hottest += is_hottest as u64;
-        self.tally.to_top += is_top as u64;
-        self.drawn.insert(record);
-    }
-
-    fn exists(&self, record: u64) -> bool {
-        let is_initial = record - self.space.first < self.spec.own.data.records;
-        match self.histories.get(&record) {
-            Some(history) => !history.is_deleted && (is_initial || history.inserted.is_some()),
-            None => is_initial,
-        }
+        self.tally.to_hottest += drawn.is_hot[0] as u64;
+        self.tally.to_top += drawn.is_hot[1] as u64;
+        self.expectation.add(drawn.expected);
+        self.drawn.insert(drawn.record);
+        Some(drawn)
     }
 
     /// The session whose write an operation on a record has to wait for.
@@ -167,12 +138,12 @@ impl<'a> Sessions<'a> {
         match verb {
             Verb::Insert => {
                 self.histories.insert(record, History { inserted: Some(session), ..History::default() });
-                self.sequence.inserted.push((record, session));
+                self.draws.insert(record, session);
+                self.tally.inserted += 1;
             }
             Verb::Update if self.ordered => self.histories.entry(record).or_default().written = Some(session),
             Verb::Delete => {
-                let history = self.histories.entry(record).or_default();
-                (history.written, history.is_deleted) = (Some(session), true);
+                self.histories.entry(record).or_default().written = Some(session);
                 self.tally.deleted += 1;
             }
             _ => {}
@@ -200,17 +171,6 @@ impl<'a> Sessions<'a> {
         let length = length.min(records.len() as u32);
         (self.space.first + records[records.len() - length as usize] as u64, length)
     }
-
-    /// Moves the inserts that are long enough ago into the reach of the draws.
-    fn settle(&mut self) {
-        let window = self.spec.own.access.dependency_window;
-        while let Some((_, session)) = self.sequence.inserted.get(self.sequence.settled)
-            && session + window <= self.recorder.session()
-        {
-            self.sequence.settled += 1;
-            self.draw.grow();
-        }
-    }
 }
 
 impl generator::Sessions<Operation> for Sessions<'_> {
@@ -219,49 +179,55 @@ impl generator::Sessions<Operation> for Sessions<'_> {
     }
 
     fn try_next(&mut self, mut each: impl FnMut(&TraceRow)) -> generator::Drawn {
-        if Space::follows_inserts(self.spec.own.access.distribution) {
-            self.settle();
-        }
-        let (read_all, write_all) = (self.spec.own.access.read_all_fields, self.spec.own.access.write_all_fields);
+        self.draws.settle(self.recorder.session());
         let mut excluded = Excluded::default();
         while let Some(place) = self.mix.draw(excluded, &mut self.chance) {
-            let kind = self.kinds[place];
-            let record = match kind {
-                SessionKind::Insert => Some(self.new_record()),
-                _ => self.draw_record(),
-            };
-            if let Some(record) = record {
-                match kind {
-                    SessionKind::Read => {
-                        let fields = self.fields(read_all);
-                        each(&self.row(place, Verb::Read, record, fields, 0));
-                    }
-                    SessionKind::Update => {
-                        let fields = self.fields(write_all);
-                        each(&self.row(place, Verb::Update, record, fields, 0));
-                    }
-                    SessionKind::Insert => {
-                        let fields = self.spec.own.data.all_fields();
-                        each(&self.row(place, Verb::Insert, record, fields, 0));
-                    }
-                    SessionKind::Delete => each(&self.row(place, Verb::Delete, record, 0, 0)),
-                    SessionKind::Scan => {
-                        let (fields, length) = (self.fields(read_all), self.scan_length());
-                        let (record, length) = self.inside(record, length);
-                        each(&self.row(place, Verb::Scan, record, fields, length));
-                    }
-                    SessionKind::ReadModifyWrite => {
-                        let (read, written) = (self.fields(read_all), self.fields(write_all));
-                        each(&self.row(place, Verb::Read, record, read, 0));
-                        each(&self.row(place, Verb::Update, record, written, 0));
-                    }
-                }
-            }
+            self.make(place, &mut each);
             if self.recorder.end(place, 1) {
                 return generator::Drawn::Session;
             }
             excluded.add(place);
         }
-        self.recorder.nothing()
+        // An insert is always possible. Without one, no record will ever exist again.
+        generator::Drawn::Never { noops: self.recorder.noops() }
+    }
+}
+
+impl Sessions<'_> {
+    /// The operations of a session of the kind at this place of the mix; none if there is no record for it.
+    fn make(&mut self, place: usize, mut each: impl FnMut(&TraceRow)) {
+        let kind = self.kinds[place];
+        let (read_all, write_all) = (self.spec.own.access.read_all_fields, self.spec.own.access.write_all_fields);
+        if kind == SessionKind::Insert {
+            let (record, fields) = (self.new_record(), self.spec.own.data.all_fields());
+            return each(&self.row(place, Verb::Insert, record, fields, 0));
+        }
+        let Some(drawn) = self.draw_record() else { return };
+        let record = drawn.record;
+        match kind {
+            SessionKind::Insert => {}
+            SessionKind::Read => {
+                let fields = self.fields(read_all);
+                each(&self.row(place, Verb::Read, record, fields, 0));
+            }
+            SessionKind::Update => {
+                let fields = self.fields(write_all);
+                each(&self.row(place, Verb::Update, record, fields, 0));
+            }
+            SessionKind::Delete => {
+                self.draws.delete(drawn);
+                each(&self.row(place, Verb::Delete, record, 0, 0));
+            }
+            SessionKind::Scan => {
+                let (fields, length) = (self.fields(read_all), self.scan_length());
+                let (record, length) = self.inside(record, length);
+                each(&self.row(place, Verb::Scan, record, fields, length));
+            }
+            SessionKind::ReadModifyWrite => {
+                let (read, written) = (self.fields(read_all), self.fields(write_all));
+                each(&self.row(place, Verb::Read, record, read, 0));
+                each(&self.row(place, Verb::Update, record, written, 0));
+            }
+        }
     }
 }

@@ -44,7 +44,8 @@ pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
     ];
     let draws = [("hottest record", statistics.hottest), ("hottest 1% of records", statistics.top_hundredth)];
     let draws = format!(
-        "{}\n{} of the records are drawn\nthreads that this trace can keep busy: {} (access.clients)",
+        "{}\n(distribution: before the first session; expected: among the records that exist at each draw)\n\
+         {} of the records are drawn\nthreads that this trace can keep busy: {} (access.clients)",
         shares_table(&draws),
         grouped(statistics.drawn_records),
         grouped(manifest.active_threads_max)

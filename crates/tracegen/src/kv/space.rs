@@ -5,9 +5,10 @@
 
 use schemas::spec::SpecOf;
 use schemas::workload::kv::keys::KeyPlace;
-use schemas::workload::kv::{Distribution, Keys, KvWorkload};
+use schemas::workload::kv::{KeyOrder, Keys, KvWorkload, SessionKind};
 
-use super::draw::{hundredth, latest_shares, popularity};
+use super::draw::hundredth;
+use super::popularity::Popularity;
 use crate::core::generate::GenerateError;
 
 /// How far a fragment's share of all draws may be from its weight, relative to the weight.
@@ -27,11 +28,12 @@ pub(crate) struct Space {
     places: Vec<KeyPlace>,
     /// Each fragment's share of all draws.
     pub(crate) weights: Vec<f64>,
-    /// The expected shares of the most popular record and of the most popular hundredth of them.
-    pub(crate) expected: [f64; 2],
-    /// The most popular hundredth of the records, counted from the first one, the most popular
-    /// first. If all are alike, any hundredth.
-    pub(crate) top: Vec<u32>,
+    /// How popular each record is.
+    pub(crate) popularity: Popularity,
+    /// The most popular record of the data set, counted from the first one. If all are alike, any.
+    pub(crate) hottest: u32,
+    /// A bit for each record of the data set: whether it is in the most popular hundredth.
+    top: Vec<u64>,
 }
 
 impl Space {
@@ -43,20 +45,19 @@ impl Space {
             (0..data.records as u32).map(|index| (keys.place(keys.number(first + index as u64)), index)).collect();
         places.sort_unstable();
         let by_key: Vec<u32> = places.into_iter().map(|(_, index)| index).collect();
-        let shares = popularity(&spec.own);
-        let starts = divide(spec, &by_key, &shares)?;
-        let sums = starts.windows(2).map(|ends| by_key[ends[0]..ends[1]].iter().map(|one| share(&shares, *one)).sum());
-        let sums: Vec<f64> = sums.collect();
-        let total: f64 = sums.iter().sum();
+        let popularity = Popularity::new(&spec.own);
+        let starts = divide(spec, &by_key, &popularity);
+        let sum = |ends: &[usize]| by_key[ends[0]..ends[1]].iter().map(|index| popularity.of(*index as u64)).sum();
+        let sums: Vec<u64> = starts.windows(2).map(sum).collect();
+        let total: u64 = sums.iter().sum();
         // With twelve decimals every JSON reader gets exactly the same number, so that all readers
         // share sessions between fragments alike.
-        let weights: Vec<f64> = sums.iter().map(|sum| (sum / total * 1e12).round() / 1e12).collect();
+        let weights: Vec<f64> = sums.iter().map(|sum| (*sum as f64 / total as f64 * 1e12).round() / 1e12).collect();
         check_shares(spec, &weights)?;
         let place = |index: u32| keys.place(keys.number(first + index as u64));
         let places = starts[..starts.len() - 1].iter().map(|start| place(by_key[*start])).collect();
-        let (top, expected) = top(&shares, data.records, total);
-        let expected = latest_shares(&spec.own, spec.common.fragments).unwrap_or(expected);
-        Ok(Space { keys, first, by_key, starts, places, weights, expected, top })
+        let (hottest, top) = top(&popularity, data.records);
+        Ok(Space { keys, first, by_key, starts, places, weights, popularity, hottest, top })
     }
 
     /// The records of a fragment in the order of their keys, counted from the first record.
@@ -67,6 +68,11 @@ impl Space {
     /// The first record of a fragment in the order of keys.
     pub(crate) fn first_record(&self, fragment: u32) -> u64 {
         self.first + self.records(fragment)[0] as u64
+    }
+
+    /// Whether a record, counted from the first one, is in the most popular hundredth of the data set.
+    pub(crate) fn is_top(&self, index: u64) -> bool {
+        self.top.get((index / 64) as usize).is_some_and(|bits| bits >> (index % 64) & 1 == 1)
     }
 
     /// Whether a record is in a fragment, if it exists.
@@ -96,30 +102,35 @@ impl Space {
     }
 }
 
-/// The share of a record; without shares all are alike.
-fn share(shares: &[f64], index: u32) -> f64 {
-    shares.get(index as usize).copied().unwrap_or(1.0)
-}
-
 /// Where each fragment begins, and the end.
-fn divide(spec: &SpecOf<KvWorkload>, by_key: &[u32], shares: &[f64]) -> Result<Vec<usize>, GenerateError> {
-    let fragments = spec.common.fragments as usize;
-    let asked = asked(spec);
-    let total: f64 = by_key.iter().map(|index| share(shares, *index)).sum();
+fn divide(spec: &SpecOf<KvWorkload>, by_key: &[u32], popularity: &Popularity) -> Vec<usize> {
+    let weight = |place: usize| popularity.of(by_key[place] as u64) as f64;
+    let (asked, least) = (asked(spec), least(spec));
+    let total: f64 = (0..by_key.len()).map(weight).sum();
     let (mut starts, mut at, mut sum, mut wanted) = (vec![0], 0, 0.0, 0.0);
-    for (fragment, asked) in asked.iter().enumerate().take(fragments - 1) {
+    let mut following: usize = least.iter().sum();
+    for (asked, least) in asked.iter().zip(&least).take(asked.len() - 1) {
         wanted += asked * total;
-        // Each fragment has at least one record, and leaves one for each that follows.
-        let most = by_key.len() - (fragments - 1 - fragment);
-        let start = at;
-        while at < most && (at == start || sum + share(shares, by_key[at]) / 2.0 < wanted) {
-            sum += share(shares, by_key[at]);
+        following -= least;
+        let (fewest, most) = (at + least, by_key.len() - following);
+        while at < most && (at < fewest || sum + weight(at) / 2.0 < wanted) {
+            sum += weight(at);
             at += 1;
         }
         starts.push(at);
     }
     starts.push(by_key.len());
-    Ok(starts)
+    starts
+}
+
+/// The least number of records of each fragment: 1, and with inserts an eighth of what its weight asks
+/// for. Otherwise a popular record would be a fragment alone, and hardly any new record has a key between
+/// those of its neighbours.
+fn least(spec: &SpecOf<KvWorkload>) -> Vec<usize> {
+    let inserts = spec.common.kinds().iter().any(|(name, _)| *name == SessionKind::Insert.name());
+    let is_hashed = spec.own.data.key_order != KeyOrder::Ordered;
+    let records = if inserts && is_hashed { spec.own.data.records as f64 / 8.0 } else { 0.0 };
+    asked(spec).into_iter().map(|asked| ((records * asked) as usize).max(1)).collect()
 }
 
 /// Each fragment's share by its weight.
@@ -147,25 +158,18 @@ fn check_shares(spec: &SpecOf<KvWorkload>, found: &[f64]) -> Result<(), Generate
     Ok(())
 }
 
-/// The most popular hundredth of the records, the share of the first of them, and their share.
-fn top(shares: &[f64], records: u64, total: f64) -> (Vec<u32>, [f64; 2]) {
+/// The most popular record of the data set, and a bit for each one of the most popular hundredth.
+fn top(popularity: &Popularity, records: u64) -> (u32, Vec<u64>) {
     let most = hundredth(records) as usize;
     let mut top: Vec<u32> = (0..records as u32).collect();
-    // Records of equal shares are ordered by their numbers, so that the result is always the same.
-    let order = |a: &u32, b: &u32| share(shares, *b).total_cmp(&share(shares, *a)).then(a.cmp(b));
+    // Records of equal weights are ordered by their numbers, so that the result is always the same.
+    let order = |a: &u32, b: &u32| popularity.of(*b as u64).cmp(&popularity.of(*a as u64)).then(a.cmp(b));
     if most < top.len() {
         top.select_nth_unstable_by(most - 1, order);
         top.truncate(most);
     }
-    top.sort_unstable_by(order);
-    let theirs: f64 = top.iter().map(|index| share(shares, *index)).sum();
-    let first = share(shares, top[0]);
-    (top, [first / total, theirs / total])
-}
-
-impl Space {
-    /// Whether popular records are those that were inserted last.
-    pub(crate) fn follows_inserts(distribution: Distribution) -> bool {
-        matches!(distribution, Distribution::Latest | Distribution::Exponential)
-    }
+    let mut bits = vec![0; records.div_ceil(64) as usize];
+    top.iter().for_each(|index| bits[*index as usize / 64] |= 1 << (index % 64));
+    // There is at least one record.
+    (top.into_iter().min_by(order).unwrap_or_default(), bits)
 }

@@ -123,24 +123,25 @@ fn draws_follow_their_distribution() {
         let sequential = of("sequential", fragments);
         assert!(sequential.values().all(|n| (190..=210).contains(n)), "{sequential:?}");
         // With one fragment, the last record has the first rank.
-        let zipfian = crate::core::zipfian::Zipfian::new(1_000);
+        let below = |rank| crate::core::zipfian::Zipfian::new(1_000).below(rank);
         let latest = of("latest", fragments);
         if fragments == 1 {
-            near(share(&latest, 999..1_000), zipfian.share(0));
-            near(share(&latest, 998..999), zipfian.share(1));
+            near(share(&latest, 999..1_000), below(1));
+            near(share(&latest, 998..999), below(2) - below(1));
             let exponential = of("exponential", 1);
             near(share(&exponential, 143..1_000), 0.95 / (1.0 - libm::pow(0.05, 1.0 / 0.857_142_857_1)));
         }
         // YCSB scatters rank i to the record that the hash of i gives.
         let scattered = of("zipfian", fragments);
-        let popularity = draw::popularity(
+        let popularity = popularity::Popularity::new(
             &spec("sessions = 1\n[data]\nrecords = 1000\n[access]\ndistribution = 'zipfian'\n[mix]\nread = 1\n").own,
         );
-        let total: f64 = popularity.iter().sum();
-        for (record, share) in (0..).zip(&popularity).filter(|(_, share)| **share / total > 0.005) {
-            near(scattered[&record] as f64 / 200_000.0, share / total);
+        let total: u64 = (0..1_000).map(|record| popularity.of(record)).sum();
+        for record in 0..1_000 {
+            let found = scattered.get(&record).copied().unwrap_or(0) as f64 / 200_000.0;
+            near(found, popularity.of(record) as f64 / total as f64);
         }
-        let first = schemas::workload::kv::keys::hash(0) % 1_000;
+        let first = schemas::workload::kv::keys::hash(0) % 1_001;
         assert_eq!(scattered.iter().max_by_key(|(_, n)| **n).unwrap().0, &first);
     }
 }
@@ -186,31 +187,76 @@ fn fragments_have_the_shares_of_their_weights() {
     assert!(error.contains("one record cannot be split"), "{error}");
 }
 
-/// The hottest records are drawn as often as the distribution says.
+/// The sessions of the only fragment, and the statistics.
+fn statistics(text: &str, sessions: u64) -> KvStatistics {
+    let kv = Kv::new(spec(&format!("sessions = {sessions}\n{text}"))).unwrap();
+    let mut made = kv.sessions(0);
+    (0..sessions).for_each(|_| assert_eq!(made.try_next(|_| {}), Drawn::Session));
+    kv.statistics(vec![kv.tally(0, &made)]).1
+}
+
+/// The hottest records are drawn as often as the distribution says, among the records that exist. The
+/// expectation was that before the first insert, so that inserts looked like a failure.
 #[test]
 fn the_hottest_records_have_their_shares() {
-    for (distribution, more) in [
-        ("uniform", ""),
-        ("zipfian", ""),
-        ("zipfian", "key_space = 1_050"),
-        ("latest", "dependency_window = 10"),
-        ("exponential", ""),
-        ("hotspot", ""),
-    ] {
+    for distribution in ["uniform", "zipfian", "latest", "sequential", "exponential", "hotspot"] {
+        for (mix, draws) in [
+            ("read = 1", 40e3),
+            ("read = 95\ninsert = 5", 38e3),
+            ("scan = 2\ninsert = 8", 8e3),
+            ("read = 98\ndelete = 2", 40e3f64),
+        ] {
+            let found = statistics(
+                &format!("[data]\nrecords = 1000\n[access]\ndistribution = '{distribution}'\n[mix]\n{mix}\n"),
+                40_000,
+            );
+            for shares in [found.hottest, found.top_hundredth] {
+                // Four times the deviation of so many draws.
+                let near = 4.0 * (shares.expected.max(0.001) / draws).sqrt();
+                assert!((shares.achieved - shares.expected).abs() < near, "{distribution} {mix}: {shares:?}");
+            }
+            assert!(found.drawn_records > 90, "{distribution} {mix}: {found:?}");
+        }
+    }
+    let latest =
+        statistics("[data]\nrecords = 100\n[access]\ndistribution = 'latest'\n[mix]\nread = 1\ninsert = 1\n", 40_000);
+    // The hundredth of many records has more of the draws than that of a hundred.
+    assert!(latest.top_hundredth.expected > 1.5 * latest.top_hundredth.distribution, "{latest:?}");
+}
+
+/// Each fragment drew among all records until one was its own, so that many fragments took minutes.
+#[test]
+fn a_draw_in_one_of_many_fragments_takes_one_draw() {
+    for distribution in ["uniform", "zipfian", "latest", "sequential", "exponential", "hotspot"] {
         let spec = spec(&format!(
-            "sessions = 100000\n[data]\nrecords = 1000\n[access]\ndistribution = '{distribution}'\n{more}\n[mix]\nread = 999\ninsert = 1\n"
+            "sessions = 900\nfragments = 150\n[data]\nrecords = 3000\n[access]\ndistribution = '{distribution}'\n\
+             [mix]\nread = 9\ninsert = 1\n"
         ));
         let kv = Kv::new(spec.clone()).unwrap();
+        let smallest = (0..150).map(|fragment| kv.space.records(fragment).len()).min();
+        // An eighth of an equal part: new records have keys in every fragment.
+        assert!(smallest.is_some_and(|records| records >= 2), "{distribution}: {smallest:?}");
+        let rows = rows(&spec);
+        let operations: usize = rows.iter().map(Vec::len).sum();
+        assert_eq!(operations, 900);
+    }
+}
+
+/// A million no-operations of a thousand draws each took minutes to say that no record is left.
+#[test]
+fn a_fragment_without_records_ends_at_once() {
+    for (distribution, more) in
+        [("uniform", ""), ("zipfian", "key_space = 5_000_000_000_000"), ("latest", ""), ("exponential", "")]
+    {
+        let kv = Kv::new(spec(&format!(
+            "sessions = 60\n[data]\nrecords = 100\n[access]\ndistribution = '{distribution}'\n{more}\n[mix]\ndelete = 1\n"
+        )))
+        .unwrap();
         let mut sessions = kv.sessions(0);
-        (0..100_000).for_each(|_| assert_eq!(sessions.try_next(|_| {}), Drawn::Session));
-        let (threads, statistics) = kv.statistics(vec![kv.tally(0, &sessions)]);
-        assert_eq!(threads, 4_096);
-        for shares in [statistics.hottest, statistics.top_hundredth] {
-            let difference = (shares.achieved - shares.expected).abs();
-            // Inserted records take a part of what the others had.
-            let more_records = 0.12 * shares.expected;
-            assert!(difference < 0.003 + more_records, "{distribution} {more}: {shares:?}");
+        let mut deleted = BTreeSet::new();
+        for _ in 0..100 {
+            assert_eq!(sessions.try_next(|row| assert!(deleted.insert(row.operation.key))), Drawn::Session);
         }
-        assert!(statistics.inserted_records > 60 && statistics.drawn_records > 100);
+        assert_eq!(sessions.try_next(|_| {}), Drawn::Never { noops: 1 }, "{distribution}");
     }
 }

@@ -43,15 +43,15 @@ const ABSENT: [&str; 6] = [
 
 /// Keys of a rating, and the flag that sets the same in Encore.
 const RATING: [(&str, &str); 9] = [
-    ("threadcount", "`encore rate --first-threads`, or `encore run --threads`"),
-    ("maxexecutiontime", "the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
-    ("expectedlatency", "the response time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
-    ("db", "`encore rate --store URL`"),
-    ("exportfile", "`encore rate --runs DIR`"),
-    ("warmup", "the plan of an experiment, see `encore rate --help`"),
-    ("warmupthreads", "the plan of an experiment, see `encore rate --help`"),
-    ("monitor", "the plan of an experiment, see `encore rate --help`"),
-    ("target", "the plan of an experiment, see `encore rate --help`"),
+    ("threadcount", "use `encore rate --first-threads`, or `encore run --threads`"),
+    ("maxexecutiontime", "use the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
+    ("expectedlatency", "use the response time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
+    ("db", "use `encore rate --store URL`"),
+    ("exportfile", "use `encore rate --runs DIR`"),
+    ("warmup", "use the plan of an experiment, see `encore rate --help`"),
+    ("warmupthreads", "use the plan of an experiment, see `encore rate --help`"),
+    ("monitor", "use the plan of an experiment, see `encore rate --help`"),
+    ("target", "use the plan of an experiment, see `encore rate --help`"),
 ];
 
 /// Keys about BG's own internals.

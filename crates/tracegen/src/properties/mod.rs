@@ -229,7 +229,7 @@ impl<W: Workload> Draft<W> {
     fn note_keys(&mut self, table: &mut Table, keys: &[(&str, &str)]) {
         for (key, decided_by) in keys {
             if let Some(property) = table.get(key) {
-                self.notes.push(format!("{property}: not part of a trace; instead, use {decided_by}"));
+                self.notes.push(format!("{property}: not part of a trace; {decided_by}"));
             }
         }
     }

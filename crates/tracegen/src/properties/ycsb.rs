@@ -13,38 +13,38 @@ type Draft = super::Draft<KvWorkload>;
 type Set<T> = fn(&mut KvWorkload, T);
 
 /// Keys of a run, and what does the same in Encore.
-const RUN: [(&str, &str); 15] = [
-    ("threadcount", "`encore run --threads N`, or `encore rate`, which finds the number"),
-    ("target", "a limit of the load is not possible yet; `inter_arrival_time.mean_us` slows each thread down"),
-    ("maxexecutiontime", "the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
-    ("db", "`encore rate --store URL`"),
-    ("exportfile", "`encore rate --runs DIR`"),
-    ("exporter", "`encore analyze summary --json`, or `encore analyze export`"),
-    ("measurementtype", "nothing: every operation is logged; `encore analyze export --format hgrm` writes a histogram"),
-    ("measurement.interval", "nothing: start and end of every operation are logged"),
-    ("hdrhistogram.fileoutput", "`encore analyze export --format hgrm`"),
-    ("hdrhistogram.percentiles", "`encore analyze sql RUN`, which answers any percentile"),
-    ("timeseries.granularity", "the view `timeline` of `encore analyze sql`"),
-    ("reportlatencyforeacherror", "the column `outcome` of the view `operations`"),
-    ("status", "`encore rate --monitor SECONDS`"),
-    ("status.interval", "`encore rate --monitor SECONDS`"),
-    ("label", "`encore rate --name NAME`"),
+const RUN: [(&str, &str); 27] = [
+    ("threadcount", "use `encore run --threads N`, or `encore rate`, which finds the number"),
+    ("target", "Encore cannot limit the load yet; `inter_arrival_time.mean_us` slows each thread down"),
+    ("maxexecutiontime", "use the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
+    ("db", "use `encore rate --store URL`"),
+    ("dotransactions", "`encore load` loads the records, and `encore run` or `rate` runs the sessions"),
+    ("exportfile", "use `encore rate --runs DIR`"),
+    ("exporter", "use `encore analyze summary --json`, or `encore analyze export`"),
+    ("measurementtype", "every operation is logged; `encore analyze export --format hgrm` writes a histogram"),
+    ("measurement.interval", "start and end of every operation are logged"),
+    ("measurement.trackjvm", "the replayer has no JVM"),
+    ("measurement.raw.output_file", "every operation is logged; use the view `operations` of `encore analyze sql`"),
+    ("measurement.raw.no_summary", "use `encore analyze sql` for the operations, and `summary` for the summary"),
+    ("measurement.histogram.verbose", "use `encore analyze export --format hgrm`"),
+    ("histogram.buckets", "use `encore analyze export --format hgrm`, whose buckets follow from the response times"),
+    ("hdrhistogram.fileoutput", "use `encore analyze export --format hgrm`"),
+    ("hdrhistogram.output.path", "use `encore analyze export --format hgrm`"),
+    ("hdrhistogram.percentiles", "use `encore analyze sql RUN`, which answers any percentile"),
+    ("timeseries.granularity", "use the view `timeline` of `encore analyze sql`"),
+    ("reportlatencyforeacherror", "use the column `outcome` of the view `operations`"),
+    ("latencytrackederrors", "use the column `outcome` of the view `operations`"),
+    ("status", "use `encore rate --monitor SECONDS`"),
+    ("status.interval", "use `encore rate --monitor SECONDS`"),
+    ("label", "use `encore rate --name NAME`"),
+    ("readallfieldsbyname", "the adapter of a store decides whether a read names its fields"),
+    ("core_workload_insertion_retry_limit", "the adapter of a store decides which errors of a load it retries"),
+    ("core_workload_insertion_retry_interval", "the adapter of a store decides which errors of a load it retries"),
+    ("core_workload_insertion_keep_going_on_error", "a load that cannot insert a record ends with an error"),
 ];
 
-/// Keys about YCSB's own internals: its phases, how it repeats inserts of a load, how it measures.
-const WITHOUT_MEANING: [&str; 11] = [
-    "workload",
-    "dotransactions",
-    "readallfieldsbyname",
-    "core_workload_insertion_retry_limit",
-    "core_workload_insertion_retry_interval",
-    "core_workload_insertion_keep_going_on_error",
-    "latencytrackederrors",
-    "measurement.",
-    "histogram.",
-    "hdrhistogram.",
-    "timeseries.",
-];
+/// The class of the workload, which decides that this converter reads the file.
+const WITHOUT_MEANING: [&str; 1] = ["workload"];
 
 /// Converts the entries of the table.
 pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
@@ -55,7 +55,7 @@ pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
     scans(table, &mut draft)?;
     let inserts = mix(table, &mut draft)?;
     draft.set_sessions(table.number("operationcount")?);
-    key_space(inserts, &mut draft);
+    note_draws(inserts, &mut draft);
     names(table, &mut draft)?;
     draft.note_keys(table, &RUN);
     table.ignore(&WITHOUT_MEANING);
@@ -141,7 +141,9 @@ fn records(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> 
             draft.origin("data.records", Some(property));
             if rest.is_some_and(|(rest, _)| rest > *some) {
                 draft.notes.push(format!(
-                    "{property}: only these records are loaded and drawn; new records follow after the last of them"
+                    "{property}: only these records are loaded and drawn; new records follow after the last of them, \
+                     from number {} on, while YCSB inserts from recordcount on",
+                    first.saturating_add(*some)
                 ));
             }
         }
@@ -181,9 +183,26 @@ fn fields(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
             set(&mut draft.spec.own, all);
         }
     }
-    if let Some((false, property)) = table.switch("dataintegrity")? {
-        draft.notes.push(format!("{property}: has no effect; every value says which write it comes from"));
+    integrity(table, draft)
+}
+
+/// Values say which write they come from, whatever `dataintegrity` asks for. YCSB cannot have it with
+/// lengths that differ.
+fn integrity(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
+    let Some((wanted, property)) = table.switch("dataintegrity")? else { return Ok(()) };
+    if let (true, Some(lengths)) = (wanted, table.get("fieldlengthdistribution"))
+        && lengths.value != "constant"
+    {
+        return Err(PropertiesError::Contradiction {
+            first: Box::new(lengths),
+            second: Box::new(property),
+            advice:
+                "YCSB checks values of constant length only; remove dataintegrity, since values are always checked \
+                     here"
+                    .into(),
+        });
     }
+    draft.notes.push(format!("{property}: has no effect; every value says which write it comes from"));
     Ok(())
 }
 
@@ -262,25 +281,39 @@ fn mix(table: &mut Table, draft: &mut Draft) -> Result<f64, PropertiesError> {
     Ok(shares[2].value)
 }
 
-/// YCSB scatters popular records over those that there are and twice the inserts that it expects.
-fn key_space(inserts: f64, draft: &mut Draft) {
-    let expected = (draft.spec.common.sessions as f64 * inserts * 2.0) as u64;
-    let own = &mut draft.spec.own;
-    if own.access.distribution == Distribution::Zipfian && expected > 0 {
-        own.access.key_space = own.data.records.saturating_add(expected);
-        draft.notes.push(format!(
-            "access.key_space = {}: the records and twice the inserts of {} sessions; change it with --sessions",
-            own.access.key_space, draft.spec.common.sessions
-        ));
-    }
+/// Notes what inserts mean for the draws.
+fn note_draws(inserts: f64, draft: &mut Draft) {
+    let access = &draft.spec.own.access;
+    let note = match access.distribution {
+        Distribution::Zipfian if inserts > 0.0 => {
+            "requestdistribution=zipfian with inserts: access.key_space becomes the records, twice the inserts that the \
+             sessions are expected to do, and one, as in YCSB; --sessions changes it"
+                .to_string()
+        }
+        Distribution::Latest | Distribution::Exponential if inserts > 0.0 => {
+            let window = access.dependency_window;
+            let newest = (inserts * window as f64).ceil();
+            format!(
+                "inserted records can be drawn {window} sessions after their insert, so that reads hardly ever wait for \
+                 it: the newest {newest} or so are not read, while YCSB reads them once their insert is done; change it \
+                 with --set access.dependency_window=N, where N is at least the number of threads"
+            )
+        }
+        _ => return,
+    };
+    draft.notes.push(note);
 }
 
 /// The names of table, fields and keys are fixed.
 fn names(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
-    for (key, fixed) in [("table", "usertable"), ("fieldnameprefix", "field"), ("keyprefix", "user")] {
+    for (key, fixed, names) in [
+        ("table", "usertable", "the table is always usertable"),
+        ("fieldnameprefix", "field", "the fields are always field0, field1 and so on"),
+        ("keyprefix", "user", "keys always begin with user"),
+    ] {
         match table.get(key) {
             Some(property) if property.value != fixed => {
-                draft.notes.push(format!("{property}: not supported; the name is always {fixed}"));
+                draft.notes.push(format!("{property}: has no effect; {names}"));
             }
             _ => {}
         }

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use schemas::spec::Spec;
+use schemas::vocabulary::kv::Kv;
 use schemas::workload::social::dataset::Table;
 use tracegen::{GenerateError, GenerateOptions, generate};
 
-use crate::{busy, content, generate_into, mixed, operations};
+use crate::{busy, content, generate_into, mixed, operations, operations_of};
 
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
@@ -67,6 +69,33 @@ fn sessions_of_a_longer_trace_start_with_those_of_the_shorter_one() {
     }
     let stopped = tracegen::digest(&long, tracegen::Ran::First(3_001)).unwrap();
     assert_eq!(tracegen::digest(&one, tracegen::Ran::All).unwrap(), stopped);
+}
+
+/// The `kv` family, with each distribution, inserts and deletes.
+#[test]
+fn key_value_traces_depend_on_their_specification_alone() {
+    for distribution in ["uniform", "zipfian", "latest", "sequential", "exponential", "hotspot"] {
+        let text = format!(
+            "name = 'k'\nfamily = 'kv'\nsessions = 2000\nfragments = 5\n[data]\nrecords = 400\n[access]\n\
+             distribution = '{distribution}'\nscan_length_max = 9\n[mix]\nread = 50\nupdate = 20\ninsert = 15\nscan = 5\n\
+             read_modify_write = 5\ndelete = 5\n"
+        );
+        let spec = Spec::parse(&text, "k.toml").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (one, three, long) = (dir.path().join("one"), dir.path().join("three"), dir.path().join("long"));
+        let set = generate_into(&spec, &one, 1);
+        assert_eq!(set, generate_into(&spec, &three, 3));
+        assert_eq!(content(&one), content(&three), "{distribution}");
+        // Resolved for 2,000 sessions, so the longer trace is of the same workload.
+        let long_set = generate_into(&Spec { sessions: 5_000, ..spec }, &long, 2);
+        assert_eq!(set.workload_id, long_set.workload_id);
+        for fragment in 0..5 {
+            let first = operations_of::<Kv>(&set, &one, fragment);
+            let all = operations_of::<Kv>(&long_set, &long, fragment);
+            assert!(!first.is_empty() && first.len() < all.len());
+            assert_eq!(first, all[..first.len()], "{distribution}");
+        }
+    }
 }
 
 #[test]

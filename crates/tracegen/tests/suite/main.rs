@@ -20,6 +20,7 @@ use schemas::manifest::Manifest;
 use schemas::social::TraceRow;
 use schemas::spec::Spec;
 use schemas::trace::OperationsReader;
+use schemas::vocabulary::Vocabulary;
 use schemas::workload::social::{SocialStatistics, SocialWorkload};
 use tracegen::{GenerateOptions, generate};
 
@@ -140,8 +141,16 @@ fn generate_into(spec: &Spec, folder: &Path, threads: usize) -> Manifest {
 
 /// All operations of a fragment, with kinds by their place in the specification.
 fn operations(manifest: &Manifest, folder: &Path, fragment: u32) -> Vec<TraceRow> {
-    let mut reader =
-        OperationsReader::<schemas::social::Social>::new(fragment, manifest.operation_files(folder, fragment), 65_536);
+    operations_of::<schemas::social::Social>(manifest, folder, fragment)
+}
+
+/// The same in any vocabulary.
+fn operations_of<V: Vocabulary>(
+    manifest: &Manifest,
+    folder: &Path,
+    fragment: u32,
+) -> Vec<schemas::trace::TraceRow<V::Operation>> {
+    let mut reader = OperationsReader::<V>::new(fragment, manifest.operation_files(folder, fragment), 65_536);
     let (mut all, mut chunk) = (Vec::new(), Vec::new());
     while reader.next_rows(&mut chunk).unwrap() {
         all.append(&mut chunk);

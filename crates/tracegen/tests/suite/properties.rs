@@ -98,7 +98,7 @@ fn ycsb_is_a_workload_of_its_own_family() {
     let KvWorkload { data, access } = kv(&spec);
     assert_eq!((spec.family.as_str(), data.records, spec.sessions, data.fields), ("kv", 1_000, 1_000, 10));
     assert_eq!((data.field_bytes, data.key_order, data.key_digits), (100, KeyOrder::Hashed, 1));
-    assert_eq!((access.distribution, access.key_space, access.read_all_fields), (KvDistribution::Zipfian, 0, true));
+    assert_eq!((access.distribution, access.key_space, access.read_all_fields), (KvDistribution::Zipfian, 1_001, true));
     assert_eq!(spec.kinds(), [("read", 0.95), ("update", 0.05)]);
     assert_eq!((notes.as_str(), unknown), ("", Vec::new()));
 
@@ -106,8 +106,13 @@ fn ycsb_is_a_workload_of_its_own_family() {
     let access = kv(&spec).access;
     assert_eq!(spec.kinds(), [("insert", 0.05), ("scan", 0.95)]);
     assert_eq!((access.scan_length, access.scan_length_max), (LengthDistribution::Uniform, 99));
-    assert_eq!(access.key_space, 1_100);
-    assert!(notes.contains("access.key_space = 1100: the records and twice the inserts of 1000 sessions"), "{notes}");
+    assert!(notes.contains("access.key_space becomes the records, twice the inserts"), "{notes}");
+    // Settings come after the conversion, and the key space follows them.
+    assert_eq!(access.key_space, 1_101);
+    let key_space = |settings: &[&str]| kv(&converted(&[SCANS], settings).unwrap().0).access.key_space;
+    assert_eq!(key_space(&["sessions=100000"]), 11_001);
+    assert_eq!(key_space(&["data.records=50", "mix.insert=0.95", "mix.scan=0.05"]), 1_951);
+    assert_eq!(key_space(&["access.key_space=5000", "sessions=100000"]), 5_000);
 }
 
 /// Every property of YCSB is known; its defaults are YCSB's.
@@ -140,9 +145,9 @@ fn all_properties_of_ycsb_are_known() {
     assert_eq!((access.scan_length_min, access.scan_length_max), (2, 20));
     assert_eq!(spec.mix["read_modify_write"], 0.4);
     for part in [
-        "threadcount=8: not part of a trace; instead, use `encore run --threads N`",
+        "threadcount=8: not part of a trace; use `encore run --threads N`",
         "measurementtype=hdrhistogram: not part of a trace",
-        "one:10: table=mine: not supported; the name is always usertable",
+        "one:10: table=mine: has no effect; the table is always usertable",
         "dataintegrity=false: has no effect; every value says which write it comes from",
     ] {
         assert!(notes.contains(part), "{notes} lacks {part:?}");
@@ -150,6 +155,79 @@ fn all_properties_of_ycsb_are_known() {
     let defaults = kv(&converted(&["recordcount=50\nreadproportion=0.95\n"], &[]).unwrap().0);
     assert_eq!((defaults.access, defaults.data.fields), (Access::default(), 10));
     assert_eq!(defaults.data.field_bytes_min, 1);
+}
+
+/// Some properties were dropped without a word.
+#[test]
+fn every_property_of_ycsb_changes_the_workload_or_gives_a_note() {
+    let base = "recordcount=500\nreadproportion=0.95\nupdateproportion=0.05\noperationcount=900\n";
+    let (plain, plain_notes, _) = converted(&[base], &[]).unwrap();
+    assert_eq!(plain_notes, "");
+    for property in [
+        "table=mine",
+        "fieldcount=4",
+        "fieldlength=80",
+        "minfieldlength=20",
+        "fieldlengthdistribution=zipfian",
+        "fieldlengthhistogram=other.txt",
+        "fieldnameprefix=f",
+        "readallfields=false",
+        "readallfieldsbyname=true",
+        "writeallfields=true",
+        "dataintegrity=true",
+        "requestdistribution=latest",
+        "hotspotdatafraction=0.1",
+        "hotspotopnfraction=0.7",
+        "exponential.percentile=90",
+        "exponential.frac=0.5",
+        "minscanlength=2",
+        "maxscanlength=20",
+        "scanlengthdistribution=zipfian",
+        "insertorder=ordered",
+        "zeropadding=8",
+        "insertstart=100",
+        "insertcount=100",
+        "core_workload_insertion_retry_limit=3",
+        "core_workload_insertion_retry_interval=1",
+        "core_workload_insertion_keep_going_on_error=true",
+        "threadcount=8",
+        "target=1000",
+        "maxexecutiontime=60",
+        "db=site.ycsb.JdbcDB",
+        "dotransactions=false",
+        "status=on",
+        "status.interval=1",
+        "label=x",
+        "exporter=a.B",
+        "exportfile=out",
+        "measurementtype=raw",
+        "measurement.interval=both",
+        "measurement.trackjvm=true",
+        "hdrhistogram.percentiles=50",
+        "hdrhistogram.fileoutput=true",
+        "hdrhistogram.output.path=p",
+        "measurement.histogram.verbose=true",
+        "histogram.buckets=9",
+        "timeseries.granularity=1",
+        "measurement.raw.output_file=r",
+        "measurement.raw.no_summary=true",
+        "reportlatencyforeacherror=true",
+        "latencytrackederrors=a",
+    ] {
+        let (spec, notes, unknown) = converted(&[&format!("{base}{property}\n")], &[]).unwrap();
+        assert_eq!(unknown, Vec::<String>::new());
+        assert!(spec != plain || notes.contains(property), "{property} does nothing: {notes:?}");
+        assert!(!notes.contains("use nothing"), "{notes}");
+    }
+    let latest = "recordcount=500\nreadproportion=0.95\nupdateproportion=0\ninsertproportion=0.05\n\
+                  requestdistribution=latest\n";
+    let notes = converted(&[latest], &[]).unwrap().1;
+    assert!(
+        notes.contains("the newest 26 or so are not read") && notes.contains("access.dependency_window"),
+        "{notes}"
+    );
+    let notes = converted(&["recordcount=500\nreadproportion=0.95\ninsertcount=100\n"], &[]).unwrap().1;
+    assert!(notes.contains("from number 100 on, while YCSB inserts from recordcount on"), "{notes}");
 }
 
 #[test]
@@ -212,6 +290,14 @@ fn wrong_values_name_their_line() {
     ycsb("fieldcount=64", "two:1: fieldcount=64: data.fields: 64 is not between 1 and 63");
     ycsb("fieldlengthdistribution=histogram", "two:1: fieldlengthdistribution=histogram: unsupported distribution");
     ycsb("minscanlength=5\nmaxscanlength=4", "two:1: minscanlength=5: access.scan_length_min: 5 is not between 1 and");
+    ycsb(
+        "dataintegrity=true\nfieldlengthdistribution=uniform",
+        "two:1: dataintegrity=true contradicts two:2: fieldlengthdistribution=uniform; YCSB checks values of constant",
+    );
+    ycsb(
+        "exponential.percentile=100",
+        "exponential.percentile=100: access.exponential_percentile: 100 is not more than 0",
+    );
     check_refused(&["readproportion=1\nupdateproportion=0\n"], "one: the number of records is missing");
 }
 

@@ -10,7 +10,7 @@ pub mod values;
 use serde::{Deserialize, Serialize};
 
 use super::{ActorWords, Closing, Workload};
-use crate::spec::{SpecOf, Wrong};
+use crate::spec::{Spec, SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::kv::{FIELDS_MAX, Kv, Verb, WriteId};
 use crate::words::thousands;
@@ -106,9 +106,9 @@ pub struct Access {
     pub exponential_percentile: f64,
     /// ...goes to this share of the records, those inserted last.
     pub exponential_data_share: f64,
-    /// `zipfian` only: over how many records the popular ones are scattered; 0 for `data.records`.
-    /// Records that are not inserted yet are drawn anew. YCSB takes the records and twice the
-    /// inserts that it expects.
+    /// `zipfian` only: over how many records the popular ones are scattered. Only those that exist are
+    /// drawn. 0 is YCSB's number: the records, twice the inserts that the sessions are expected to do,
+    /// and one. Reading a specification replaces the 0, so that a longer trace of it has the same.
     pub key_space: u64,
     /// Whether reads and scans ask for all fields, or for one that is drawn (YCSB's
     /// `readallfields`).
@@ -245,7 +245,9 @@ impl Workload for KvWorkload {
     fn check(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
         check_data(spec)?;
         check_access(&spec.own.access)?;
-        check_mix(spec)
+        check_key_space(&spec.own)?;
+        check_mix(spec)?;
+        check_deletes(spec)
     }
 
     fn rules(
@@ -254,6 +256,12 @@ impl Workload for KvWorkload {
         fragment: u32,
     ) -> Result<Box<dyn Rules<Kv>>, String> {
         Ok(Box::new(rules::KvRules::new(spec, statistics, fragment)?))
+    }
+
+    fn resolve(&mut self, common: &Spec) {
+        if self.access.distribution == Distribution::Zipfian && self.access.key_space == 0 {
+            self.access.key_space = self.ycsb_key_space(common);
+        }
     }
 
     fn actors(&self) -> u64 {
@@ -292,11 +300,29 @@ impl Data {
 }
 
 impl KvWorkload {
+    /// Over how many records YCSB scatters popular ones: the records, twice the inserts that it expects,
+    /// and one, because its range of numbers includes the end.
+    pub fn ycsb_key_space(&self, common: &Spec) -> u64 {
+        // TOML has no larger number.
+        const MOST: u64 = i64::MAX as u64;
+        let inserts = common.sessions as f64 * share(common, SessionKind::Insert) * 2.0;
+        self.data.records.saturating_add(inserts as u64).saturating_add(1).min(MOST)
+    }
+
     /// Whether a whole replay leaves one state, whatever the number of threads.
-    pub fn leaves_one_state(common: &crate::spec::Spec, access: &Access) -> bool {
+    pub fn leaves_one_state(common: &Spec, access: &Access) -> bool {
         let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_some_and(SessionKind::overwrites);
         access.ordered_writes || !common.kinds().into_iter().any(overwrites)
     }
+}
+
+/// The share of a kind among all sessions, from 0 to 1.
+fn share(common: &Spec, kind: SessionKind) -> f64 {
+    let kinds = common.kinds();
+    let total: f64 = kinds.iter().map(|(_, share)| share).sum();
+    // The sum of decimal fractions that add up to 1 is not always 1. YCSB takes the share as it is.
+    let total = if (total - 1.0).abs() < 1e-9 { 1.0 } else { total };
+    kinds.iter().find(|(name, _)| *name == kind.name()).map_or(0.0, |(_, share)| share / total)
 }
 
 fn check_data(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
@@ -347,7 +373,7 @@ fn check_access(access: &Access) -> Result<(), Wrong> {
         }
     }
     if !(access.exponential_percentile > 0.0 && access.exponential_percentile < 100.0) {
-        let message = format!("{} is not between 0 and 100", access.exponential_percentile);
+        let message = format!("{} is not more than 0 and less than 100", access.exponential_percentile);
         return wrong("access.exponential_percentile", message);
     }
     if !(access.exponential_data_share > 0.0 && access.exponential_data_share <= 1.0) {
@@ -365,6 +391,18 @@ fn check_access(access: &Access) -> Result<(), Wrong> {
     }
     if access.clients == 0 || access.clients > u32::MAX as u64 {
         return wrong("access.clients", format!("{} is not between 1 and {}", access.clients, u32::MAX));
+    }
+    Ok(())
+}
+
+fn check_key_space(own: &KvWorkload) -> Result<(), Wrong> {
+    let (space, records) = (own.access.key_space, own.data.records);
+    if own.access.distribution == Distribution::Zipfian && space != 0 && space < records {
+        let message = format!(
+            "{space} is less than data.records ({records}), so that some records would never be drawn; use more, or 0 \
+             for the number that YCSB takes"
+        );
+        return Err(Wrong::new("access.key_space", message));
     }
     Ok(())
 }
@@ -390,6 +428,36 @@ fn check_mix(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Refuses a mix whose deletes leave no record that a session could draw.
+fn check_deletes(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
+    let sessions = spec.common.sessions as f64;
+    let of = |kind: SessionKind| sessions * share(&spec.common, kind);
+    let (inserts, deletes) = (of(SessionKind::Insert), of(SessionKind::Delete));
+    let draws_inserted = !matches!(
+        spec.own.access.distribution,
+        Distribution::Uniform | Distribution::Sequential | Distribution::Hotspot
+    );
+    let records = spec.own.data.records as f64 + if draws_inserted { inserts } else { 0.0 };
+    // The numbers are drawn, so they may differ by some deviations. Generation finds the rest.
+    if deletes - 6.0 * (deletes + inserts).sqrt() <= records {
+        return Ok(());
+    }
+    let hint = match draws_inserted {
+        true => "raise data.records, lower mix.delete, raise mix.insert, or generate fewer sessions",
+        false => {
+            "raise data.records, lower mix.delete, generate fewer sessions, or use mix.insert with \
+             access.distribution = \"latest\", which draws inserted records too"
+        }
+    };
+    let message = format!(
+        "some {} of {} sessions delete a record, and only {} can be drawn; {hint}",
+        thousands(deletes as u64),
+        thousands(spec.common.sessions),
+        thousands(records as u64)
+    );
+    Err(Wrong::new("mix.delete", message))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,6 +480,7 @@ mod tests {
             ("members = 3", "read = 1", "members"),
             ("key_order = 'ordered'", "insert = 1", "fragments"),
             ("[access]\nscan_length_min = 1001", "scan = 1", "access.scan_length_min"),
+            ("[access]\ndistribution = 'zipfian'\nkey_space = 99", "read = 1", "access.key_space"),
             ("[access]\nclients = 1", "read = 1", "access.clients"),
             ("[access]\nhotspot_data_share = 1.5", "read = 1", "access.hotspot_data_share"),
             ("[access]\ndistribution = 'zipf'", "read = 1", "distribution"),
@@ -421,6 +490,48 @@ mod tests {
         }
         let few = refused("[data]\nrecords = 1", "read = 1").unwrap();
         assert!(few.contains("fragments: 2 is more than data.records (1)"), "{few}");
+    }
+
+    /// Generation took minutes until it found that no record was left.
+    #[test]
+    fn deletes_of_more_records_than_there_are_are_refused() {
+        let refused = |mix: &str, distribution: &str| {
+            let text = format!(
+                "name = 't'\nfamily = 'kv'\nsessions = 1000\n[data]\nrecords = 100\n[access]\n\
+                 distribution = '{distribution}'\n[mix]\n{mix}\n"
+            );
+            SpecOf::<KvWorkload>::parse(&text, "t.toml").err().map(|error| error.to_string())
+        };
+        assert_eq!(
+            refused("delete = 1", "zipfian").unwrap(),
+            "t.toml: mix.delete: some 1,000 of 1,000 sessions delete a record, and only 100 can be drawn; raise \
+             data.records, lower mix.delete, raise mix.insert, or generate fewer sessions"
+        );
+        let error = refused("delete = 1\ninsert = 1", "uniform").unwrap();
+        assert!(error.contains("only 100 can be drawn") && error.contains("\"latest\""), "{error}");
+        assert_eq!(refused("delete = 1\ninsert = 1", "latest"), None);
+        assert_eq!(refused("delete = 8\nread = 92", "uniform"), None);
+    }
+
+    /// The key space was that of the file's sessions and records, whatever the settings changed.
+    #[test]
+    fn the_key_space_follows_records_sessions_and_mix() {
+        let text = "name = 't'\nfamily = 'kv'\nsessions = 1000\n[data]\nrecords = 100\n[access]\n\
+                    distribution = 'zipfian'\n[mix]\nscan = 95\ninsert = 5\n";
+        let key_space = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+            let spec = SpecOf::<KvWorkload>::parse_with(text, "t.toml", &settings).unwrap();
+            spec.own.access.key_space
+        };
+        assert_eq!(key_space(&[]), 201);
+        assert_eq!(key_space(&["sessions=50000", "data.records=200"]), 5_201);
+        assert_eq!(key_space(&["mix.insert=0"]), 101);
+        assert_eq!(key_space(&["access.key_space=777"]), 777);
+        assert_eq!(key_space(&["access.distribution=uniform"]), 0);
+        // A longer trace of the same specification is the same workload.
+        let spec = Spec::parse(text, "t.toml").unwrap();
+        let longer = Spec { sessions: 9_000, ..spec.clone() };
+        assert_eq!(Spec::parse(&longer.to_toml().unwrap(), "u.toml").unwrap().workload_id(), spec.workload_id());
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub struct KvStatistics {
     /// Records of the data set and inserted ones that sessions delete.
     pub deleted_records: u64,
     /// Share of the draws that go to the record that is the most popular by the distribution (among
-    /// the latest records: to the latest). Expected is what holds before the first insert.
+    /// the latest records: to the latest). `distribution` is what holds before the first session, and
+    /// `expected` what holds among the records that exist at each draw.
     pub hottest: Shares,
     /// Share of the draws that go to the most popular hundredth of the records.
     pub top_hundredth: Shares,

@@ -122,11 +122,10 @@ fn source(spec: Option<&Path>, args: &WorkloadArgs, sessions: Option<u64>) -> Re
         Some(path) => (read(path)?, path.display().to_string()),
         None => (QUICKSTART.to_string(), QUICKSTART_FILE.to_string()),
     };
-    let mut spec = Spec::parse_with(&text, &file, &args.settings)?;
-    if let Some(sessions) = sessions {
-        spec.sessions = sessions;
-    }
-    Ok(Source::Spec(Box::new(spec)))
+    let mut settings = args.settings.clone();
+    // As a setting, since other keys may follow from the number of sessions.
+    settings.extend(sessions.map(|sessions| format!("sessions={sessions}")));
+    Ok(Source::Spec(Box::new(Spec::parse_with(&text, &file, &settings)?)))
 }
 
 /// Refuses a text that cannot be the name of a run.

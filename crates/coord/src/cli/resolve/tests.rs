@@ -7,6 +7,7 @@ use schemas::pace::{Overload, PaceRequest};
 use schemas::plan::{Limit, Warmup};
 use schemas::sla::Sla;
 use schemas::verdict::{Between, RateLimits};
+use schemas::workload::kv::KvWorkload;
 use schemas::workload::social::SocialWorkload;
 
 use super::*;
@@ -96,6 +97,21 @@ fn settings_and_sessions_change_the_spec() {
     let spec = rating.setting.source.spec();
     let social: SocialWorkload = spec.workload().unwrap();
     assert_eq!((social.data.members, spec.sessions, rating.deltas.search_s), (50, 77, vec![1.0]));
+}
+
+/// `--sessions` came after the keys that follow from the number of sessions.
+#[test]
+fn keys_that_follow_from_the_sessions_follow_the_flag() {
+    let home = home();
+    let mut args = args(home.path());
+    let text = "name = 'k'\nfamily = 'kv'\nsessions = 5\n[data]\nrecords = 10\n[access]\ndistribution = 'zipfian'\n\
+                [mix]\ninsert = 1\n";
+    let path = home.path().join("k.toml");
+    std::fs::write(&path, text).unwrap();
+    (args.spec, args.sessions) = (Some(path), Some(77));
+    let rating = rating(&args, &invocation()).unwrap();
+    let kv: KvWorkload = rating.setting.source.spec().workload().unwrap();
+    assert_eq!(kv.access.key_space, 10 + 2 * 77 + 1);
 }
 
 #[test]
