@@ -15,7 +15,7 @@ type Set<T> = fn(&mut KvWorkload, T);
 /// Keys of a run, and what does the same in Encore.
 const RUN: [(&str, &str); 27] = [
     ("threadcount", "use `encore run --threads N`, or `encore rate`, which finds the number"),
-    ("target", "Encore cannot limit the load yet; `inter_arrival_time.mean_us` slows each thread down"),
+    ("target", "use `encore run --target N`, in sessions a second over all threads"),
     ("maxexecutiontime", "use the time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
     ("db", "use `encore rate --store URL`"),
     ("dotransactions", "`encore load` loads the records, and `encore run` or `rate` runs the sessions"),
