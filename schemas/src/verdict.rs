@@ -154,6 +154,10 @@ pub struct Figures {
     pub unpredictable_percent: f64,
     /// What is missing from the log of a killed replayer, one sentence per fragment.
     pub missing: Vec<String>,
+    /// M: share of all operations that met both limits of the SLA, in percent. Null without
+    /// operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_percent: Option<f64>,
     /// The measured part in slices of equal length.
     pub timeline: Timeline,
     /// How often reads see all completed updates, by the time since the last one.
@@ -225,6 +229,16 @@ pub struct Slice {
     pub errors: u64,
     /// Reads that returned data that no correct store could have returned.
     pub unpredictable: u64,
+    /// Operations that met both limits: they succeeded within β and returned no unpredictable data.
+    #[serde(default)]
+    pub met: u64,
+    /// Sessions whose first operation was issued, and ended in the slice.
+    #[serde(default)]
+    pub sessions: u64,
+    /// Open loop: the mean arrival rate that was asked for, in sessions a second. Null in a closed
+    /// loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_per_s: Option<f64>,
     /// Median response time of the successful operations.
     pub p50_ns: u64,
     /// 95th percentile of the response times.
@@ -233,6 +247,14 @@ pub struct Slice {
     pub p99_ns: u64,
     /// Longest response time.
     pub max_ns: u64,
+}
+
+impl Slice {
+    /// M of the slice, in percent; None without operations.
+    pub fn met_percent(&self) -> Option<f64> {
+        let all = self.ok + self.errors;
+        (all > 0).then(|| self.met as f64 * 100.0 / all as f64)
+    }
 }
 
 /// BG's freshness confidence for one range of times since an item's last completed update: how
@@ -266,6 +288,9 @@ pub struct OperationFigures {
     pub within_beta: u64,
     /// Reads that returned data that no correct store could have returned.
     pub unpredictable: u64,
+    /// Operations that met both limits: they succeeded within β and returned no unpredictable data.
+    #[serde(default)]
+    pub met: u64,
     /// Mean response time of the successful operations.
     pub mean_ns: f64,
     /// Median response time.
@@ -275,6 +300,26 @@ pub struct OperationFigures {
     /// 99th percentile of the response times.
     pub p99_ns: u64,
     /// Longest response time.
+    pub max_ns: u64,
+    /// Open loop: service times of the successful operations. Null in a closed loop, where they are
+    /// the response times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceTimes>,
+}
+
+/// How long operations took from their start. Unlike a response time, a service time leaves out how
+/// long a session waited for its start.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServiceTimes {
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Longest.
     pub max_ns: u64,
 }
 
