@@ -97,7 +97,7 @@ pub(crate) fn timeline(figures: &Figures) -> String {
     if let Some(due) = due {
         let sessions = per_s(|column| column.sessions);
         let high = bounds(&sessions).1.max(bounds(&due).1);
-        rates.extend([("due/s", due, Some(high)), ("sessions/s", sessions, Some(high))]);
+        rates.extend([("due/s", due, Some(high)), ("achieved/s", sessions, Some(high))]);
     }
     for (name, rates, scale) in rates {
         let (low, high) = bounds(&rates);
@@ -117,7 +117,8 @@ pub(crate) fn timeline(figures: &Figures) -> String {
     let met: Vec<f64> = columns.iter().map(|column| column.met_percent).collect();
     let (low, high) = bounds(&met);
     if low < 100.0 && figures.met_percent.is_some() {
-        let _ = writeln!(out, "  M              {}  {}% to {}%", sparkline(&met, 100.0), two_digits(low), two_digits(high));
+        let _ =
+            writeln!(out, "  M              {}  {}% to {}%", sparkline(&met, 100.0), two_digits(low), two_digits(high));
     }
     let errors: Vec<f64> = columns.iter().map(|column| column.errors as f64).collect();
     let unpredictable = columns.iter().map(|column| column.unpredictable as f64).collect();
@@ -239,17 +240,20 @@ mod tests {
     /// The rate falls behind what is due in a stall, and catches up after it.
     #[test]
     fn an_open_loop_shows_due_and_achieved_rates_on_one_scale() {
-        let due = |sessions, met| Slice {
-            sessions,
-            met,
-            due_per_s: Some(100.0),
-            ..slice(sessions.max(1), 2_000_000)
-        };
+        let due = |sessions, met| Slice { sessions, met, due_per_s: Some(100.0), ..slice(sessions.max(1), 2_000_000) };
         let mut slices = vec![due(100, 100); 6];
         (slices[2], slices[3]) = (due(25, 25), due(175, 75));
         let mut figures = figures(1.0, 6.0, slices);
         figures.met_percent = Some(83.339);
-        insta::assert_snapshot!(timeline(&figures), @"");
+        insta::assert_snapshot!(timeline(&figures), @r"
+        timeline         one column = 1s
+          ok/s           ▅▅▂█▅▅  25.0 to 175.0
+          due/s          ▅▅▅▅▅▅  100.0 to 100.0
+          achieved/s     ▅▅▂█▅▅  25.0 to 175.0
+          p99            ██████  2ms to 2ms
+          max            ██████  4ms to 4ms
+          M              ███▄██  42.85% to 100.00%
+        ");
         assert_eq!(
             met(&figures, &Sla::default()),
             "M                83.33% of the operations within 100ms and not unpredictable\n"

@@ -153,7 +153,9 @@ fn open_loops_in_words_and_pictures() {
         String::from_utf8(output.unwrap().stdout).unwrap().replace(&run, "RUN")
     };
     let sla = ["--sla", "95% < 100ms, 3s"];
-    insta::assert_snapshot!(analyze(&[&["summary", &run], &sla[..]].concat()).replace(&fixture.plan().trace_id, "TRACE"));
+    insta::assert_snapshot!(
+        analyze(&[&["summary", &run], &sla[..]].concat()).replace(&fixture.plan().trace_id, "TRACE")
+    );
     fixture.analyze().unwrap();
     analyze(&["report", &run]);
     let page = std::fs::read_to_string(fixture.run.root().join("report.html")).unwrap();

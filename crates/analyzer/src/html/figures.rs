@@ -248,7 +248,12 @@ pub(super) fn over_time(
         return Ok(html! {});
     }
     let highest = series.iter().filter_map(|series| {
-        let highest = series.points.iter().enumerate().filter(|(_, point)| point.y.is_finite()).max_by(|a, b| a.1.y.total_cmp(&b.1.y))?;
+        let highest = series
+            .points
+            .iter()
+            .enumerate()
+            .filter(|(_, point)| point.y.is_finite())
+            .max_by(|a, b| a.1.y.total_cmp(&b.1.y))?;
         series.tooltips.get(highest.0).cloned()
     });
     let chart = LineChart {

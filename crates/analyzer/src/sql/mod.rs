@@ -163,7 +163,8 @@ impl Database {
             let report: ReplayReport = schemas::files::read_json(&report)?;
             return Ok(Some(report.warmup_ns as i64));
         }
-        let statement = "SELECT min(start_ns) FROM sealed_operations WHERE experiment = ? AND NOT warmup AND NOT drained";
+        let statement =
+            "SELECT min(start_ns) FROM sealed_operations WHERE experiment = ? AND NOT warmup AND NOT drained";
         Ok(self.connection.query_row(statement, [verdict.experiment], |row| row.get(0))?)
     }
 

@@ -114,7 +114,8 @@ impl ExperimentTable {
         });
         let idle = (idle >= 0.1).then(|| format!("threads idle {idle:.1}%"));
         let closing = figures.closing.as_ref().filter(|closing| closing.is_notable()).map(ClosingFigures::in_words);
-        let notes = is_final.into_iter().chain(service).chain(idle).chain(verdict.reasons.iter().cloned()).chain(closing);
+        let notes =
+            is_final.into_iter().chain(service).chain(idle).chain(verdict.reasons.iter().cloned()).chain(closing);
         let notes: Vec<String> = notes.collect();
         if !notes.is_empty() {
             out.push_str(&format!("\n          {}", notes.join("; ")));
