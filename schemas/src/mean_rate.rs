@@ -20,6 +20,22 @@ impl OpenLoop {
             }
         }
     }
+
+    /// How many sessions a second are due on average in each slice of the measured part. The slices
+    /// are `slice_s` seconds long, and the first one begins with the measured part. None as for
+    /// [`OpenLoop::mean_rate`].
+    pub fn rates_in_slices(&self, spec: &Spec, slice_s: f64, slices: usize) -> Option<Vec<f64>> {
+        match self.due {
+            Due::Even { per_s } => Some(vec![per_s; slices]),
+            Due::Trace { from_us, factor, .. } => {
+                let profile = spec.arrivals.as_ref()?.profile();
+                let edge = |slice: usize| (from_us as f64 / 1e6 + factor * slice_s * slice as f64).min(DUE_S_MAX);
+                let edges: Vec<f64> = (0..=slices).map(edge).collect();
+                let due = profile.arrivals_until_each(&edges);
+                Some(due.windows(2).map(|pair| (pair[1] - pair[0]) / slice_s).collect())
+            }
+        }
+    }
 }
 
 /// How many times as fast as its due times a trace has to be replayed, so that on average `per_s`
@@ -82,6 +98,21 @@ mod tests {
         }
         let constant = spec(courses[0]).arrivals.unwrap().profile();
         assert_eq!(factor_for(&constant, 0, 50.0, 4.0).unwrap(), 2.5);
+    }
+
+    /// A load time of `factor` seconds passes in each second of the experiment.
+    #[test]
+    fn slices_have_the_rates_of_the_course_at_its_scale() {
+        let rising = spec("pieces = [{ for = \"10s\", from = 0, to = 100 }]");
+        let due = Due::Trace { from_us: 2_000_000, warmup_from_us: 0, factor: 2.0 };
+        let open = OpenLoop { due, overload: Overload::Queue };
+        // It rises from 20 to 40 a second of load time in the first second, and ends at 100.
+        let rates = open.rates_in_slices(&rising, 1.0, 6).unwrap();
+        assert_eq!(rates, [60.0, 100.0, 140.0, 180.0, 200.0, 200.0]);
+        let plain = Spec { arrivals: None, ..rising };
+        assert_eq!(open.rates_in_slices(&plain, 1.0, 6), None);
+        let even = OpenLoop { due: Due::Even { per_s: 7.5 }, ..open };
+        assert_eq!(even.rates_in_slices(&plain, 0.1, 2), Some(vec![7.5, 7.5]));
     }
 
     #[test]

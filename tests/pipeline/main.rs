@@ -17,6 +17,7 @@ mod key_value;
 mod key_value_runs;
 mod killed;
 mod lies;
+mod open_loop;
 mod rating;
 mod refused;
 mod replays;

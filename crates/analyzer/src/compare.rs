@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use comfy_table::Table;
 use schemas::run::RunDocument;
 use schemas::sla::short_time;
 use schemas::verdict::{RatingDocument, Slice, Verdict};
@@ -189,22 +190,7 @@ pub(crate) fn text(runs: &[Compared]) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
-    let mut table = new_table(&["run", "#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"], 0);
-    for run in runs {
-        let (verdict, overall) = (&run.verdict, &run.verdict.figures.overall);
-        table.add_row([
-            run.name.clone(),
-            verdict.experiment.to_string(),
-            verdict.threads.to_string(),
-            thousands(verdict.figures.throughput_per_s.round() as u64),
-            short_time(overall.p95_ns),
-            short_time(overall.p99_ns),
-            format!("{:.2}", verdict.figures.within_beta_percent),
-            format!("{:.3}", verdict.figures.unpredictable_percent),
-            verdict.ruling.name().to_string(),
-        ]);
-    }
-    let _ = writeln!(out, "{}\n", table.trim_fmt());
+    let _ = writeln!(out, "{}\n", figures(runs).trim_fmt());
     for (run, rating) in runs.iter().filter_map(|run| Some((run, run.rating.as_ref()?))) {
         let _ = writeln!(out, "{}\n{}", run.name, indented(&ratings(rating)));
     }
@@ -233,6 +219,43 @@ pub(crate) fn text(runs: &[Compared]) -> String {
     out
 }
 
+/// The figures of each run.
+fn figures(runs: &[Compared]) -> Table {
+    let is_open_loop = has_service_times(runs);
+    let mut columns = vec!["run", "#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"];
+    if is_open_loop {
+        columns.splice(6..6, ["service\np95", "service\np99"]);
+    }
+    let mut table = new_table(&columns, 0);
+    for run in runs {
+        let (verdict, overall) = (&run.verdict, &run.verdict.figures.overall);
+        let mut row = vec![
+            run.name.clone(),
+            verdict.experiment.to_string(),
+            verdict.threads.to_string(),
+            thousands(verdict.figures.throughput_per_s.round() as u64),
+            short_time(overall.p95_ns),
+            short_time(overall.p99_ns),
+        ];
+        if is_open_loop {
+            let times = overall.service.map(|service| [service.p95_ns, service.p99_ns].map(short_time));
+            row.extend(times.unwrap_or_else(|| ["-", "-"].map(String::from)));
+        }
+        row.extend([
+            format!("{:.2}", verdict.figures.within_beta_percent),
+            format!("{:.3}", verdict.figures.unpredictable_percent),
+            verdict.ruling.name().to_string(),
+        ]);
+        table.add_row(row);
+    }
+    table
+}
+
+/// Whether a run is an open loop, whose service times differ from its response times.
+pub(crate) fn has_service_times(runs: &[Compared]) -> bool {
+    runs.iter().any(|run| run.verdict.figures.overall.service.is_some())
+}
+
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }
@@ -257,12 +280,11 @@ mod tests {
         let mut verdict = crate::void_verdict(1, 4, Sla::default(), Vec::new());
         let slice = |ok: u64| Slice {
             ok,
-            errors: 0,
-            unpredictable: 0,
             p50_ns: ok * 1_000_000,
             p95_ns: ok * 1_000_000,
             p99_ns: ok * 1_000_000,
             max_ns: ok * 1_000_000,
+            ..Slice::default()
         };
         verdict.figures.counted_ns = 600_000_000;
         verdict.figures.timeline.slice_s = 0.05;

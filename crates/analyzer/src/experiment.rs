@@ -20,6 +20,7 @@ use crate::fragments::{
 use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
 use crate::summarize;
+use crate::timeline::add_due_rates;
 use crate::verify;
 
 /// What an analysis leaves in the run folder.
@@ -112,7 +113,10 @@ pub fn analyze_with(
             take_in(replayer_of(&fragments, kept.fragments.first().copied()), &kept.summary);
         }
     }
-    let figures = whole.figures();
+    let mut figures = whole.figures();
+    if let Some(open) = &plan.open_loop {
+        add_due_rates(&mut figures.timeline, open, &manifest.spec);
+    }
     let parts = parts.iter().zip(&of_each);
     let replayers: Vec<ReplayerFigures> =
         parts.map(|(part, figures)| of_replayer(part.name.clone(), part.threads, figures, &sla)).collect();

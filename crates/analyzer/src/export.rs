@@ -262,11 +262,31 @@ fn openmetrics(verdicts: &[Verdict], wanted: &Wanted<'_>) -> String {
             let _ = writeln!(out, "encore_response_time_seconds_count{{{own}}} {}", figures.ok);
         }
     }
+    if verdicts().any(|verdict| verdict.figures.overall.service.is_some()) {
+        out += "# TYPE encore_service_time_seconds summary\n# UNIT encore_service_time_seconds seconds\n\
+                # HELP encore_service_time_seconds Open loop: times of operations that succeeded, from their start.\n";
+    }
+    for verdict in verdicts() {
+        for (operation, figures) in operations(verdict) {
+            let Some(service) = figures.service else { continue };
+            let own = format!("{},operation=\"{}\"", labels(verdict), operation);
+            for (quantile, ns) in [("0.5", service.p50_ns), ("0.95", service.p95_ns), ("0.99", service.p99_ns)] {
+                let seconds = ns as f64 / 1e9;
+                let _ = writeln!(out, "encore_service_time_seconds{{{own},quantile=\"{quantile}\"}} {seconds}");
+            }
+            let sum = service.mean_ns * figures.ok as f64 / 1e9;
+            let _ = writeln!(out, "encore_service_time_seconds_sum{{{own}}} {sum}");
+            let _ = writeln!(out, "encore_service_time_seconds_count{{{own}}} {}", figures.ok);
+        }
+    }
     type Gauge = (&'static str, &'static str, fn(&Verdict) -> f64);
-    let gauges: [Gauge; 4] = [
+    let gauges: [Gauge; 5] = [
         ("encore_throughput", "Successful operations per second.", |v| v.figures.throughput_per_s),
         ("encore_within_ratio", "Share of operations within the response time of the SLA.", |v| {
             v.figures.within_beta_percent / 100.0
+        }),
+        ("encore_met_ratio", "Share of operations that met both limits of the SLA.", |v| {
+            v.figures.met_percent.map_or(f64::NAN, |percent| percent / 100.0)
         }),
         ("encore_unpredictable_ratio", "Share of reads that returned stale or wrong data.", |v| {
             v.figures.unpredictable_percent / 100.0

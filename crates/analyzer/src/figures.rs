@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use schemas::latency::ResponseTimes;
-use schemas::oplog::Outcome;
-use schemas::verdict::{ClosingFigures, Figures, OperationFigures, Timeline};
+use schemas::oplog::{LogRow, Outcome};
+use schemas::verdict::{ClosingFigures, Figures, OperationFigures, ServiceTimes, Timeline};
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
 use crate::freshness::FreshnessSummary;
-use crate::join::{Row, response_ns};
+use crate::join::{Row, response_ns, service_ns};
 use crate::timeline::{Measured, TimelineSummary};
 use crate::validate::Findings;
 
@@ -24,7 +24,12 @@ struct KindSummary {
     by_outcome: [u64; 4],
     within_beta: u64,
     unpredictable: u64,
+    met: u64,
     times: ResponseTimes,
+    /// None while all service times are equal to the response times, as in a closed loop: a
+    /// histogram takes much memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    service: Option<ResponseTimes>,
 }
 
 impl KindSummary {
@@ -38,10 +43,34 @@ impl KindSummary {
         }
         self.within_beta += other.within_beta;
         self.unpredictable += other.unpredictable;
+        self.met += other.met;
+        if self.service.is_some() || other.service.is_some() {
+            let service = self.service.get_or_insert_with(|| self.times.clone());
+            service.merge(other.service.as_ref().unwrap_or(&other.times));
+        }
         self.times.merge(&other.times);
     }
 
-    fn figures(&self) -> OperationFigures {
+    /// Counts the times of an operation that succeeded.
+    fn record(&mut self, log: &LogRow) {
+        if log.due_ns.is_some() && self.service.is_none() {
+            self.service = Some(self.times.clone());
+        }
+        if let Some(service) = &mut self.service {
+            service.record(service_ns(log));
+        }
+        self.times.record(response_ns(log));
+    }
+
+    fn figures(&self, is_open_loop: bool) -> OperationFigures {
+        let service = self.service.as_ref().unwrap_or(&self.times);
+        let service = ServiceTimes {
+            mean_ns: service.mean_ns(),
+            p50_ns: service.percentile_ns(50.0),
+            p95_ns: service.percentile_ns(95.0),
+            p99_ns: service.percentile_ns(99.0),
+            max_ns: service.max_ns(),
+        };
         let [ok, failed, unknown, skipped] = self.by_outcome;
         OperationFigures {
             ok,
@@ -50,11 +79,13 @@ impl KindSummary {
             skipped,
             within_beta: self.within_beta,
             unpredictable: self.unpredictable,
+            met: self.met,
             mean_ns: self.times.mean_ns(),
             p50_ns: self.times.percentile_ns(50.0),
             p95_ns: self.times.percentile_ns(95.0),
             p99_ns: self.times.percentile_ns(99.0),
             max_ns: self.times.max_ns(),
+            service: is_open_loop.then_some(service),
         }
     }
 }
@@ -128,10 +159,13 @@ impl Summary {
         let summary = &mut self.kinds[usize::from(row.operation.code())];
         summary.by_outcome[row.log.outcome as usize] += 1;
         summary.unpredictable += u64::from(unpredictable);
+        let mut has_met = false;
         if row.log.outcome == Outcome::Ok {
-            let response_ns = response_ns(&row.log);
-            summary.times.record(response_ns);
-            summary.within_beta += u64::from(response_ns as u64 <= self.beta_ns);
+            summary.record(&row.log);
+            let is_within_beta = response_ns(&row.log) as u64 <= self.beta_ns;
+            has_met = is_within_beta && !unpredictable;
+            summary.within_beta += u64::from(is_within_beta);
+            summary.met += u64::from(has_met);
         }
         if matches!(row.log.outcome, Outcome::Failed | Outcome::Unknown) {
             self.error_ns += self.measured.counted_of(row.log.start_ns, row.log.end_ns);
@@ -143,7 +177,7 @@ impl Summary {
             self.ok_counted += u64::from(row.log.outcome == Outcome::Ok);
             self.sessions_counted += u64::from(row.log.step == 0) + u64::from(row.noops);
         }
-        self.timeline.add(&row.log, unpredictable);
+        self.timeline.add(&row.log, unpredictable, has_met);
         findings.items.iter().for_each(|item| self.freshness.add(item));
     }
 
@@ -209,17 +243,18 @@ impl Summary {
     pub fn figures(&self) -> Figures {
         let mut overall = KindSummary::default();
         let (mut by_operation, mut reads) = (IndexMap::new(), 0);
+        let is_open_loop = self.kinds.iter().any(|kind| kind.service.is_some());
         for summary in &self.kinds {
             if summary.by_outcome == [0; 4] {
                 continue;
             }
             overall.merge(summary);
-            by_operation.insert(summary.name.clone(), summary.figures());
+            by_operation.insert(summary.name.clone(), summary.figures(is_open_loop));
             if summary.reads {
                 reads += summary.by_outcome[Outcome::Ok as usize];
             }
         }
-        let overall = overall.figures();
+        let overall = overall.figures(is_open_loop);
         let Measured { elapsed_ns, counted_ns, .. } = self.measured;
         let timeline = if by_operation.is_empty() { Timeline::default() } else { self.timeline.timeline() };
         let per_second = |count: u64| if counted_ns == 0 { 0.0 } else { count as f64 * 1e9 / counted_ns as f64 };
@@ -237,6 +272,7 @@ impl Summary {
             reads,
             unpredictable_reads: overall.unpredictable,
             unpredictable_percent: percent(overall.unpredictable, reads),
+            met_percent: (overall.operations() > 0).then(|| percent(overall.met, overall.operations())),
             overall,
             by_operation,
             missing: self.missing.values().cloned().collect(),
@@ -255,4 +291,38 @@ impl Summary {
 /// A share in percent; 0 if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::social::Social;
+    use schemas::vocabulary::Vocabulary;
+
+    use super::*;
+    use crate::fixtures::read_row;
+
+    /// The second step of a session has no due time. If it comes first, the summary does not yet know
+    /// of an open loop.
+    #[test]
+    fn service_times_merge_in_any_order() {
+        let measured = Measured { from_ns: 0, elapsed_ns: 1_000_000, counted_ns: 1_000_000, planned_ns: None };
+        let empty = || Summary::new(Social::KINDS, 5_000, measured);
+        let (mut later, mut first, mut whole) = (empty(), empty(), empty());
+        for n in 0..20 {
+            let (mut row, own) = (read_row(n, 10_000 * n as i64, 10_000 * n as i64 + 1_000), n % 2 == 0);
+            row.log.due_ns = own.then_some(row.log.start_ns - 9_000);
+            row.log.step = u16::from(!own);
+            if own { &mut first } else { &mut later }.add(&row, &Findings::default());
+            whole.add(&row, &Findings::default());
+        }
+        assert_eq!(later.figures().overall.service, None);
+        let expect = whole.figures();
+        let service = expect.overall.service.unwrap();
+        assert_eq!((service.p50_ns, service.max_ns, expect.overall.max_ns / 100), (1_000, 1_000, 100));
+        assert_eq!((expect.overall.met, expect.met_percent), (10, Some(50.0)));
+        for (mut one, other) in [(later.clone(), first.clone()), (first, later)] {
+            one.merge(&other);
+            assert_eq!(one.figures(), expect);
+        }
+    }
 }

@@ -47,6 +47,11 @@ pub(crate) fn response_ns(log: &LogRow) -> i64 {
     log.end_ns - log.due_ns.unwrap_or(log.start_ns)
 }
 
+/// The service time: from the start of the operation, however late that was.
+pub(crate) fn service_ns(log: &LogRow) -> i64 {
+    log.end_ns - log.start_ns
+}
+
 /// Why a row of the log has no row of the trace.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JoinError {

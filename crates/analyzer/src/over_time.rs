@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use schemas::sla::short_time;
+use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, Freshness, Slice};
 use schemas::words::{plural, rate, thousands};
 
@@ -39,6 +39,11 @@ struct Column {
     ok: u64,
     errors: u64,
     unpredictable: u64,
+    /// M of its slices together, in percent; not a number without operations.
+    met_percent: f64,
+    sessions: u64,
+    /// Open loop: the mean arrival rate that was asked for.
+    due_per_s: Option<f64>,
     /// The highest of its slices: percentiles of slices cannot be combined.
     p99_ns: u64,
     /// A stalled store holds up only the few operations that are under way, so percentiles need
@@ -48,12 +53,17 @@ struct Column {
 
 impl Column {
     fn of(slices: &[Slice], seconds: f64) -> Column {
-        let sum = |of: fn(&Slice) -> u64| slices.iter().map(of).sum();
+        let sum = |of: fn(&Slice) -> u64| -> u64 { slices.iter().map(of).sum() };
+        let due: Option<Vec<f64>> = slices.iter().map(|slice| slice.due_per_s).collect();
+        let all = sum(|slice| slice.ok + slice.errors);
         Column {
             seconds,
             ok: sum(|slice| slice.ok),
             errors: sum(|slice| slice.errors),
             unpredictable: sum(|slice| slice.unpredictable),
+            met_percent: sum(|slice| slice.met) as f64 * 100.0 / all as f64,
+            sessions: sum(|slice| slice.sessions),
+            due_per_s: due.map(|rates| rates.iter().sum::<f64>() / rates.len() as f64),
             p99_ns: slices.iter().map(|slice| slice.p99_ns).max().unwrap_or(0),
             max_ns: slices.iter().map(|slice| slice.max_ns).max().unwrap_or(0),
         }
@@ -78,9 +88,22 @@ pub(crate) fn timeline(figures: &Figures) -> String {
         return String::new();
     }
     let mut out = format!("timeline         one column = {}\n", short_time((column_s * 1e9) as u64));
-    let rates: Vec<f64> = columns.iter().map(|column| column.ok as f64 / column.seconds.max(1e-9)).collect();
-    let (low, high) = bounds(&rates);
-    let _ = writeln!(out, "  ok/s           {}  {} to {}", sparkline(&rates, high), rate(low), rate(high));
+    let per_s = |of: fn(&Column) -> u64| -> Vec<f64> {
+        columns.iter().map(|column| of(column) as f64 / column.seconds.max(1e-9)).collect()
+    };
+    // Both rates of an open loop have one scale, so that their lines can be compared.
+    let due: Option<Vec<f64>> = columns.iter().map(|column| column.due_per_s).collect();
+    let mut rates = vec![("ok/s", per_s(|column| column.ok), None)];
+    if let Some(due) = due {
+        let sessions = per_s(|column| column.sessions);
+        let high = bounds(&sessions).1.max(bounds(&due).1);
+        rates.extend([("due/s", due, Some(high)), ("achieved/s", sessions, Some(high))]);
+    }
+    for (name, rates, scale) in rates {
+        let (low, high) = bounds(&rates);
+        let line = sparkline(&rates, scale.unwrap_or(high));
+        let _ = writeln!(out, "  {name:<13}  {line}  {} to {}", rate(low), rate(high));
+    }
     let of = |time: fn(&Column) -> u64| columns.iter().map(|column| time(column) as f64).collect::<Vec<f64>>();
     for (name, times) in [("p99", of(|column| column.p99_ns)), ("max", of(|column| column.max_ns))] {
         // A column without an answer has no response time.
@@ -90,6 +113,12 @@ pub(crate) fn timeline(figures: &Figures) -> String {
             let (from, to) = (short_time(low as u64), short_time(high as u64));
             let _ = writeln!(out, "  {name:<13}  {}  {from} to {to}", sparkline(&times, high));
         }
+    }
+    let met: Vec<f64> = columns.iter().map(|column| column.met_percent).collect();
+    let (low, high) = bounds(&met);
+    if low < 100.0 && figures.met_percent.is_some() {
+        let _ =
+            writeln!(out, "  M              {}  {}% to {}%", sparkline(&met, 100.0), two_digits(low), two_digits(high));
     }
     let errors: Vec<f64> = columns.iter().map(|column| column.errors as f64).collect();
     let unpredictable = columns.iter().map(|column| column.unpredictable as f64).collect();
@@ -101,6 +130,19 @@ pub(crate) fn timeline(figures: &Figures) -> String {
         }
     }
     out
+}
+
+/// A share of operations that met both limits. It is rounded down: 100 means all of them.
+fn two_digits(percent: f64) -> String {
+    format!("{:.2}", (percent * 100.0).floor() / 100.0)
+}
+
+/// M in words; empty without operations.
+pub(crate) fn met(figures: &Figures, sla: &Sla) -> String {
+    figures.met_percent.map_or(String::new(), |percent| {
+        let (percent, beta) = (two_digits(percent), short_time(sla.beta_ns));
+        format!("M                {percent}% of the operations within {beta} and not unpredictable\n")
+    })
 }
 
 fn bounds(values: &[f64]) -> (f64, f64) {
@@ -193,6 +235,29 @@ mod tests {
          1.05s to 2.1s                    7   100.00
         ");
         assert_eq!(freshness(&[]), "");
+    }
+
+    /// The rate falls behind what is due in a stall, and catches up after it.
+    #[test]
+    fn an_open_loop_shows_due_and_achieved_rates_on_one_scale() {
+        let due = |sessions, met| Slice { sessions, met, due_per_s: Some(100.0), ..slice(sessions.max(1), 2_000_000) };
+        let mut slices = vec![due(100, 100); 6];
+        (slices[2], slices[3]) = (due(25, 25), due(175, 75));
+        let mut figures = figures(1.0, 6.0, slices);
+        figures.met_percent = Some(83.339);
+        insta::assert_snapshot!(timeline(&figures), @r"
+        timeline         one column = 1s
+          ok/s           ▅▅▂█▅▅  25.0 to 175.0
+          due/s          ▅▅▅▅▅▅  100.0 to 100.0
+          achieved/s     ▅▅▂█▅▅  25.0 to 175.0
+          p99            ██████  2ms to 2ms
+          max            ██████  4ms to 4ms
+          M              ███▄██  42.85% to 100.00%
+        ");
+        assert_eq!(
+            met(&figures, &Sla::default()),
+            "M                83.33% of the operations within 100ms and not unpredictable\n"
+        );
     }
 
     #[test]

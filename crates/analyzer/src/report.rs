@@ -63,20 +63,29 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
     let is_open_loop = verdicts.iter().any(|verdict| verdict.rate_per_s.is_some());
     let mut columns = vec!["#", "T", "ops/s", "p95", "p99", "% within", "% unpred.", "verdict"];
     if is_open_loop {
+        // With more of them the table is wider than a terminal.
+        columns.insert(5, "service\np95");
         columns.insert(2, "due/s");
     }
     let mut table = new_table(&columns, columns.len() - 1);
     for verdict in verdicts {
         let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
-        let measured = [
+        let mut measured = vec![
             thousands(figures.throughput_per_s.round() as u64),
             short_time(overall.p95_ns),
             short_time(overall.p99_ns),
+        ];
+        if is_open_loop {
+            measured.push(overall.service.map_or("-".to_string(), |service| short_time(service.p95_ns)));
+        }
+        measured.extend([
             short_percent(figures.within_beta_percent).to_string(),
             short_percent(figures.unpredictable_percent).to_string(),
-        ];
+        ]);
         // Without an operation nothing was measured, and 0 would say that something was.
-        let measured = if overall.operations() > 0 { measured } else { measured.map(|_| "-".to_string()) };
+        if overall.operations() == 0 {
+            measured.fill("-".to_string());
+        }
         let mut row = vec![verdict.experiment.to_string(), verdict.threads.to_string()];
         let due = |rate: f64| thousands(rate.round() as u64);
         row.extend(is_open_loop.then(|| verdict.rate_per_s.map_or("-".to_string(), due)));
@@ -127,8 +136,11 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
         }
         let _ = writeln!(out, "\n{}", table.trim_fmt());
     }
-    let parts =
-        [over_time::throughput(figures), over_time::timeline(figures), over_time::freshness(&figures.freshness)];
+    let parts = [
+        over_time::throughput(figures) + &over_time::met(figures, &verdict.sla),
+        over_time::timeline(figures),
+        over_time::freshness(&figures.freshness),
+    ];
     for part in parts.iter().filter(|part| !part.is_empty()) {
         let _ = write!(out, "\n{part}");
     }
@@ -194,7 +206,26 @@ pub fn operations(figures: &Figures) -> String {
     }
     let none: Vec<&str> = counts.into_iter().filter(|(_, count)| count(overall) == 0).map(|(name, _)| name).collect();
     let note = if none.is_empty() { String::new() } else { format!("\nnone: {}", none.join(", ")) };
-    format!("{}{note}", table.trim_fmt())
+    format!("{}{note}{}", table.trim_fmt(), service_times(figures))
+}
+
+/// The service times of an open loop, one row for each operation; empty in a closed loop.
+fn service_times(figures: &Figures) -> String {
+    if figures.overall.service.is_none() {
+        return String::new();
+    }
+    let mut table = new_table(&["service time", "mean", "p50", "p95", "p99", "max"], 0);
+    let rows = figures.by_operation.iter().map(|(operation, figures)| (operation.as_str(), figures));
+    for (name, figures) in rows.chain([("all", &figures.overall)]) {
+        let Some(service) = figures.service else { continue };
+        let times = [service.mean_ns as u64, service.p50_ns, service.p95_ns, service.p99_ns, service.max_ns];
+        table.add_row(std::iter::once(name.to_string()).chain(times.map(short_time)));
+    }
+    format!(
+        "\n\nThe times above are response times, from when a session was due. Service times are from the start of an \
+         operation:\n{}",
+        table.trim_fmt()
+    )
 }
 
 /// How many reads were checked, and the worst unpredictable reads with their witnesses.

@@ -2,6 +2,8 @@
 //! that merge with those of other fragments.
 
 use schemas::oplog::{LogRow, Outcome};
+use schemas::pace::OpenLoop;
+use schemas::spec::Spec;
 use schemas::verdict::{Slice, Timeline};
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +99,8 @@ struct SliceSummary {
     ok: u64,
     errors: u64,
     unpredictable: u64,
+    met: u64,
+    sessions: u64,
     times: CoarseTimes,
 }
 
@@ -108,8 +112,8 @@ impl TimelineSummary {
 
     /// Counts an operation in the slice in which it ended. If it ended before or after the
     /// measured part (by the clock of another replayer), it counts in the first or the last
-    /// slice.
-    pub(crate) fn add(&mut self, log: &LogRow, is_unpredictable: bool) {
+    /// slice. `has_met` if the operation met both limits of the SLA.
+    pub(crate) fn add(&mut self, log: &LogRow, is_unpredictable: bool, has_met: bool) {
         let at = log.end_ns - self.measured.from_ns;
         let into_last = at - self.last as i64 * self.slice_ns;
         if !(0..self.slice_ns).contains(&into_last) {
@@ -117,6 +121,8 @@ impl TimelineSummary {
         }
         let slice = &mut self.slices[self.last];
         slice.unpredictable += u64::from(is_unpredictable);
+        slice.met += u64::from(has_met);
+        slice.sessions += u64::from(log.step == 0 && log.outcome != Outcome::Skipped);
         if log.outcome == Outcome::Ok {
             slice.ok += 1;
             slice.times.record(response_ns(log));
@@ -132,6 +138,8 @@ impl TimelineSummary {
             mine.ok += theirs.ok;
             mine.errors += theirs.errors;
             mine.unpredictable += theirs.unpredictable;
+            mine.met += theirs.met;
+            mine.sessions += theirs.sessions;
             mine.times.merge(&theirs.times);
         }
     }
@@ -141,12 +149,23 @@ impl TimelineSummary {
             ok: summary.ok,
             errors: summary.errors,
             unpredictable: summary.unpredictable,
+            met: summary.met,
+            sessions: summary.sessions,
+            due_per_s: None,
             p50_ns: summary.times.percentile_ns(50.0),
             p95_ns: summary.times.percentile_ns(95.0),
             p99_ns: summary.times.percentile_ns(99.0),
             max_ns: summary.times.max_ns,
         };
         Timeline { slice_s: self.slice_ns as f64 / 1e9, slices: self.slices.iter().map(slice).collect() }
+    }
+}
+
+/// Adds the arrival rate that an open loop asked for to each slice.
+pub(crate) fn add_due_rates(timeline: &mut Timeline, open: &OpenLoop, spec: &Spec) {
+    let rates = open.rates_in_slices(spec, timeline.slice_s, timeline.slices.len());
+    for (slice, rate) in timeline.slices.iter_mut().zip(rates.into_iter().flatten()) {
+        slice.due_per_s = Some(rate);
     }
 }
 
@@ -298,11 +317,13 @@ mod tests {
         for (start, end) in
             [(900, 999), (1000, 1000), (1000, 1099), (1000, 1100), (1050, 1999), (1999, 2000), (0, 3000)]
         {
-            summary.add(&read_row(0, start * ms, end * ms).log, false);
+            summary.add(&read_row(0, start * ms, end * ms).log, false, end < 1100);
         }
         let slices = summary.timeline().slices;
         let ok: Vec<u64> = slices.iter().map(|slice| slice.ok).collect();
         assert_eq!(ok, [3, 1, 0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!((slices[0].met_percent(), slices[1].met_percent()), (Some(100.0), Some(0.0)));
+        assert_eq!((slices[2].met_percent(), slices[9].sessions), (None, 3));
         assert_eq!((slices[9].max_ns, slices[9].p99_ns), (3_000_000_000, 3_000_000_000));
         assert_eq!(slices[2], Slice::default());
     }

@@ -2,6 +2,7 @@
 //! separate machine.
 
 mod access;
+mod by_rate;
 mod lost;
 mod networks;
 mod together;

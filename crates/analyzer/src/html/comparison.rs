@@ -10,7 +10,7 @@ use schemas::verdict::{Rating, Ruling, Verdict};
 use super::figures::{FULL, rounded};
 use super::layout::{Column, Section, figure, page, section};
 use crate::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Scale, Stroke};
-use crate::compare::{Compared, Judged, full_slices, in_words, judged, unequal};
+use crate::compare::{Compared, Judged, full_slices, has_service_times, in_words, judged, unequal};
 use crate::error::AnalyzeError;
 use crate::report::thousands;
 
@@ -86,9 +86,11 @@ fn signed(value: f64) -> String {
 }
 
 fn table(runs: &[Compared]) -> Markup {
+    let service = has_service_times(runs).then_some(["service p50", "service p95", "service p99"]);
     let columns: Vec<Column> = std::iter::once(Column::Words("run"))
-        .chain(["experiment", "T", "operations/s", "p50", "p95", "p99", "% within"].map(Column::Number))
-        .chain(["% unpredictable", "SoAR", "Socialites"].map(Column::Number))
+        .chain(["experiment", "T", "operations/s", "p50", "p95", "p99"].map(Column::Number))
+        .chain(service.into_iter().flatten().map(Column::Number))
+        .chain(["% within", "% unpredictable", "SoAR", "Socialites"].map(Column::Number))
         .chain([Column::Words("verdict")])
         .collect();
     let label = label_in(runs);
@@ -97,18 +99,21 @@ fn table(runs: &[Compared]) -> Markup {
         let rated = |rating: Option<&Rating>| rating.map_or(String::new(), rating_text);
         let ratings = run.rating.as_ref();
         let mut row = vec![html! { (label(run)) br; span.soft { (run.document.store) } }];
-        let numbers = [
+        let load = [
             verdict.experiment.to_string(),
             verdict.threads.to_string(),
             thousands(verdict.figures.throughput_per_s.round() as u64),
-            short_time(overall.p50_ns),
-            short_time(overall.p95_ns),
-            short_time(overall.p99_ns),
+        ];
+        let times = [overall.p50_ns, overall.p95_ns, overall.p99_ns].map(short_time);
+        let of_service = overall.service.map(|own| [own.p50_ns, own.p95_ns, own.p99_ns].map(short_time));
+        let of_service = service.map(|_| of_service.unwrap_or_else(|| ["-"; 3].map(String::from)));
+        let shares = [
             format!("{:.2}", verdict.figures.within_beta_percent),
             format!("{:.3}", verdict.figures.unpredictable_percent),
             rated(ratings.and_then(|ratings| ratings.soar.as_ref())),
             rated(ratings.and_then(|ratings| ratings.socialites.as_ref())),
         ];
+        let numbers = load.into_iter().chain(times).chain(of_service.into_iter().flatten()).chain(shares);
         row.extend(numbers.map(|number| html! { (number) }));
         row.push(html! { span class=(verdict.ruling.name()) { (verdict.ruling.name()) } });
         row

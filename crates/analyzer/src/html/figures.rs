@@ -219,7 +219,7 @@ pub(super) fn times_in_course(data: &RunData<'_>, verdict: &Verdict) -> Result<M
 /// One line for each column after the first, which has the seconds. A column that is not always
 /// wanted is omitted if it is 0 throughout.
 #[expect(clippy::too_many_arguments, reason = "two pictures that differ in all of them")]
-fn over_time(
+pub(super) fn over_time(
     data: &RunData<'_>,
     sql: &str,
     title: &str,
@@ -248,7 +248,12 @@ fn over_time(
         return Ok(html! {});
     }
     let highest = series.iter().filter_map(|series| {
-        let highest = series.points.iter().enumerate().max_by(|a, b| a.1.y.total_cmp(&b.1.y))?;
+        let highest = series
+            .points
+            .iter()
+            .enumerate()
+            .filter(|(_, point)| point.y.is_finite())
+            .max_by(|a, b| a.1.y.total_cmp(&b.1.y))?;
         series.tooltips.get(highest.0).cloned()
     });
     let chart = LineChart {

@@ -10,6 +10,7 @@ pub(crate) mod comparison;
 mod conclusion;
 mod figures;
 mod layout;
+mod load;
 mod page;
 mod reads;
 
@@ -117,7 +118,11 @@ fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], Analyz
         (page::operations(verdict))
     };
     let times = html! { (figures::spectra(data, verdict)?) (figures::heat_map(data, verdict)?) };
-    let course = html! { (figures::course(data, verdict)?) (figures::times_in_course(data, verdict)?) };
+    let course = html! {
+        (load::met_and_load(data, verdict)?)
+        (figures::course(data, verdict)?)
+        (figures::times_in_course(data, verdict)?)
+    };
     let mix = html! { (figures::mix(data, verdict)?) (figures::popularity(data)) };
     let offenders = witness::worst_offenders(data.database, data.family, experiment, WORST)?;
     Ok([

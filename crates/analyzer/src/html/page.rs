@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use schemas::run::{ClockReading, ReplayReport, ReplayerReport};
 use schemas::sla::short_time;
-use schemas::verdict::{OperationFigures, Rating, Ruling, Verdict};
+use schemas::verdict::{OperationFigures, Rating, Ruling, ServiceTimes, Verdict};
 
 use super::RunData;
 use super::conclusion::conclusion;
@@ -79,6 +79,7 @@ pub(super) fn experiments(data: &RunData<'_>) -> Section {
         .into_iter()
         .chain(is_open_loop.then_some("sessions due/s"))
         .chain(["operations/s", "p50", "p95", "p99", "max"])
+        .chain(["service p50", "service p95", "service p99", "service max"].into_iter().filter(|_| is_open_loop))
         .chain(["% within", "% unpredictable"])
         .map(Column::Number)
         .chain([Column::Words("verdict")])
@@ -94,6 +95,10 @@ pub(super) fn experiments(data: &RunData<'_>) -> Section {
         row.extend(is_open_loop.then(|| verdict.rate_per_s.map_or(html! { "-" }, rate)));
         row.push(html! { (grouped(figures.throughput_per_s.round() as u64)) });
         row.extend(times.map(|time| html! { (time) }));
+        if is_open_loop {
+            let times = overall.service.map(|own| [own.p50_ns, own.p95_ns, own.p99_ns, own.max_ns].map(short_time));
+            row.extend(times.unwrap_or_else(|| ["-"; 4].map(String::from)).map(|time| html! { (time) }));
+        }
         row.extend([
             html! { (format!("{:.2}", figures.within_beta_percent)) },
             html! { (format!("{:.3}", figures.unpredictable_percent)) },
@@ -130,19 +135,50 @@ pub(super) fn operations(verdict: &Verdict) -> Markup {
     html! {
         p.soft { "The operation with the longest p95 is first." }
         (table(&columns, &rows))
-        (statement(&operations_sql(verdict)))
+        (statement(&operations_sql(verdict, "response_ns")))
+        (service_times(verdict))
     }
 }
 
-fn operations_sql(verdict: &Verdict) -> String {
+/// The service times of an open loop by operation, the slowest first; nothing in a closed loop.
+fn service_times(verdict: &Verdict) -> Markup {
+    let overall = &verdict.figures.overall;
+    if overall.service.is_none() {
+        return html! {};
+    }
+    let columns: Vec<Column> = std::iter::once(Column::Words("operation"))
+        .chain(["mean", "p50", "p95", "p99", "max"].map(Column::Number))
+        .collect();
+    let of = |(name, figures): (&str, &OperationFigures)| Some((name.to_string(), figures.service?));
+    let by_operation = verdict.figures.by_operation.iter().map(|(name, figures)| (name.as_str(), figures));
+    let mut rows: Vec<(String, ServiceTimes)> = by_operation.filter_map(of).collect();
+    rows.sort_by_key(|(_, service)| std::cmp::Reverse(service.p95_ns));
+    rows.extend(of(("all", overall)));
+    let row = |(name, own): (String, ServiceTimes)| {
+        let times = [own.mean_ns as u64, own.p50_ns, own.p95_ns, own.p99_ns, own.max_ns].map(short_time);
+        std::iter::once(name).chain(times).map(|text| html! { (text) }).collect::<Vec<Markup>>()
+    };
+    html! {
+        h3 { "Service times" }
+        p.soft {
+            "The table above has response times, which begin when a session is due. Service times begin when an \
+             operation starts, so they hide how long sessions waited."
+        }
+        (table(&columns, &rows.into_iter().map(row).collect::<Vec<_>>()))
+        (statement(&operations_sql(verdict, "service_ns")))
+    }
+}
+
+/// Counts and times by operation. `time` is the column of the times.
+fn operations_sql(verdict: &Verdict, time: &str) -> String {
     let (experiment, beta_ns) = (verdict.experiment, verdict.sla.beta_ns);
     format!(
         "-- The percentiles above are rounded to three significant digits; these are exact.\n\
          SELECT operation, count(*) FILTER (outcome = 'ok') AS ok, count(*) FILTER (outcome = 'failed') AS failed,\n\
          \u{20}      count(*) FILTER (outcome = 'unknown') AS unknown, count(*) FILTER (outcome = 'skipped') AS skipped,\n\
-         \u{20}      avg(response_ns) FILTER (outcome = 'ok') AS mean_ns,\n\
-         \u{20}      quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,\n\
-         \u{20}      max(response_ns) FILTER (outcome = 'ok') AS max_ns,\n\
+         \u{20}      avg({time}) FILTER (outcome = 'ok') AS mean_ns,\n\
+         \u{20}      quantile_disc({time}, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,\n\
+         \u{20}      max({time}) FILTER (outcome = 'ok') AS max_ns,\n\
          \u{20}      100.0 * count(*) FILTER (outcome = 'ok' AND response_ns <= {beta_ns})\n\
          \u{20}          / nullif(count(*) FILTER (outcome <> 'skipped'), 0) AS within_percent,\n\
          \u{20}      count(*) FILTER (unpredictable) AS unpredictable\n\

@@ -17,7 +17,7 @@ SELECT
     bool_or(outcome = 'skipped') AS any_skipped,
     bool_or(unpredictable) AS any_unpredictable,
     bool_or(warmup) AS warmup
-FROM operations
+FROM sealed_operations
 GROUP BY experiment, fragment, session;
 
 -- One row per experiment, from its plan and its verdict.
@@ -25,8 +25,9 @@ CREATE TABLE experiments (
     experiment BIGINT, threads BIGINT, rate_per_s DOUBLE, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
     counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, drained_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
     skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
-    p99_ns BIGINT, max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,
-    unpredictable_percent DOUBLE, sla VARCHAR, store VARCHAR, trace VARCHAR
+    p99_ns BIGINT, max_ns BIGINT, service_mean_ns DOUBLE, service_p50_ns BIGINT, service_p95_ns BIGINT,
+    service_p99_ns BIGINT, service_max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,
+    unpredictable_percent DOUBLE, met_percent DOUBLE, beta_ns BIGINT, sla VARCHAR, store VARCHAR, trace VARCHAR
 );
 
 -- One row per slice of an experiment's measured part, from the operations that ended in it.
@@ -36,6 +37,7 @@ WITH cut AS (
         experiment,
         measured_from_ns,
         slice_ns,
+        beta_ns,
         greatest(1, (greatest(elapsed_ns, counted_ns) + slice_ns - 1) // slice_ns) AS slices
     FROM experiments
     WHERE slice_ns > 0
@@ -50,9 +52,11 @@ ended AS (
         count(*) FILTER (outcome = 'ok') AS ok,
         count(*) FILTER (outcome <> 'ok') AS errors,
         count(*) FILTER (unpredictable) AS unpredictable,
+        count(*) FILTER (outcome = 'ok' AND response_ns <= c.beta_ns AND NOT unpredictable) AS met,
+        count(*) FILTER (step = 0 AND outcome <> 'skipped') AS sessions,
         quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,
         max(response_ns) FILTER (outcome = 'ok') AS max_ns
-    FROM operations AS o
+    FROM sealed_operations AS o
     JOIN cut AS c ON o.experiment = c.experiment
     WHERE NOT o.warmup AND NOT o.drained
     GROUP BY ALL
@@ -68,16 +72,21 @@ SELECT
     coalesce(e.percentiles_ns[1], 0) AS p50_ns,
     coalesce(e.percentiles_ns[2], 0) AS p95_ns,
     coalesce(e.percentiles_ns[3], 0) AS p99_ns,
-    coalesce(e.max_ns, 0) AS max_ns
+    coalesce(e.max_ns, 0) AS max_ns,
+    coalesce(e.met, 0) AS met,
+    100.0 * e.met / (e.ok + e.errors) AS met_percent,
+    coalesce(e.sessions, 0) AS sessions,
+    d.due_per_s
 FROM slice AS s
-LEFT JOIN ended AS e ON s.experiment = e.experiment AND s.slice = e.slice;
+LEFT JOIN ended AS e ON s.experiment = e.experiment AND s.slice = e.slice
+LEFT JOIN due_rates AS d ON s.experiment = d.experiment AND s.slice = d.slice;
 
 -- The distribution of response times, one row per value. Values are counted, not sorted:
 -- this needs memory only for the distinct values, and DuckDB can move them to disk.
 CREATE VIEW spectrum AS
 WITH counted AS (
     SELECT experiment, operation, response_ns, count(*) AS operations
-    FROM operations
+    FROM sealed_operations
     WHERE outcome = 'ok' AND NOT warmup AND NOT drained
     GROUP BY ALL
 )

@@ -2,6 +2,7 @@
 //! views. It can read only that folder, and write nowhere.
 
 mod cells;
+mod open_loop;
 mod output;
 
 use std::path::{Path, PathBuf};
@@ -136,10 +137,17 @@ impl Database {
                 overall.p95_ns,
                 overall.p99_ns,
                 overall.max_ns,
+                overall.service.map(|service| service.mean_ns),
+                overall.service.map(|service| service.p50_ns),
+                overall.service.map(|service| service.p95_ns),
+                overall.service.map(|service| service.p99_ns),
+                overall.service.map(|service| service.max_ns),
                 figures.within_beta_percent,
                 figures.reads,
                 figures.unpredictable_reads,
                 figures.unpredictable_percent,
+                figures.met_percent,
+                verdict.sla.beta_ns,
                 verdict.sla.to_string(),
                 document.store,
                 trace,
@@ -155,7 +163,8 @@ impl Database {
             let report: ReplayReport = schemas::files::read_json(&report)?;
             return Ok(Some(report.warmup_ns as i64));
         }
-        let statement = "SELECT min(start_ns) FROM operations WHERE experiment = ? AND NOT warmup AND NOT drained";
+        let statement =
+            "SELECT min(start_ns) FROM sealed_operations WHERE experiment = ? AND NOT warmup AND NOT drained";
         Ok(self.connection.query_row(statement, [verdict.experiment], |row| row.get(0))?)
     }
 
@@ -343,7 +352,7 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
     let tables = match verdicts.iter().any(is_sealed) {
         false => format!(
             "{}\n\n{}\nALTER TABLE unpredictable ADD COLUMN closing BOOLEAN;",
-            empty_table("operations", &family.operations_schema()),
+            empty_table("sealed_operations", &family.operations_schema()),
             empty_table("unpredictable", &UNPREDICTABLE)
         ),
         true => include_str!("views.sql")
@@ -353,6 +362,7 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
     Ok([
         closing_reads,
         tables,
+        open_loop::definitions(run, verdicts)?,
         include_str!("derived.sql").into(),
         family.views(),
         include_str!("freshness.sql").into(),

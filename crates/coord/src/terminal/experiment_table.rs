@@ -108,9 +108,14 @@ impl ExperimentTable {
             Purpose::Final(of) => Some(format!("final: {of}")),
             Purpose::Single | Purpose::Search => None,
         };
+        let service = times.service.map(|service| {
+            let [p95, p99, max] = [service.p95_ns, service.p99_ns, service.max_ns].map(short_time);
+            format!("service time: p95 {p95}, p99 {p99}, max {max}")
+        });
         let idle = (idle >= 0.1).then(|| format!("threads idle {idle:.1}%"));
         let closing = figures.closing.as_ref().filter(|closing| closing.is_notable()).map(ClosingFigures::in_words);
-        let notes = is_final.into_iter().chain(idle).chain(verdict.reasons.iter().cloned()).chain(closing);
+        let notes =
+            is_final.into_iter().chain(service).chain(idle).chain(verdict.reasons.iter().cloned()).chain(closing);
         let notes: Vec<String> = notes.collect();
         if !notes.is_empty() {
             out.push_str(&format!("\n          {}", notes.join("; ")));

@@ -1,7 +1,7 @@
 use analyzer::html::quoted;
 use schemas::run::Purpose;
 use schemas::sla::Sla;
-use schemas::verdict::{Between, Interval, Rating, RatingDocument, RatingParameters, Ruling, Verdict};
+use schemas::verdict::{Between, Interval, Rating, RatingDocument, RatingParameters, Ruling, ServiceTimes, Verdict};
 
 use super::testing::{manifest, report, verdict};
 use super::*;
@@ -58,6 +58,18 @@ fn rows_of_an_open_loop_show_the_rate() {
         assert_eq!(end(&heading, "due/s"), end(&row, "51,200"), "{heading}\n{row}");
         assert!(heading.len() <= 80 && row.len() <= 80, "{heading}\n{row}");
     }
+}
+
+/// The table's times count from when sessions were due.
+#[test]
+fn service_times_stand_below_the_row_of_an_open_loop() {
+    let mut of = verdict(7, 64, 100.0, Ruling::Pass);
+    let service = ServiceTimes { p95_ns: 1_000_000, p99_ns: 2_000_000, max_ns: 3_000_000, ..ServiceTimes::default() };
+    of.figures.overall.service = Some(service);
+    let table = ExperimentTable::new(&Sla::default(), &manifest(1000, 1000)).in_unit(Unit::SessionsPerS);
+    let row = plain(&table.row(&Purpose::Search, None, &of));
+    let below = row.lines().nth(1).unwrap_or_default().trim();
+    assert_eq!(below, "service time: p95 1ms, p99 2ms, max 3ms", "{row}");
 }
 
 #[test]

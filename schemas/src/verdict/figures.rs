@@ -1,0 +1,227 @@
+//! The figures of a verdict: counts, times and shares, over the whole and over time.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::words::{plural, thousands};
+
+/// The figures of an experiment's measured part, over all its fragments. They cover the
+/// operations that started in it. Operations in flight at the end of the planned time count for
+/// all figures except the rates: without them the slowest answers would be missing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// From the beginning of the measured part to the end of its last operation.
+    pub elapsed_ns: u64,
+    /// The time that rates are measured over: the planned time, or all of `elapsed_ns` if no time
+    /// was planned or the experiment ended early.
+    pub counted_ns: u64,
+    /// Operations of the warm-up.
+    pub warmup_operations: u64,
+    /// Operations that started after the planned time, to end sessions that were under way. No
+    /// other figure counts them.
+    #[serde(default)]
+    pub drained_operations: u64,
+    /// Sessions with at least one row in the log.
+    pub sessions: u64,
+    /// BG's no-operations: sessions that were drawn and of which nothing could be done.
+    pub noops: u64,
+    /// All operations.
+    pub overall: OperationFigures,
+    /// Operations by their names, in the family's order.
+    pub by_operation: IndexMap<String, OperationFigures>,
+    /// Successful operations per second that ended within `counted_ns`.
+    pub throughput_per_s: f64,
+    /// Sessions per second whose first operation ended within `counted_ns`. As in BG,
+    /// no-operations count as sessions.
+    pub sessions_per_s: f64,
+    /// Share of the operations (failed ones count, skipped ones do not) that
+    /// succeeded within β.
+    pub within_beta_percent: f64,
+    /// Time spent in operations that failed or are of unknown fate, within the time that counts,
+    /// summed over all threads. A few such operations take much time if each lasts until a time
+    /// limit.
+    #[serde(default)]
+    pub error_ns: u64,
+    /// Reads that were answered.
+    pub reads: u64,
+    /// Those of them that returned data that no correct store could have returned.
+    pub unpredictable_reads: u64,
+    /// The share of unpredictable reads among `reads`, in percent; 0 without reads.
+    pub unpredictable_percent: f64,
+    /// What is missing from the log of a killed replayer, one sentence per fragment.
+    pub missing: Vec<String>,
+    /// M: share of all operations that met both limits of the SLA, in percent. Null without
+    /// operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_percent: Option<f64>,
+    /// The measured part in slices of equal length.
+    pub timeline: Timeline,
+    /// How often reads see all completed updates, by the time since the last one.
+    pub freshness: Vec<Freshness>,
+    /// What the closing read found; null if none was planned. No other figure counts its reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<ClosingFigures>,
+}
+
+/// What the closing read of an experiment found: every item was read once, after all operations had
+/// ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClosingFigures {
+    /// Items whose read was answered.
+    pub items: u64,
+    /// Items whose read failed: their final state is not known.
+    pub failed: u64,
+    /// Of the answered reads, those that returned data that no correct store could have returned.
+    pub unpredictable: u64,
+    /// What is missing of the closing read, one sentence per fragment.
+    pub missing: Vec<String>,
+}
+
+impl ClosingFigures {
+    /// The figures in words.
+    ///
+    /// ```
+    /// use schemas::verdict::ClosingFigures;
+    /// let closing = ClosingFigures { items: 1000, unpredictable: 3, ..ClosingFigures::default() };
+    /// assert_eq!(closing.in_words(), "closing read: 1,000 items, 3 unpredictable");
+    /// ```
+    pub fn in_words(&self) -> String {
+        let mut out = format!("closing read: {}, ", plural(self.items, "item"));
+        out += &match self.unpredictable {
+            0 => "none unpredictable".to_string(),
+            count => format!("{} unpredictable", thousands(count)),
+        };
+        if self.failed > 0 {
+            out += &format!(", {} failed", thousands(self.failed));
+        }
+        if !self.missing.is_empty() {
+            out += ", incomplete";
+        }
+        out
+    }
+
+    /// Whether a user should look at it: an item is unpredictable or unknown, or some are missing.
+    pub fn is_notable(&self) -> bool {
+        self.unpredictable > 0 || self.failed > 0 || !self.missing.is_empty()
+    }
+}
+
+/// The measured part of an experiment in slices of equal length.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Timeline {
+    /// The length of a slice, in seconds.
+    pub slice_s: f64,
+    /// The slices in order, the first from the beginning of the measured part.
+    /// The last one may not be full.
+    pub slices: Vec<Slice>,
+}
+
+/// The operations that ended within one slice of time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Slice {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed, are of unknown fate or were skipped.
+    pub errors: u64,
+    /// Reads that returned data that no correct store could have returned.
+    pub unpredictable: u64,
+    /// Operations that met both limits: they succeeded within β and returned no unpredictable data.
+    #[serde(default)]
+    pub met: u64,
+    /// Sessions whose first operation was issued, and ended in the slice.
+    #[serde(default)]
+    pub sessions: u64,
+    /// Open loop: the mean arrival rate that was asked for, in sessions a second. Null in a closed
+    /// loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_per_s: Option<f64>,
+    /// Median response time of the successful operations.
+    pub p50_ns: u64,
+    /// 95th percentile of the response times.
+    pub p95_ns: u64,
+    /// 99th percentile of the response times.
+    pub p99_ns: u64,
+    /// Longest response time.
+    pub max_ns: u64,
+}
+
+impl Slice {
+    /// M of the slice, in percent; None without operations.
+    pub fn met_percent(&self) -> Option<f64> {
+        let all = self.ok + self.errors;
+        (all > 0).then(|| self.met as f64 * 100.0 / all as f64)
+    }
+}
+
+/// BG's freshness confidence for one range of times since an item's last completed update: how
+/// many of the items read then showed all updates completed before the read. What counts as
+/// one item is the family's: a count or a whole list (`social`), a field or a record's existence (`kv`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Freshness {
+    /// Lower end of the range, inclusive: from the end of the item's last completed update to the
+    /// start of the read.
+    pub from_us: u64,
+    /// Upper end of the range, exclusive.
+    pub to_us: u64,
+    /// Items read.
+    pub reads: u64,
+    /// Those that showed all updates completed before the read.
+    pub fresh: u64,
+}
+
+/// Counts and response times of one operation of the vocabulary, or of all.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct OperationFigures {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Writes of unknown fate.
+    pub unknown: u64,
+    /// Operations not issued.
+    pub skipped: u64,
+    /// Operations that succeeded within β.
+    pub within_beta: u64,
+    /// Reads that returned data that no correct store could have returned.
+    pub unpredictable: u64,
+    /// Operations that met both limits: they succeeded within β and returned no unpredictable data.
+    #[serde(default)]
+    pub met: u64,
+    /// Mean response time of the successful operations.
+    pub mean_ns: f64,
+    /// Median response time.
+    pub p50_ns: u64,
+    /// 95th percentile of the response times.
+    pub p95_ns: u64,
+    /// 99th percentile of the response times.
+    pub p99_ns: u64,
+    /// Longest response time.
+    pub max_ns: u64,
+    /// Open loop: service times of the successful operations. Null in a closed loop, where they are
+    /// the response times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceTimes>,
+}
+
+/// How long operations took from their start. Unlike a response time, a service time leaves out how
+/// long a session waited for its start.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServiceTimes {
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+}
+
+impl OperationFigures {
+    /// All operations, whatever became of them.
+    pub fn operations(&self) -> u64 {
+        self.ok + self.failed + self.unknown + self.skipped
+    }
+}
