@@ -100,7 +100,10 @@ impl Load {
     }
 
     fn chart(&self) -> String {
-        format!("wanted sessions a second over time (means of {COLUMNS} equal parts)\n{}", chart(&self.rates_per_s, self.length_s))
+        format!(
+            "wanted sessions a second over time (means of {COLUMNS} equal parts)\n{}",
+            chart(&self.rates_per_s, self.length_s)
+        )
     }
 }
 
