@@ -43,7 +43,10 @@ fn a_golden_log_is_sealed_byte_for_byte() {
     let sealed = &verdict.sealed[0];
     assert_eq!(
         [&sealed.operations, &sealed.unpredictable].map(|table| (table.bytes, table.blake3.as_str())),
-        [(0, "operations"), (0, "unpredictable")]
+        [
+            (16_434, "355d7ae0bd1608cb3944d9c0e001aced6e330320b5a1ba6968b87f210def1e8a"),
+            (3_096, "65ccbf5a3fdf25e821898e8e55b13658aa733ad7be49fd9610d54b04186e30a8"),
+        ]
     );
 }
 

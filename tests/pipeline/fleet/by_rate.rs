@@ -2,8 +2,12 @@
 
 use std::process::Stdio;
 
-use super::{Host, OWN, ends, json, rulings, until};
+use super::{Host, ends, json, rulings, until};
 use crate::support::Workplace;
+
+/// Each replayer has a store of its own in its memory. It is so slow that four replayers on two
+/// processors are no load beside it.
+const SLOW: &str = "memory:?latency_us=20000";
 
 /// Each replayer starts the sessions of its own fragments. One of them dies in the search: the rating
 /// waits for it, repeats the experiment, and ends as if nothing had happened.
@@ -11,9 +15,9 @@ use crate::support::Workplace;
 fn a_rating_by_rate_over_four_replayers_outlives_the_loss_of_one() {
     let place = Workplace::alone();
     let mut hosts: Vec<Host> = (2..6).map(|n| Host::start(&place, n, &[])).collect();
-    let rate = ["rate", "busy.toml", "--store", OWN, "--name", "r", "--sessions", "20000", "--set", "fragments=8"];
+    let rate = ["rate", "busy.toml", "--store", SLOW, "--name", "r", "--sessions", "20000", "--set", "fragments=8"];
     let how = ["--set", "data.members=800", "--by", "rate", "--first-rate", "100", "--max-rate", "400"];
-    let lasts = ["--threads", "8", "--search-s", "2", "--sla", "50% < 10s, 2s"];
+    let lasts = ["--threads", "32", "--search-s", "2", "--sla", "50% < 10s, 2s"];
     let mut command = place.command(&[&rate[..], &how, &lasts].concat());
     for host in &hosts {
         command.args(["--replayer", &host.address]);

@@ -26,6 +26,9 @@ const MOST_FINALS: u32 = 3;
 /// Runs an experiment with a load.
 pub(super) type Run<'a> = dyn FnMut(u32, &Purpose) -> Result<Trial, Failure> + 'a;
 
+/// The highest value of a rating that a failed load leaves possible.
+type Below = fn(u32) -> f64;
+
 /// One of the searches.
 type Search = fn(&Results, &Limits) -> Next;
 
@@ -73,8 +76,8 @@ impl<'a> Rater<'a> {
             let Mean { per_s, samples } = self.value_of(rated.load, rated.rating.value);
             rated.interval = Spread::of(&self.results, &self.limits).interval(per_s, samples);
         }
-        let bounds: [(_, fn(u32) -> f64); 2] = [(&mut socialites, socialites::below), (&mut by_rate, rate::below)];
-        for (rated, below) in bounds.into_iter().filter_map(|(rated, below)| Some((rated.as_mut()?, below))) {
+        for (rated, below) in [(&mut socialites, socialites::below as Below), (&mut by_rate, rate::below as Below)] {
+            let Some(rated) = rated else { continue };
             self.adopt(rated);
             let unconfirmed = self.finals.iter().filter(|(_, trial)| trial.verdict.ruling != Ruling::Pass);
             rated.value_is_load(unconfirmed.map(|(load, _)| *load), below);

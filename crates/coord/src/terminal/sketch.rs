@@ -15,7 +15,7 @@ const MOST_COLUMNS: usize = 40;
 /// One column for each load with successful operations, in rising order; empty for fewer than two.
 /// The latest experiment of a load counts. `verdicts` are those of all experiments so far, with their
 /// loads.
-pub fn sketch<'a>(unit: Unit, verdicts: &mut dyn Iterator<Item = (u32, &'a Verdict)>) -> String {
+pub fn sketch(unit: Unit, verdicts: &mut dyn Iterator<Item = (u32, &Verdict)>) -> String {
     let mut by_load = std::collections::BTreeMap::new();
     for (load, verdict) in verdicts.filter(|(_, verdict)| verdict.figures.overall.ok > 0) {
         let figures = &verdict.figures;

@@ -19,6 +19,7 @@ pub(super) struct DueTimes<'a> {
 }
 
 /// The arrivals of a process of rate 1.
+#[expect(clippy::large_enum_variant, reason = "there is one for each fragment")]
 enum Steps {
     /// Independent of each other.
     Poisson { chance: Stream, last: f64 },

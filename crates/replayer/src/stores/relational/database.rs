@@ -18,9 +18,11 @@ pub fn every_table() -> impl Iterator<Item = &'static str> {
 }
 
 /// The first of these tables that Encore has not made in a database with this marker: it is none of
-/// those of the family that was loaded.
+/// those of the family that was loaded. The first version of the social tables had a marker like that
+/// of records.
 fn tables_beside(held: &HeldState, tables: Vec<String>) -> Option<String> {
-    let is_of_family = |name: &str| match kv::has_loaded(held) {
+    let has_records = kv::has_loaded(held) && tables.iter().any(|name| name == kv::TABLE);
+    let is_of_family = |name: &str| match has_records {
         true => name == kv::TABLE,
         false => social::tables::every_name().any(|own| own == name),
     };
