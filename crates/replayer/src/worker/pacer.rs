@@ -23,7 +23,7 @@ use super::shared::Shared;
 use crate::dispatch::{Asking, Next, Session};
 
 /// No thread has the turn.
-const NOBODY: usize = usize::MAX;
+const NO_PLACE: usize = usize::MAX;
 
 /// A sleep shorter than this costs more than it saves: two system calls and a change of context.
 const SLEEP_MIN_NS: i64 = 10_000;
@@ -96,7 +96,7 @@ impl Pacer {
     pub fn new(overload: Overload, threads: usize, is_measured: bool) -> Pacer {
         Pacer {
             overload,
-            turn: Cell::new(NOBODY),
+            turn: Cell::new(NO_PLACE),
             idle: RefCell::new(VecDeque::with_capacity(threads)),
             is_idle: vec![Cell::new(false); threads],
             margin: Cell::default(),
@@ -110,7 +110,7 @@ impl Pacer {
     pub fn begin_measured(&self) {
         self.is_measured.set(true);
         self.spun_ns.set(0);
-        self.turn.set(NOBODY);
+        self.turn.set(NO_PLACE);
     }
 
     /// Processor time of waiting.
@@ -139,7 +139,7 @@ impl<V: Vocabulary> Shared<V> {
         let Asker { place, freed_ns } = asker;
         let turn = pacer.turn.get();
         let mut dispatcher = self.dispatcher.borrow_mut();
-        if turn != NOBODY && turn != place && !dispatcher.is_closed() && !dispatcher.has_ready() {
+        if turn != NO_PLACE && turn != place && !dispatcher.is_closed() && !dispatcher.has_ready() {
             return Next::ForOther;
         }
         let other_freed_ns = pacer.longest_idle_freed_ns();
@@ -148,7 +148,7 @@ impl<V: Vocabulary> Shared<V> {
         drop(dispatcher);
         match next {
             Next::Session => {
-                if turn == NOBODY {
+                if turn == NO_PLACE {
                     pacer.turn.set(place);
                 }
                 if has_ready {
@@ -158,7 +158,7 @@ impl<V: Vocabulary> Shared<V> {
             }
             Next::NotDue(_) => pacer.turn.set(place),
             Next::ForOther => self.pass_on(pacer),
-            Next::Blocked if turn == place => pacer.turn.set(NOBODY),
+            Next::Blocked if turn == place => pacer.turn.set(NO_PLACE),
             Next::Finished => self.call_all(pacer),
             Next::Blocked | Next::NeedsChunk(_) | Next::Overdue => {}
         }
@@ -218,7 +218,7 @@ impl<V: Vocabulary> Shared<V> {
     /// Gives the turn to the thread that has been idle for longest.
     fn pass_on(&self, pacer: &Pacer) {
         let called = pacer.call();
-        pacer.turn.set(called.unwrap_or(NOBODY));
+        pacer.turn.set(called.unwrap_or(NO_PLACE));
         self.wake(called);
     }
 
@@ -227,7 +227,7 @@ impl<V: Vocabulary> Shared<V> {
     #[cold]
     fn call_for_ready(&self, pacer: &Pacer, place: usize) {
         let turn = pacer.turn.get();
-        let called = pacer.call().or_else(|| (turn != NOBODY && turn != place).then_some(turn));
+        let called = pacer.call().or_else(|| (turn != NO_PLACE && turn != place).then_some(turn));
         self.wake(called);
     }
 
@@ -236,7 +236,7 @@ impl<V: Vocabulary> Shared<V> {
         while let Some(called) = pacer.call() {
             self.wake(Some(called));
         }
-        self.wake(Some(pacer.turn.replace(NOBODY)));
+        self.wake(Some(pacer.turn.replace(NO_PLACE)));
     }
 
     fn wake(&self, place: Option<usize>) {

@@ -8,7 +8,7 @@ use super::nodes::Nodes;
 /// Who keeps the index of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// Nobody: no session scans.
+    /// No index is kept, since no session scans.
     None,
     /// The scripts, together with the records.
     InScripts,

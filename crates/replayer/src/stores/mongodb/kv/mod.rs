@@ -67,7 +67,7 @@ impl Adopts for MongoDb {
                 marker::Found::Unfinished => Marked::Unfinished,
                 marker::Found::Held(held) => Marked::Held(held),
                 marker::Found::Foreign(_) => match marker::marker(self, &database).await? {
-                    // Somebody's collection is beside Encore's own.
+                    // A collection of another program is beside Encore's own.
                     Some(held) => Marked::Held(held),
                     None => Marked::Foreign,
                 },

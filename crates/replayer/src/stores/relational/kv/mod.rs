@@ -131,7 +131,7 @@ impl<E: Engine> Adopts for Relational<E> {
         self.in_time(client.disconnect()).await?;
         match marker {
             Err(_) => Ok(Marked::Foreign),
-            // Somebody's table is beside Encore's own.
+            // A table of another program is beside Encore's own.
             Ok(None) => Ok(Marked::Unfinished),
             Ok(Some(held)) if has_loaded(&held) => Ok(Marked::Held(held)),
             Ok(Some(_)) => Err(self.misused(format!(
