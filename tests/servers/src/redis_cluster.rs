@@ -132,7 +132,7 @@ impl Deref for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // After a panic, nobody knows what is in it.
+        // After a panic, its contents are unknown.
         if let Some(cluster) = self.0.take().filter(|_| !std::thread::panicking()) {
             IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(cluster);
         }

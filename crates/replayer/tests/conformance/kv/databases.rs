@@ -81,7 +81,7 @@ fn a_table_of_another_tool_is_refused_and_unchanged() {
     }
 }
 
-/// A load of SQLite and PostgreSQL replaces the whole database: a table that somebody has made after the
+/// A load of SQLite and PostgreSQL replaces the whole database: a table that another program has made after the
 /// first load was lost.
 #[test]
 fn a_table_beside_encores_own_is_refused_and_unchanged() {
