@@ -17,6 +17,7 @@ use schemas::trace::{OperationsReader, TraceRow};
 use schemas::vocabulary::{Operation, Vocabulary};
 use schemas::workload::{Closing, ItemChunks};
 
+use super::worker::local_runtime;
 use crate::clock::{Clock, unix_ns};
 use crate::experiment::{Experiment, ExperimentError};
 use crate::log::{BATCH_BYTES, BATCH_ROWS};
@@ -101,9 +102,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads the fragments of a worker, one after the other. False if a stop ended it.
     fn read_all<V: Vocabulary, S: Serves<V>>(&self, store: &S, share: &[usize]) -> Result<bool, ExperimentError> {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExperimentError::Worker)?;
-        tokio::task::LocalSet::new().block_on(&runtime, async {
+        let runtime = local_runtime().map_err(ExperimentError::Worker)?;
+        runtime.block_on(async {
             let mut connections = store.connect(&self.experiment.source, self.threads.clone()).await?;
             for index in share {
                 let plan = &self.experiment.plan.fragments[*index];

@@ -1,5 +1,6 @@
 //! One worker of an experiment: connects, waits for the start, and replays its fragments.
 
+use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use schemas::plan::Limit;
 use schemas::vocabulary::Vocabulary;
+use tokio::runtime::{LocalOptions, LocalRuntime};
 
 use crate::clock::Clock;
 use crate::dispatch::{Dispatcher, Stretch};
@@ -56,8 +58,7 @@ impl Worker<'_> {
             Feed::start(source, fragment, plan.fragments.len())
         });
         let mut feeds: Vec<Feed<V>> = feeds.collect::<Result<_, _>>().map_err(ExperimentError::Worker)?;
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExperimentError::Worker)?;
+        let runtime = local_runtime().map_err(ExperimentError::Worker)?;
         let connections = runtime.block_on(async {
             let threads = self.first_thread..self.first_thread + self.threads;
             connect(store, source, threads, plan.threads).await
@@ -101,10 +102,14 @@ impl Worker<'_> {
             overloaded: self.overloaded,
             snapshot: self.snapshot,
         };
-        let local = tokio::task::LocalSet::new();
-        let report = local.block_on(&runtime, worker::run(worker_plan, self.first_thread, connections))?;
-        Ok(Some(report))
+        Ok(Some(runtime.block_on(worker::run(worker_plan, self.first_thread, connections))?))
     }
+}
+
+/// A runtime of one thread. Its own tasks and those of a driver wait in one queue: in a `LocalSet` a
+/// driver's task would wake the threads' tasks by a system call, for each operation.
+pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// The route to the store for each thread of a worker: a connection of its own, or the pool of

@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Range;
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use schemas::digest::StateDigest;
@@ -203,9 +204,17 @@ pub(crate) fn block_on<X>(
     url: &StoreUrl,
     future: impl Future<Output = Result<X, StoreError>>,
 ) -> Result<X, StoreError> {
+    let mut result = None;
+    // The runtime would be compiled again for each type of future; this way it sees only one.
+    run_to_end(url, pin!(async { result = Some(future.await) }))?;
+    result.expect("a future that ended")
+}
+
+fn run_to_end(url: &StoreUrl, future: Pin<&mut dyn Future<Output = ()>>) -> Result<(), StoreError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| StoreError::store(url, format!("cannot start a runtime for the store: {e}")))?;
-    runtime.block_on(future)
+    runtime.block_on(future);
+    Ok(())
 }

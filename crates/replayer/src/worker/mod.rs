@@ -161,7 +161,7 @@ impl Used {
 /// Runs one task for each connection until the experiment ends.
 ///
 /// `first_thread` is the number of the first of them. Must run inside a
-/// `LocalSet` of a current-thread runtime.
+/// `LocalRuntime` or a `LocalSet`.
 pub async fn run<V: Vocabulary, C: Connection<V>>(
     plan: WorkerPlan<V>,
     first_thread: u32,

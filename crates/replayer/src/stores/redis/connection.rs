@@ -138,28 +138,14 @@ impl RedisConnection {
 
     async fn read(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), Refusal> {
         let shared = self.shared.clone();
-        let fields = &shared.fields;
-        if !fields.are_all(operation.fields) {
-            let mut command = redis::cmd("HMGET").arg(&self.key).to_owned();
-            for field in places(operation.fields) {
-                command.arg(fields.name(field));
-            }
-            let values: Vec<Option<Vec<u8>>> = self.ask(&command, false).await?;
-            see(fields, operation, &values, answer);
-            return Ok(());
+        // Not HGETALL, even for all fields: its answer repeats their names, and comes in any order.
+        let mut command = redis::cmd("HMGET");
+        command.arg(&self.key);
+        for field in places(operation.fields) {
+            command.arg(shared.fields.name(field));
         }
-        let pairs: Vec<(Vec<u8>, Vec<u8>)> = self.ask(&redis::cmd("HGETALL").arg(&self.key).to_owned(), false).await?;
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        // The server returns the fields in any order.
-        let mut values = vec![None; fields.names().len()];
-        for (name, value) in pairs {
-            if let Some(place) = fields.place(&name) {
-                values[place as usize] = Some(value);
-            }
-        }
-        fields.see((0..).zip(&values).map(|(field, value)| (field, value.as_deref())), answer);
+        let values: Vec<Option<Vec<u8>>> = self.ask(&command, false).await?;
+        see(&shared.fields, operation, &values, answer);
         Ok(())
     }
 
