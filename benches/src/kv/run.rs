@@ -15,6 +15,7 @@ use crate::sample::{Figures, Sample};
 use crate::tools::encore::{Encore, Replay};
 use crate::tools::go_ycsb::{Binding, GoYcsb, Run as GoRun};
 use crate::tools::pgbench::{self, Draw, Pgbench, Run as PgRun};
+use crate::tools::redis_benchmark::{self, RedisBenchmark};
 
 /// Records of each table. Three tables fit into the smallest cache that a server has by default
 /// (128 MiB), so that clients are compared and not disks.
@@ -49,6 +50,7 @@ pub struct Bench<'a> {
 struct Peers {
     go_ycsb: Option<GoYcsb>,
     pgbench: Option<Pgbench>,
+    redis_benchmark: Option<RedisBenchmark>,
 }
 
 /// A workload on a running store, with all tables loaded.
@@ -61,6 +63,8 @@ struct Loaded<'a> {
     /// go-ycsb, its binding, and how many records its table has.
     go_ycsb: Option<(&'a GoYcsb, Binding, u64)>,
     pgbench: Option<(&'a Pgbench, String)>,
+    /// redis-benchmark, and the server's address.
+    redis_benchmark: Option<(&'a RedisBenchmark, String)>,
 }
 
 impl<'a> Bench<'a> {
@@ -127,7 +131,11 @@ impl<'a> Bench<'a> {
             let settings = format!("{}; {PGBENCH_TABLE}; workloads A and C", pgbench::SETTINGS);
             self.section.find("pgbench", &settings, Pgbench::find(self.folder), Pgbench::version)
         });
-        Peers { go_ycsb, pgbench: pgbench.flatten() }
+        let redis_benchmark = (self.store == StoreName::Redis).then(|| {
+            let found = RedisBenchmark::find();
+            self.section.find(redis_benchmark::NAME, redis_benchmark::SETTINGS, found, RedisBenchmark::version)
+        });
+        Peers { go_ycsb, pgbench: pgbench.flatten(), redis_benchmark: redis_benchmark.flatten() }
     }
 
     /// The tools that take part in a workload.
@@ -138,6 +146,9 @@ impl<'a> Bench<'a> {
         }
         if peers.pgbench.is_some() && workload.scripts(RECORDS, Draw::Zipfian).is_some() {
             tools.extend(DRAWS.map(|(tool, _)| tool));
+        }
+        if peers.redis_benchmark.is_some() && workload == Workload::C {
+            tools.push(redis_benchmark::NAME);
         }
         tools
     }
@@ -163,7 +174,8 @@ impl<'a> Bench<'a> {
         let trace = encore.trace(&name, workload.spec(), &settings)?;
         let url = place.url(if self.store == StoreName::Redis { "0" } else { "kv" });
         encore.load(&trace, &url)?;
-        let mut loaded = Loaded { workload, place, encore, trace, url, go_ycsb: None, pgbench: None };
+        let mut loaded =
+            Loaded { workload, place, encore, trace, url, go_ycsb: None, pgbench: None, redis_benchmark: None };
         if let Some(go_ycsb) = peers.go_ycsb.as_ref().filter(|_| self.has_go_ycsb(workload)) {
             let binding = place.binding()?;
             go_ycsb.load(&binding, RECORDS)?;
@@ -175,6 +187,11 @@ impl<'a> Bench<'a> {
             pgbench.check(&url, &crate::tools::pgbench_kv::check(RECORDS))?;
             loaded.pgbench = Some((pgbench, url));
         }
+        if let Some(redis_benchmark) = peers.redis_benchmark.as_ref().filter(|_| workload == Workload::C) {
+            let address = place.address()?;
+            redis_benchmark.load(&address, RECORDS)?;
+            loaded.redis_benchmark = Some((redis_benchmark, address));
+        }
         Ok(loaded)
     }
 
@@ -182,13 +199,20 @@ impl<'a> Bench<'a> {
     fn take_turns(&mut self, loaded: &mut Loaded<'_>, round: u32, threads: u32) -> anyhow::Result<()> {
         let (case, seconds) = (loaded.workload.case(), self.arguments.seconds);
         let wants_go_ycsb = loaded.go_ycsb.is_some() && !self.has(case, threads, "go-ycsb", round);
-        if wants_go_ycsb || !self.has(case, threads, ENCORE, round) {
+        let wants_redis_benchmark =
+            loaded.redis_benchmark.is_some() && !self.has(case, threads, redis_benchmark::NAME, round);
+        if wants_go_ycsb || wants_redis_benchmark || !self.has(case, threads, ENCORE, round) {
             let (figures, report) = loaded.replay(threads, seconds)?;
             let (version, settings) = settings(self.store, &report);
             self.section.here(self.store.name(), &version, &settings);
             self.take(case, threads, ENCORE, round, figures)?;
             if wants_go_ycsb && let Some(figures) = loaded.go_ycsb(threads, figures.operations)? {
                 self.take(case, threads, "go-ycsb", round, figures)?;
+            }
+            if wants_redis_benchmark && let Some((redis_benchmark, address)) = &loaded.redis_benchmark {
+                let run = || redis_benchmark.run(address, RECORDS, threads, figures.operations);
+                let figures = loaded.place.beside(run)?;
+                self.take(case, threads, redis_benchmark::NAME, round, figures)?;
             }
         }
         for (tool, draw) in DRAWS {
@@ -209,7 +233,7 @@ impl<'a> Bench<'a> {
     }
 
     fn take(&mut self, case: &str, threads: u32, tool: &str, round: u32, figures: Figures) -> anyhow::Result<()> {
-        // Encore runs for the sake of go-ycsb's number of operations even if it has this round.
+        // Encore runs for the sake of another tool's number of operations even if it has this round.
         if self.has(case, threads, tool, round) {
             return Ok(());
         }

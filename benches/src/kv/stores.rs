@@ -122,19 +122,27 @@ impl Place<'_> {
         }
     }
 
+    fn server(&self) -> anyhow::Result<&Server> {
+        self.server.as_ref().with_context(|| format!("{} has no server", self.store.name()))
+    }
+
+    /// The server's `HOST:PORT`.
+    pub fn address(&self) -> anyhow::Result<String> {
+        Ok(self.server()?.address().to_string())
+    }
+
     /// Where go-ycsb has its table.
     pub fn binding(&self) -> anyhow::Result<Binding> {
-        let server = || self.server.as_ref().with_context(|| format!("{} has no server", self.store.name()));
         Ok(match self.store {
-            StoreName::Postgres => Binding { name: "pg", place: account("pg", &server()?.url("encore"))? },
-            StoreName::Mariadb => Binding { name: "mysql", place: account("mysql", &server()?.url("encore"))? },
+            StoreName::Postgres => Binding { name: "pg", place: account("pg", &self.server()?.url("encore"))? },
+            StoreName::Mariadb => Binding { name: "mysql", place: account("mysql", &self.server()?.url("encore"))? },
             // go-ycsb takes the database `ycsb`, whatever the URL says.
             StoreName::Mongodb => {
-                Binding { name: "mongodb", place: vec![format!("mongodb.url={}", server()?.url("ycsb"))] }
+                Binding { name: "mongodb", place: vec![format!("mongodb.url={}", self.server()?.url("ycsb"))] }
             }
             // Encore has database 0.
             StoreName::Redis => {
-                let address = format!("redis.addr={}", server()?.address());
+                let address = format!("redis.addr={}", self.server()?.address());
                 Binding { name: "redis", place: vec![address, "redis.db=1".into()] }
             }
             StoreName::Sqlite => {

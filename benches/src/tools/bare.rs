@@ -13,7 +13,7 @@ use anyhow::Context;
 use memcache::exp::{AsyncMetaConnection, GetOptions, ReturnCode, build_get};
 use schemas::latency::ResponseTimes;
 use serde::{Deserialize, Serialize};
-use tokio::task::LocalSet;
+use tokio::runtime::{Builder, LocalOptions};
 
 use crate::measure::{self, Used};
 use crate::sample::Figures;
@@ -62,8 +62,8 @@ pub fn run(address: &str, threads: u32, seconds: u32) -> anyhow::Result<Figures>
 pub fn main(address: &str, threads: u32, seconds: u32) -> anyhow::Result<()> {
     let keys = keys(address)?;
     anyhow::ensure!(!keys.is_empty(), "the cache at {address} is empty");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let said = LocalSet::new().block_on(&runtime, async {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    let said = runtime.block_on(async {
         let keys = std::rc::Rc::new(keys);
         let mut connections = Vec::new();
         for _ in 0..threads {

@@ -15,7 +15,7 @@ use futures::{TryStreamExt, pin_mut};
 use schemas::latency::ResponseTimes;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Either, Executor, Postgres, Row};
-use tokio::task::LocalSet;
+use tokio::runtime::{Builder, LocalOptions};
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Client, NoTls, Statement};
 
@@ -77,8 +77,8 @@ pub fn run(driver: Driver, task: &Task) -> anyhow::Result<Figures> {
 
 /// The separate process: prints its figures as one JSON object.
 pub fn main(driver: Driver, task: &Task) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let said = LocalSet::new().block_on(&runtime, async {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    let said = runtime.block_on(async {
         match driver {
             Driver::Sqlx => all::<BareSqlx>(task).await,
             Driver::TokioPostgres => all::<BareTokioPostgres>(task).await,

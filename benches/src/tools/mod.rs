@@ -7,6 +7,7 @@ pub mod go_ycsb;
 pub mod memtier;
 pub mod pgbench;
 pub mod pgbench_kv;
+pub mod redis_benchmark;
 pub mod unlogged;
 pub mod ycsb;
 
