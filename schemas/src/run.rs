@@ -515,6 +515,10 @@ pub struct ReplayerReport {
     pub run_delay_share: Option<f64>,
     /// [`ReplayReport::idle_ns`].
     pub idle_ns: u64,
+    /// Whether a session had to queue on it, and the experiment ended on all replayers for that
+    /// reason ([`EndReason::Overloaded`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overloaded: bool,
     /// Its clock before the experiment, and after it.
     pub clock: [ClockReading; 2],
 }

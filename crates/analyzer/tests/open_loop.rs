@@ -67,6 +67,7 @@ fn replayer(fragment: u32) -> ReplayerReport {
         dispatch_lag_ns_p99: 100,
         run_delay_share: None,
         idle_ns: 0,
+        overloaded: false,
         clock: Default::default(),
     }
 }
