@@ -36,7 +36,9 @@ fn a_rating_by_rate_over_four_replayers_outlives_the_loss_of_one() {
     // No other rate is left to try above the limit of the search.
     let rating = json(&place, "runs/r/rating.json");
     assert_eq!((rating["rate"]["value"].as_f64(), &rating["rate"]["at_least"]), (Some(400.0), &true.into()), "{said}");
-    let last = place.experiment("runs/r", rulings.len() as u32).expect("it ran").join("replay.json");
+    let last = place.experiment("runs/r", rulings.len() as u32).expect("it ran");
+    assert!(last.ends_with(format!("{:04}-T32-R400", rulings.len())), "{}", last.display());
+    let last = last.join("replay.json");
     let report = json(&place, &last.display().to_string());
     let fragments: Vec<usize> = report["replayers"]
         .as_array()

@@ -54,7 +54,7 @@ pub fn write_report(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, An
     let database = Database::open(run, verdicts, None)?;
     let report = match representative(rating.as_ref(), verdicts) {
         None => None,
-        Some(verdict) => read_report(&run.experiment(verdict.experiment, verdict.threads))?,
+        Some(verdict) => read_report(&run.existing_experiment(verdict.experiment, verdict.threads))?,
     };
     let data = RunData {
         document: &document,

@@ -158,7 +158,7 @@ impl Database {
 
     /// Where the measured part begins: as the replayer reports it, else at its first start.
     fn measured_from_ns(&self, run: &RunFolder, verdict: &Verdict) -> Result<Option<i64>, AnalyzeError> {
-        let report = run.experiment(verdict.experiment, verdict.threads).report();
+        let report = run.existing_experiment(verdict.experiment, verdict.threads).report();
         if report.exists() {
             let report: ReplayReport = schemas::files::read_json(&report)?;
             return Ok(Some(report.warmup_ns as i64));
