@@ -10,7 +10,9 @@ use analyzer::sql::Database;
 use anyhow::{Context, ensure};
 use duckdb::types::Value;
 use schemas::run::{ReplayReport, RunFolder};
+use schemas::sla::short_time;
 use schemas::spec::Spec;
+use schemas::words::{plural, thousands};
 use serde::Serialize;
 
 use crate::machine::Machine;
@@ -70,6 +72,23 @@ struct Line {
     latency_ns: Vec<i64>,
     /// CPU time of all replayers over the wall time; 1 is one processor.
     cpus: f64,
+}
+
+impl Line {
+    /// The line as progress shows it.
+    fn in_words(&self) -> String {
+        let Line { case, replayers, per_s, sessions, queued, latency_ns, cpus } = self;
+        let latencies = PERCENTILES.iter().zip(latency_ns);
+        let latencies: Vec<String> =
+            latencies.map(|(percent, ns)| format!("p{percent} {}", short_time((*ns).max(0) as u64))).collect();
+        format!(
+            "{case}: {}, {per_s} sessions/s, {} ({} queued), {}, {cpus:.2} CPUs",
+            plural((*replayers).into(), "replayer"),
+            plural(*sessions, "session"),
+            thousands(*queued),
+            latencies.join(", "),
+        )
+    }
 }
 
 /// Measures, and writes the table to `output` with `.md` and `.json`.
@@ -152,7 +171,7 @@ impl Bench<'_> {
         let latency_ns = PERCENTILES.iter().map(|percent| percentile(&counts, *percent)).collect();
         let cpus = cpu_s / f64::from(self.seconds);
         let line = Line { case, replayers, per_s, sessions: started, queued, latency_ns, cpus };
-        eprintln!("{line:?}");
+        eprintln!("{}", line.in_words());
         Ok(line)
     }
 
@@ -241,6 +260,23 @@ fn write(precision: &Precision, lines: &[Line], capacity_per_s: Option<f64>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The progress was the debug form of a line, without units.
+    #[test]
+    fn progress_is_readable() {
+        let line = Line {
+            case: "load factor 25".into(),
+            replayers: 1,
+            per_s: 50.0,
+            sessions: 1500,
+            queued: 2,
+            latency_ns: vec![900, 1_200, 2_000, 3_000, 4_000, 55_000, 1_250_000],
+            cpus: 0.126,
+        };
+        let expect = "load factor 25: 1 replayer, 50 sessions/s, 1,500 sessions (2 queued), p5 900ns, p25 1.2us, \
+                      p50 2us, p75 3us, p95 4us, p99 55us, p99.9 1.25ms, 0.13 CPUs";
+        assert_eq!(line.in_words(), expect);
+    }
 
     #[test]
     fn percentiles_are_exact() {

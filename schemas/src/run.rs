@@ -30,6 +30,7 @@ pub(crate) const COMPARISON: &str = "comparison.json";
 ///                      log/fragment-0.arrows    oplog
 ///                      audit/fragment-0.arrows  oplog, of the closing read
 ///                      summaries/HOST_PORT.json summary of logs that stayed with a replayer
+/// experiments/0007-T16-R4400/                   the same, for 4,400 sessions/s of a rating by arrival rate
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
 /// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
 /// closing_reads/experiment=7/fragment=0/part-0.parquet    sealed::closing_reads_schema
@@ -76,9 +77,31 @@ impl RunFolder {
         self.root.join("Results.csv")
     }
 
-    /// An experiment's folder.
+    /// The folder of an experiment with T threads.
     pub fn experiment(&self, experiment: u32, threads: u32) -> ExperimentFolder {
-        ExperimentFolder { root: self.root.join("experiments").join(format!("{experiment:04}-T{threads}")) }
+        self.named(&format!("{experiment:04}-T{threads}"))
+    }
+
+    /// The folder of an experiment for which a search asks for an arrival rate, in sessions a second.
+    pub fn experiment_at_rate(&self, experiment: u32, threads: u32, rate_per_s: u32) -> ExperimentFolder {
+        self.named(&format!("{experiment:04}-T{threads}-R{rate_per_s}"))
+    }
+
+    /// The folder that an experiment with T threads has, with or without an arrival rate in its name. If
+    /// it has none yet, the folder without.
+    pub fn existing_experiment(&self, experiment: u32, threads: u32) -> ExperimentFolder {
+        let without = self.experiment(experiment, threads);
+        let with_rate = format!("{experiment:04}-T{threads}-R");
+        let entries = std::fs::read_dir(self.root.join("experiments")).into_iter().flatten().flatten();
+        let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        match names.find(|name| name.starts_with(&with_rate)) {
+            Some(name) if !without.root().exists() => self.named(&name),
+            _ => without,
+        }
+    }
+
+    fn named(&self, name: &str) -> ExperimentFolder {
+        ExperimentFolder { root: self.root.join("experiments").join(name) }
     }
 
     /// The sealed rows of a fragment of an experiment.
@@ -515,6 +538,10 @@ pub struct ReplayerReport {
     pub run_delay_share: Option<f64>,
     /// [`ReplayReport::idle_ns`].
     pub idle_ns: u64,
+    /// Whether a session had to queue on it, and the experiment ended on all replayers for that
+    /// reason ([`EndReason::Overloaded`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overloaded: bool,
     /// Its clock before the experiment, and after it.
     pub clock: [ClockReading; 2],
 }
@@ -581,6 +608,21 @@ pub struct TrialNote {
 mod tests {
     use super::*;
 
+    /// The folders of a rating by rate had the same T, and did not say which rate each was for.
+    #[test]
+    fn the_folder_of_an_experiment_may_name_its_rate() {
+        let root = tempfile::tempdir().expect("a folder");
+        let run = RunFolder::new(root.path());
+        let name = |folder: ExperimentFolder| folder.root().file_name().and_then(|n| n.to_str()).map(String::from);
+        assert_eq!(name(run.existing_experiment(7, 16)).as_deref(), Some("0007-T16"));
+        for folder in [run.experiment_at_rate(7, 16, 4400), run.experiment(8, 16)] {
+            std::fs::create_dir_all(folder.root()).expect("a folder");
+        }
+        assert_eq!(name(run.existing_experiment(7, 16)).as_deref(), Some("0007-T16-R4400"));
+        assert_eq!(name(run.existing_experiment(8, 16)).as_deref(), Some("0008-T16"));
+        assert_eq!(name(run.existing_experiment(7, 1)).as_deref(), Some("0007-T1"));
+    }
+
     #[test]
     fn an_experiment_without_a_plan_has_not_begun() {
         let root = tempfile::tempdir().expect("a folder");
@@ -591,7 +633,10 @@ mod tests {
             std::fs::write(folder.root().join(file), "{}").expect("a file");
         }
         std::fs::create_dir(run.experiment(4, 4).root()).expect("a folder");
+        let at_rate = run.experiment_at_rate(5, 4, 900);
+        std::fs::create_dir(at_rate.root()).expect("a folder");
+        std::fs::write(at_rate.plan(), "{}").expect("a file");
         let found: Vec<u32> = run.experiments().expect("experiments").into_iter().map(|(number, _)| number).collect();
-        assert_eq!(found, [1, 3]);
+        assert_eq!(found, [1, 3, 5]);
     }
 }

@@ -105,11 +105,11 @@ struct Validate {
 /// Run a SELECT over a run, without changing the run.
 ///
 /// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
-/// of time), spectrum (one row per response time), item_updates and item_reads (one row per item
-/// that an operation changed or observed), freshness (by time since the last update),
-/// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
-/// wrong item of a read). Experiments that are not analyzed yet are
-/// analyzed first. For a comparison: cells (one row per store and point).
+/// of time), spectrum (one row per response time), service_spectrum (open loop: one row per service
+/// time), item_updates and item_reads (one row per item that an operation changed or observed),
+/// freshness (by time since the last update), closing_reads (one row per item that was read after
+/// an experiment), unpredictable (one row per wrong item of a read). Experiments that are not
+/// analyzed yet are analyzed first. For a comparison: cells (one row per store and point).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -157,6 +157,7 @@ Examples:
   encore analyze export runs/NAME --format parquet -o operations.parquet
   encore analyze export runs/NAME --format csv --rows timeline --experiment 7
   encore analyze export runs/NAME --format hgrm --operation view_profile > view_profile.hgrm
+  encore analyze export runs/NAME --format hgrm --times service > service.hgrm
   encore analyze export runs/NAME --format openmetrics -o encore.prom")]
 struct Export {
     /// The run folder.
@@ -173,6 +174,9 @@ struct Export {
     /// Only this operation. [default: all]
     #[arg(long)]
     operation: Option<String>,
+    /// The times of percentiles: they differ in an open loop. [default: response]
+    #[arg(long, value_enum)]
+    times: Option<export::Times>,
     /// Write to this file. [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
@@ -439,10 +443,14 @@ fn exported(arguments: &Export) -> Result<(String, u8), AnalyzeError> {
     if let Some(experiment) = arguments.experiment {
         select(&run, Some(experiment), None, &verdicts)?;
     }
-    let Export { format, rows, experiment, .. } = *arguments;
-    let operation = arguments.operation.as_deref();
-    let wanted = export::Wanted { kind: format, rows, experiment, operation, output: arguments.output.as_deref() };
-    Ok((export::export(&run, &verdicts, &wanted)?, SUCCESS))
+    let Export { format, rows, experiment, times, .. } = *arguments;
+    let (operation, output) = (arguments.operation.as_deref(), arguments.output.as_deref());
+    let wanted = export::Wanted { kind: format, rows, experiment, operation, times, output };
+    let text = export::export(&run, &verdicts, &wanted)?;
+    if export::lacks_service_times(&verdicts, &wanted) {
+        complain("note", "these are response times; add --times service for service times, which differ in an open loop");
+    }
+    Ok((text, SUCCESS))
 }
 
 fn page(arguments: &Report) -> Result<(String, u8), AnalyzeError> {

@@ -29,29 +29,60 @@ pub(crate) struct Compared {
 }
 
 /// A metric to compare, slice by slice.
-pub(crate) struct Metric {
-    pub(crate) name: &'static str,
-    pub(crate) unit: &'static str,
+struct Metric {
+    name: &'static str,
+    unit: &'static str,
     /// The value in a slice; None if the slice says nothing about it.
     of: fn(&Slice, f64) -> Option<f64>,
+    /// Whether it is about service times, which in a closed loop are the response times.
+    is_of_service: bool,
 }
 
-pub(crate) const METRICS: [Metric; 5] = [
-    Metric { name: "throughput", unit: "operations/s", of: |slice, seconds| Some(slice.ok as f64 / seconds) },
+const METRICS: [Metric; 7] = [
+    Metric {
+        name: "throughput",
+        unit: "operations/s",
+        of: |slice, seconds| Some(slice.ok as f64 / seconds),
+        is_of_service: false,
+    },
     // A slice without an answer has no response times: as 0 they would make a stalled store look
     // fast.
     Metric {
         name: "p95 of a slice",
         unit: "ms",
         of: |slice, _| answered(slice).map(|slice| slice.p95_ns as f64 / 1e6),
+        is_of_service: false,
     },
     Metric {
         name: "p99 of a slice",
         unit: "ms",
         of: |slice, _| answered(slice).map(|slice| slice.p99_ns as f64 / 1e6),
+        is_of_service: false,
     },
-    Metric { name: "no answer", unit: "% of slices", of: |slice, _| Some(if slice.ok == 0 { 100.0 } else { 0.0 }) },
-    Metric { name: "unpredictable", unit: "reads/s", of: |slice, seconds| Some(slice.unpredictable as f64 / seconds) },
+    Metric {
+        name: "service p95 of a slice",
+        unit: "ms",
+        of: |slice, _| answered(slice).map(|slice| slice.service_times().p95_ns as f64 / 1e6),
+        is_of_service: true,
+    },
+    Metric {
+        name: "service p99 of a slice",
+        unit: "ms",
+        of: |slice, _| answered(slice).map(|slice| slice.service_times().p99_ns as f64 / 1e6),
+        is_of_service: true,
+    },
+    Metric {
+        name: "no answer",
+        unit: "% of slices",
+        of: |slice, _| Some(if slice.ok == 0 { 100.0 } else { 0.0 }),
+        is_of_service: false,
+    },
+    Metric {
+        name: "unpredictable",
+        unit: "reads/s",
+        of: |slice, seconds| Some(slice.unpredictable as f64 / seconds),
+        is_of_service: false,
+    },
 ];
 
 fn answered(slice: &Slice) -> Option<&Slice> {
@@ -86,10 +117,11 @@ fn series(verdict: &Verdict, metric: &Metric) -> Vec<f64> {
     timeline.slices.iter().take(full_slices(verdict)).filter_map(|slice| (metric.of)(slice, timeline.slice_s)).collect()
 }
 
-/// Every metric of every run.
+/// Every metric of every run. Those of service times are omitted if all runs are closed loops.
 pub(crate) fn judged(runs: &[Compared]) -> Vec<Judged> {
     let mut all = Vec::new();
-    for metric in &METRICS {
+    let has_service_times = has_service_times(runs);
+    for metric in METRICS.iter().filter(|metric| has_service_times || !metric.is_of_service) {
         let means: Vec<Option<Mean>> = runs.iter().map(|run| Mean::of(&series(&run.verdict, metric))).collect();
         for (place, (run, mean)) in runs.iter().zip(&means).enumerate() {
             let base = means.first().copied().flatten().filter(|_| place > 0);
@@ -295,6 +327,7 @@ mod tests {
             series(&verdict, metric)
         };
         assert_eq!(of("p95 of a slice"), [8.0; 8]);
+        assert_eq!(of("service p95 of a slice"), [8.0; 8]);
         assert_eq!(of("no answer").iter().sum::<f64>(), 400.0);
         assert_eq!(of("throughput").len(), 12);
     }

@@ -153,7 +153,7 @@ fn planned_s(plan: &Plan, figures: &Figures) -> f64 {
 /// [`void_verdict`](crate::void_verdict) makes such a verdict. The experiment has no log; from
 /// then on its verdict counts as [stored](stored_verdict).
 pub fn record_void(run: &RunFolder, verdict: &Verdict) -> Result<(), AnalyzeError> {
-    write_verdict(&run.experiment(verdict.experiment, verdict.threads), verdict)
+    write_verdict(&run.existing_experiment(verdict.experiment, verdict.threads), verdict)
 }
 
 fn write_verdict(folder: &ExperimentFolder, verdict: &Verdict) -> Result<(), AnalyzeError> {

@@ -24,10 +24,19 @@ pub enum Kind {
     Json,
     /// Rows as Apache Parquet; needs --output.
     Parquet,
-    /// Response times by percentile in milliseconds, in the text format of HdrHistogram's tools.
+    /// Times by percentile in milliseconds (see --times), in the text format of HdrHistogram's tools.
     Hgrm,
     /// Metrics of every experiment in the OpenMetrics format, for Prometheus and others.
     Openmetrics,
+}
+
+/// The times of percentiles. In a closed loop both are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Times {
+    /// In an open loop from the due time of the session.
+    Response,
+    /// From the start of the operation.
+    Service,
 }
 
 /// The rows to export.
@@ -43,6 +52,8 @@ pub enum Rows {
     Timeline,
     /// One row per response time.
     Spectrum,
+    /// Open loop: one row per service time.
+    ServiceSpectrum,
     /// One row per range of time since the last update.
     Freshness,
     /// One row per wrong item of a read.
@@ -58,6 +69,7 @@ impl Rows {
             Rows::Operations => "experiment, fragment, session, step",
             Rows::Sessions => "experiment, fragment, session",
             Rows::Spectrum => "experiment, operation, response_ns",
+            Rows::ServiceSpectrum => "experiment, operation, service_ns",
             Rows::Unpredictable => "experiment, fragment, session, step, item, owner, element",
             Rows::ClosingReads => "experiment, fragment, start_ns, end_ns, observed",
             Rows::Experiments | Rows::Timeline | Rows::Freshness => "ALL",
@@ -65,7 +77,10 @@ impl Rows {
     }
 
     const fn has_operations(self) -> bool {
-        matches!(self, Rows::Operations | Rows::Spectrum | Rows::Unpredictable | Rows::ClosingReads)
+        matches!(
+            self,
+            Rows::Operations | Rows::Spectrum | Rows::ServiceSpectrum | Rows::Unpredictable | Rows::ClosingReads
+        )
     }
 
     const fn view(self) -> &'static str {
@@ -75,6 +90,7 @@ impl Rows {
             Rows::Experiments => "experiments",
             Rows::Timeline => "timeline",
             Rows::Spectrum => "spectrum",
+            Rows::ServiceSpectrum => "service_spectrum",
             Rows::Freshness => "freshness",
             Rows::Unpredictable => "unpredictable",
             Rows::ClosingReads => "closing_reads",
@@ -91,6 +107,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) experiment: Option<u32>,
     /// Only this operation.
     pub(crate) operation: Option<&'a str>,
+    /// The times of the percentiles; response times by default.
+    pub(crate) times: Option<Times>,
     /// None for standard output.
     pub(crate) output: Option<&'a Path>,
 }
@@ -109,6 +127,11 @@ pub(crate) fn export(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>)
     if let (Kind::Hgrm | Kind::Openmetrics, Some(rows)) = (wanted.kind, wanted.rows) {
         let rows = rows.view();
         return Err(AnalyzeError::Statement(format!("--rows {rows}: this format has no rows; remove --rows")));
+    }
+    if wanted.times.is_some() && wanted.kind != Kind::Hgrm {
+        let message = "--times: only percentiles (--format hgrm) have them; the other formats have both times in an open \
+                       loop; remove --times";
+        return Err(AnalyzeError::Statement(message.to_string()));
     }
     let text = match wanted.kind {
         Kind::Csv => return rows(run, verdicts, wanted, "FORMAT csv, HEADER"),
@@ -186,12 +209,33 @@ fn rows(run: &RunFolder, verdicts: &[Verdict], wanted: &Wanted<'_>, how: &str) -
     Ok(String::new())
 }
 
-/// The percentiles of one experiment; the last one by default.
+/// The experiment whose percentiles are exported; the last one by default.
+fn of_percentiles<'a>(verdicts: &'a [Verdict], wanted: &Wanted<'_>) -> Option<&'a Verdict> {
+    match wanted.experiment {
+        Some(experiment) => verdicts.iter().find(|verdict| verdict.experiment == experiment),
+        None => verdicts.last(),
+    }
+}
+
+/// Whether the export leaves out service times that differ from the response times, because the user
+/// named neither of the two.
+pub(crate) fn lacks_service_times(verdicts: &[Verdict], wanted: &Wanted<'_>) -> bool {
+    let is_open_loop = of_percentiles(verdicts, wanted).is_some_and(|verdict| verdict.figures.overall.service.is_some());
+    wanted.kind == Kind::Hgrm && wanted.times.is_none() && is_open_loop
+}
+
+/// The percentiles of one experiment.
 fn percentiles(database: &Database, verdicts: &[Verdict], wanted: &Wanted<'_>) -> Result<String, AnalyzeError> {
-    let experiment = wanted.experiment.or(verdicts.last().map(|verdict| verdict.experiment)).unwrap_or(0);
+    let verdict = of_percentiles(verdicts, wanted);
+    let experiment = verdict.map_or(0, |verdict| verdict.experiment);
+    let is_open_loop = verdict.is_some_and(|verdict| verdict.figures.overall.service.is_some());
+    let (column, view) = match wanted.times {
+        Some(Times::Service) if is_open_loop => ("service_ns", "service_spectrum"),
+        _ => ("response_ns", "spectrum"),
+    };
     let only = wanted.operation.map_or(String::new(), |operation| format!(" AND operation = '{operation}'"));
     let statement = format!(
-        "SELECT response_ns, CAST(sum(operations) AS BIGINT) FROM spectrum WHERE experiment = {experiment}{only} GROUP BY ALL"
+        "SELECT {column}, CAST(sum(operations) AS BIGINT) FROM {view} WHERE experiment = {experiment}{only} GROUP BY ALL"
     );
     let mut times = ResponseTimes::default();
     database.each(&statement, |row| {

@@ -256,7 +256,10 @@ impl Summary {
         }
         let overall = overall.figures(is_open_loop);
         let Measured { elapsed_ns, counted_ns, .. } = self.measured;
-        let timeline = if by_operation.is_empty() { Timeline::default() } else { self.timeline.timeline() };
+        let timeline = match by_operation.is_empty() {
+            true => Timeline::default(),
+            false => self.timeline.timeline(is_open_loop),
+        };
         let per_second = |count: u64| if counted_ns == 0 { 0.0 } else { count as f64 * 1e9 / counted_ns as f64 };
         Figures {
             elapsed_ns,
@@ -319,6 +322,9 @@ mod tests {
         let expect = whole.figures();
         let service = expect.overall.service.unwrap();
         assert_eq!((service.p50_ns, service.max_ns, expect.overall.max_ns / 100), (1_000, 1_000, 100));
+        let slice = expect.timeline.slices[0];
+        assert_eq!((slice.service_times().max_ns, slice.max_ns / 100), (1_000, 100));
+        assert_eq!(later.figures().timeline.slices[0].service, None);
         assert_eq!((expect.overall.met, expect.met_percent), (10, Some(50.0)));
         for (mut one, other) in [(later.clone(), first.clone()), (first, later)] {
             one.merge(&other);

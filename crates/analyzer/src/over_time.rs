@@ -49,6 +49,9 @@ struct Column {
     /// A stalled store holds up only the few operations that are under way, so percentiles need
     /// not show the stall. The maximum does.
     max_ns: u64,
+    /// The same of service times.
+    service_p99_ns: u64,
+    service_max_ns: u64,
 }
 
 impl Column {
@@ -66,6 +69,8 @@ impl Column {
             due_per_s: due.map(|rates| rates.iter().sum::<f64>() / rates.len() as f64),
             p99_ns: slices.iter().map(|slice| slice.p99_ns).max().unwrap_or(0),
             max_ns: slices.iter().map(|slice| slice.max_ns).max().unwrap_or(0),
+            service_p99_ns: slices.iter().map(|slice| slice.service_times().p99_ns).max().unwrap_or(0),
+            service_max_ns: slices.iter().map(|slice| slice.service_times().max_ns).max().unwrap_or(0),
         }
     }
 }
@@ -105,7 +110,12 @@ pub(crate) fn timeline(figures: &Figures) -> String {
         let _ = writeln!(out, "  {name:<13}  {line}  {} to {}", rate(low), rate(high));
     }
     let of = |time: fn(&Column) -> u64| columns.iter().map(|column| time(column) as f64).collect::<Vec<f64>>();
-    for (name, times) in [("p99", of(|column| column.p99_ns)), ("max", of(|column| column.max_ns))] {
+    let mut lines = vec![("p99", of(|column| column.p99_ns)), ("max", of(|column| column.max_ns))];
+    if timeline.slices.iter().any(|slice| slice.service.is_some()) {
+        lines.push(("service p99", of(|column| column.service_p99_ns)));
+        lines.push(("service max", of(|column| column.service_max_ns)));
+    }
+    for (name, times) in lines {
         // A column without an answer has no response time.
         let answered: Vec<f64> = times.iter().copied().filter(|time| *time > 0.0).collect();
         if !answered.is_empty() {
@@ -181,7 +191,7 @@ pub(crate) fn freshness(freshness: &[Freshness]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schemas::verdict::Timeline;
+    use schemas::verdict::{SliceServiceTimes, Timeline};
 
     use super::*;
 
@@ -240,7 +250,9 @@ mod tests {
     /// The rate falls behind what is due in a stall, and catches up after it.
     #[test]
     fn an_open_loop_shows_due_and_achieved_rates_on_one_scale() {
-        let due = |sessions, met| Slice { sessions, met, due_per_s: Some(100.0), ..slice(sessions.max(1), 2_000_000) };
+        let service = Some(SliceServiceTimes { p99_ns: 1_000_000, max_ns: 3_000_000, ..SliceServiceTimes::default() });
+        let due_per_s = Some(100.0);
+        let due = |sessions, met| Slice { sessions, met, due_per_s, service, ..slice(sessions.max(1), 2_000_000) };
         let mut slices = vec![due(100, 100); 6];
         (slices[2], slices[3]) = (due(25, 25), due(175, 75));
         let mut figures = figures(1.0, 6.0, slices);
@@ -252,6 +264,8 @@ mod tests {
           achieved/s     ▅▅▂█▅▅  25.0 to 175.0
           p99            ██████  2ms to 2ms
           max            ██████  4ms to 4ms
+          service p99    ██████  1ms to 1ms
+          service max    ██████  3ms to 3ms
           M              ███▄██  42.85% to 100.00%
         ");
         assert_eq!(

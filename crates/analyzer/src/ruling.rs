@@ -11,7 +11,7 @@ use schemas::workload::ActorWords;
 
 use schemas::words::{plural, short_percent, thousands};
 
-use self::open_loop::{late_starts, never_started};
+use self::open_loop::{late_starts, never_started, stopped_early};
 
 /// Maximum share of operations without success, in percent. With more errors, the figures do not
 /// show the store's normal work.
@@ -87,9 +87,7 @@ pub fn rule(
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
     }
     missed.extend(report.and_then(|report| never_started(figures, report, sla)));
-    if report.is_some_and(|report| report.end == EndReason::Overloaded) {
-        missed.push("stopped early: a session was due and all threads were busy (overload: stop)".to_string());
-    }
+    missed.extend(report.and_then(stopped_early));
     if !missed.is_empty() {
         return (Ruling::Fail, missed);
     }

@@ -4,10 +4,10 @@
 use schemas::oplog::{LogRow, Outcome};
 use schemas::pace::OpenLoop;
 use schemas::spec::Spec;
-use schemas::verdict::{Slice, Timeline};
+use schemas::verdict::{Slice, SliceServiceTimes, Timeline};
 use serde::{Deserialize, Serialize};
 
-use crate::join::response_ns;
+use crate::join::{response_ns, service_ns};
 
 /// Shorter slices would be mostly empty.
 const SHORTEST_SLICE_NS: u64 = 1_000_000;
@@ -102,6 +102,45 @@ struct SliceSummary {
     met: u64,
     sessions: u64,
     times: CoarseTimes,
+    /// None while all service times are equal to the response times, as in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    service: Option<CoarseTimes>,
+}
+
+impl SliceSummary {
+    /// Counts the times of an operation that succeeded.
+    fn record(&mut self, log: &LogRow) {
+        if log.due_ns.is_some() && self.service.is_none() {
+            self.service = Some(self.times.clone());
+        }
+        if let Some(service) = &mut self.service {
+            service.record(service_ns(log));
+        }
+        self.times.record(response_ns(log));
+    }
+
+    fn merge(&mut self, other: &SliceSummary) {
+        self.ok += other.ok;
+        self.errors += other.errors;
+        self.unpredictable += other.unpredictable;
+        self.met += other.met;
+        self.sessions += other.sessions;
+        if self.service.is_some() || other.service.is_some() {
+            let service = self.service.get_or_insert_with(|| self.times.clone());
+            service.merge(other.service.as_ref().unwrap_or(&other.times));
+        }
+        self.times.merge(&other.times);
+    }
+
+    fn service_times(&self) -> SliceServiceTimes {
+        let service = self.service.as_ref().unwrap_or(&self.times);
+        SliceServiceTimes {
+            p50_ns: service.percentile_ns(50.0),
+            p95_ns: service.percentile_ns(95.0),
+            p99_ns: service.percentile_ns(99.0),
+            max_ns: service.max_ns,
+        }
+    }
 }
 
 impl TimelineSummary {
@@ -125,7 +164,7 @@ impl TimelineSummary {
         slice.sessions += u64::from(log.step == 0 && log.outcome != Outcome::Skipped);
         if log.outcome == Outcome::Ok {
             slice.ok += 1;
-            slice.times.record(response_ns(log));
+            slice.record(log);
         } else {
             slice.errors += 1;
         }
@@ -135,16 +174,11 @@ impl TimelineSummary {
     pub(crate) fn merge(&mut self, other: &TimelineSummary) {
         debug_assert_eq!(self.measured, other.measured);
         for (mine, theirs) in self.slices.iter_mut().zip(&other.slices) {
-            mine.ok += theirs.ok;
-            mine.errors += theirs.errors;
-            mine.unpredictable += theirs.unpredictable;
-            mine.met += theirs.met;
-            mine.sessions += theirs.sessions;
-            mine.times.merge(&theirs.times);
+            mine.merge(theirs);
         }
     }
 
-    pub(crate) fn timeline(&self) -> Timeline {
+    pub(crate) fn timeline(&self, is_open_loop: bool) -> Timeline {
         let slice = |summary: &SliceSummary| Slice {
             ok: summary.ok,
             errors: summary.errors,
@@ -156,6 +190,7 @@ impl TimelineSummary {
             p95_ns: summary.times.percentile_ns(95.0),
             p99_ns: summary.times.percentile_ns(99.0),
             max_ns: summary.times.max_ns,
+            service: is_open_loop.then(|| summary.service_times()),
         };
         Timeline { slice_s: self.slice_ns as f64 / 1e9, slices: self.slices.iter().map(slice).collect() }
     }
@@ -319,7 +354,7 @@ mod tests {
         {
             summary.add(&read_row(0, start * ms, end * ms).log, false, end < 1100);
         }
-        let slices = summary.timeline().slices;
+        let slices = summary.timeline(false).slices;
         let ok: Vec<u64> = slices.iter().map(|slice| slice.ok).collect();
         assert_eq!(ok, [3, 1, 0, 0, 0, 0, 0, 0, 0, 3]);
         assert_eq!((slices[0].met_percent(), slices[1].met_percent()), (Some(100.0), Some(0.0)));

@@ -272,8 +272,9 @@ fn sql_prints_tables_csv_and_json() {
 #[test]
 fn sql_views_have_documented_columns() {
     let fixture = liar();
-    let derived = ["sessions", "experiments", "timeline", "spectrum", "item_updates", "item_reads", "freshness"];
-    for view in ["operations", "unpredictable", "closing_reads"].into_iter().chain(derived) {
+    let derived = ["sessions", "experiments", "timeline", "spectrum", "service_spectrum"];
+    let of_items = ["item_updates", "item_reads", "freshness"];
+    for view in ["operations", "unpredictable", "closing_reads"].into_iter().chain(derived).chain(of_items) {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
         insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));
     }

@@ -67,6 +67,7 @@ fn replayer(fragment: u32) -> ReplayerReport {
         dispatch_lag_ns_p99: 100,
         run_delay_share: None,
         idle_ns: 0,
+        overloaded: false,
         clock: Default::default(),
     }
 }
@@ -121,6 +122,55 @@ fn every_response_time_is_the_sum_of_its_parts() {
     assert_eq!(query(&fixture, &verdict, sums), [numbers]);
 }
 
+/// The queue of the stall clears within a slice, in which most response times are long and one service
+/// time of each replayer is. Spectrum, timeline and sessions used to have response times only.
+#[test]
+fn slices_spectra_and_sessions_have_both_times() {
+    let fixture = fixture();
+    let verdict = fixture.analyze().unwrap();
+    let slices = &verdict.figures.timeline.slices;
+    let (slice, service) = (slices[10], slices[10].service.unwrap());
+    assert!(slice.p50_ns > 100 * MS as u64 && service.p95_ns < 2 * MS as u64, "{slice:?}");
+    assert!(within_one_percent(slice.max_ns, 1000 * MS) && within_one_percent(service.max_ns, 1000 * MS), "{slice:?}");
+    // The view has exact values; those of the verdict may be 0.8% higher.
+    let columns = "service_max_ns, service_p50_ns, service_p95_ns, service_p99_ns";
+    let rows = query(&fixture, &verdict, &format!("SELECT {columns} FROM timeline ORDER BY slice"));
+    assert_eq!(rows.len(), slices.len());
+    for (row, slice) in rows.iter().zip(slices) {
+        let service = slice.service.unwrap();
+        for (exact, found) in row.iter().zip([service.max_ns, service.p50_ns, service.p95_ns, service.p99_ns]) {
+            let Value::BigInt(exact) = *exact else { panic!("{exact:?}") };
+            assert!(exact as u64 <= found && found <= (exact + exact / 128) as u64, "{exact} and {service:?}");
+        }
+    }
+    let of = |column: &str, view: &str| {
+        let statement = format!("SELECT sum(operations)::BIGINT, max({column}), max(percent) FROM {view}");
+        query(&fixture, &verdict, &statement)
+    };
+    let expect = |max_ns| [[Value::BigInt(600), Value::BigInt(max_ns), Value::Double(100.0)]];
+    assert_eq!(of("response_ns", "spectrum"), expect(1000 * MS + LATE_NS));
+    assert_eq!(of("service_ns", "service_spectrum"), expect(1000 * MS));
+    let sessions = "SELECT max(response_ns), max(duration_ns), count(due_ns) FROM sessions";
+    let expect = [1000 * MS + LATE_NS, 1000 * MS, 600].map(Value::BigInt);
+    assert_eq!(query(&fixture, &verdict, sessions), [expect]);
+}
+
+/// A closed loop has one kind of times, and shows it once.
+#[test]
+fn a_closed_loop_has_no_service_times_of_its_own() {
+    let world = World::new(0, 40, 4);
+    let mut events = stalled(&mut world.clone(), 0);
+    events.iter_mut().for_each(|event| event.log.due_ns = None);
+    let fixture = Fixture::new(&[(world, events.clone())]);
+    fixture.write_report(3_000_000_000, outcomes(&events));
+    let verdict = fixture.analyze().unwrap();
+    let slices = &verdict.figures.timeline.slices;
+    assert!(verdict.figures.overall.service.is_none() && slices.iter().all(|slice| slice.service.is_none()));
+    let statement = "SELECT count(service_max_ns), (SELECT count(*) FROM service_spectrum), \
+                     (SELECT count(response_ns) FROM sessions) FROM timeline";
+    assert_eq!(query(&fixture, &verdict, statement), [[0, 0, 0].map(Value::BigInt)]);
+}
+
 #[test]
 fn m_and_rates_of_the_timeline_are_those_of_sql() {
     let fixture = fixture();
@@ -159,11 +209,28 @@ fn open_loops_in_words_and_pictures() {
     fixture.analyze().unwrap();
     analyze(&["report", &run]);
     let page = std::fs::read_to_string(fixture.run.root().join("report.html")).unwrap();
-    for words in ["Operations that met both limits (M)", "Wanted and achieved rate", "Service times", "service p95"] {
+    let of_load = ["Operations that met both limits (M)", "Wanted and achieved rate"];
+    let of_service = ["Service times", "service p95", "Service times over time", "Percentiles of service times"];
+    for words in of_load.into_iter().chain(of_service).chain(["Service times by percentile: reads"]) {
         assert!(page.contains(words), "{words:?} is not in the page");
     }
     let tooltips = |series: &str| page.matches(&format!("<title>{series} ")).count();
     assert!(tooltips("wanted 200.0 sessions/s at") > 10 && tooltips("achieved") > 10 && tooltips("M") > 5, "{page}");
+    // Percentiles of both times, and a spectrum of both.
+    let mean_ms = |more: &[&str]| {
+        let text = analyze(&[&["export", &run, "--format", "hgrm"], more].concat());
+        assert!(text.contains("Total count    =          600]"), "{text}");
+        let mean = text.split("#[Mean    =").nth(1).and_then(|rest| rest.split(',').next()).expect("a mean");
+        mean.trim().parse::<f64>().expect("a number")
+    };
+    let (response, service) = (mean_ms(&[]), mean_ms(&["--times", "service"]));
+    // 299 sessions of 1 ms, and one of a second.
+    assert!((4.3..4.4).contains(&service) && response > 100.0, "{response} ms, {service} ms");
+    assert_eq!(mean_ms(&["--times", "response"]), response);
+    let spectrum = analyze(&["export", &run, "--format", "csv", "--rows", "service-spectrum"]);
+    assert!(spectrum.starts_with("experiment,operation,service_ns,operations,percent\n"), "{spectrum}");
+    let comparison = analyze(&["compare", &run, &run]);
+    assert!(comparison.contains("service p95 of a slice (ms)"), "{comparison}");
     let metrics = analyze(&["export", &run, "--format", "openmetrics"]);
     assert!(metrics.contains("encore_service_time_seconds{") && metrics.contains("encore_met_ratio{"), "{metrics}");
 }

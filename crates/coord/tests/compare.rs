@@ -65,7 +65,7 @@ fn two_stores_at_two_points() {
         .cells
         .iter()
         .map(|cell| match &cell.outcome {
-            Outcome::Rated { soar: Some(soar), socialites: Some(socialites) } => {
+            Outcome::Rated { soar: Some(soar), socialites: Some(socialites), rate: None } => {
                 assert_eq!(socialites.value, 1.0);
                 soar.value
             }
@@ -183,6 +183,33 @@ fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
     let again = compare(folder.path(), &["lies.toml", "--resume", "--json"]);
     let printed: ComparisonDocument = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!((again.status.code(), printed.cells), (Some(0), document.cells));
+}
+
+/// The same search as `encore rate --by rate`, for each store at each point.
+#[test]
+fn stores_are_compared_by_arrival_rate() {
+    let plan = PLAN.replace("max_threads = 1", "rating = \"rate\"\nfirst_rate = 100\nmax_rate = 200\nthreads = 8");
+    let folder = place(&plan.replace(", { label = \"eight\"", " ]#"));
+    let output = compare(folder.path(), &["pair.toml"]);
+    let (text, error) = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    for expected in ["[2/2] four, twenty", "Arrival rate (sessions/s)", "≥ 200"] {
+        assert!(text.contains(expected), "{expected:?} is not in {text}");
+    }
+    let home = folder.path().join("runs/pair");
+    let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
+    for cell in &document.cells {
+        let Outcome::Rated { soar: None, socialites: None, rate: Some(rate) } = &cell.outcome else {
+            panic!("{}: {:?}", cell.run, cell.outcome);
+        };
+        assert_eq!((rate.value, rate.at_least, rate.threads), (200.0, true, 8));
+        let experiments = RunFolder::new(home.join(&cell.run)).experiments().unwrap();
+        let names = experiments.iter().map(|(_, folder)| folder.root().display().to_string());
+        assert!(names.into_iter().all(|name| name.contains("-T8-R")), "{experiments:?}");
+    }
+    let output = compare(folder.path(), &["pair.toml", "--resume", "--json"]);
+    let again: ComparisonDocument = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), again.cells), (Some(0), document.cells));
 }
 
 #[test]

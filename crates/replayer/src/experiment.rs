@@ -130,6 +130,9 @@ pub struct Control {
     /// Set it, after `stop`, to give up the operations in flight. Writes among them end with an
     /// unknown fate, reads as failed.
     pub abandon: Arc<AtomicBool>,
+    /// Set when a session had to queue and the plan ends the experiment then. Set it to end for the
+    /// same reason, because another replayer was overloaded.
+    pub overloaded: Arc<AtomicBool>,
     /// Called when all connections are open, and again when the warm-up is over. Without it, both
     /// parts start at once.
     pub start: Option<StartSignal>,

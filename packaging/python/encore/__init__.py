@@ -164,6 +164,7 @@ class Run(_Database):
         "experiments",
         "timeline",
         "spectrum",
+        "service_spectrum",
         "item_updates",
         "item_reads",
         "freshness",
@@ -205,6 +206,11 @@ class Run(_Database):
     def spectrum(self) -> duckdb.DuckDBPyRelation:
         """One row a response time of an experiment and an operation."""
         return self.view("spectrum")
+
+    @property
+    def service_spectrum(self) -> duckdb.DuckDBPyRelation:
+        """One row a service time of an experiment and an operation, in an open loop."""
+        return self.view("service_spectrum")
 
     @property
     def item_updates(self) -> duckdb.DuckDBPyRelation:

@@ -1,19 +1,24 @@
 //! A rate as an expression over the time `t` in seconds.
 //!
 //! The crate `exmex` parses and evaluates. All functions are `libm`'s, so that an expression has the
-//! same value on every machine.
+//! same value on every machine. Functions of two arguments are operators to `exmex`. Its own reading of
+//! `max(a, b)` as `((a) max (b))` fails if `b` contains a comma, so this module rewrites them before.
 
 use std::sync::LazyLock;
 
 use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
 
 use crate::damage::guarded;
+use crate::words::plural;
 
 /// The most characters of an expression.
 const LENGTH_MAX: usize = 1_000;
 
 /// The variable: seconds since the start of the load.
 const TIME: &str = "t";
+
+/// The functions of two arguments.
+const OF_TWO: [&str; 3] = ["min", "max", "mod"];
 
 /// The operators and functions, in `exmex`'s order of precedence.
 #[derive(Debug, Clone)]
@@ -70,10 +75,10 @@ impl Expression {
             ));
         }
         check_words(text)?;
-        let parsed = guarded(|| FlatEx::<f64, Operators>::parse(text)).map_err(|reason| {
+        let infix = infix(text).map_err(|reason| format!("{text:?}: {reason}"))?;
+        let parsed = guarded(|| FlatEx::<f64, Operators>::parse(&infix)).map_err(|reason| {
             format!(
-                "{text:?} is not an expression over t ({reason}); write it like \"100 + 50 * sin(2 * pi * t / 60)\". \
-                 A function of two arguments may contain another one only in its first argument"
+                "{text:?} is not an expression over t ({reason}); write it like \"100 + 50 * sin(2 * pi * t / 60)\""
             )
         })?;
         Ok(Expression { parsed })
@@ -108,6 +113,75 @@ fn check_words(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The text with each call of a function of two arguments as an operator between them: `((a) max (b))`
+/// for `max(a, b)`. The error says which function has another number of arguments, or that a comma is
+/// outside of such a call.
+fn infix(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(2 * text.len());
+    let mut rest = text;
+    while let Some(Call { before, name, arguments, after }) = first_call(rest) {
+        let [first, second] = arguments[..] else {
+            let found = plural(arguments.len() as u64, "argument");
+            return Err(format!("{name} has {found}, and takes 2; write {name}(t, 100)"));
+        };
+        out.push_str(&format!("{}(({}) {name} ({}))", without_comma(before)?, infix(first)?, infix(second)?));
+        rest = after;
+    }
+    Ok(out + without_comma(rest)?)
+}
+
+fn without_comma(text: &str) -> Result<&str, String> {
+    match text.contains(',') {
+        true => Err(format!(
+            "a comma may stand only between the two arguments of {}; check the parentheses",
+            OF_TWO.join(", ")
+        )),
+        false => Ok(text),
+    }
+}
+
+/// A call of a function of two arguments in a text.
+struct Call<'a> {
+    before: &'a str,
+    name: &'static str,
+    arguments: Vec<&'a str>,
+    after: &'a str,
+}
+
+/// The first call in a text that has all its parentheses.
+fn first_call(text: &str) -> Option<Call<'_>> {
+    let named = OF_TWO.iter().flat_map(|name| text.match_indices(name).map(|(at, _)| (at, *name)));
+    let mut named: Vec<(usize, &'static str)> = named.collect();
+    named.sort_unstable();
+    let is_part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    named.into_iter().find_map(|(at, name)| {
+        let (before, from_name) = text.split_at(at);
+        let inside = from_name[name.len()..].trim_start().strip_prefix('(')?;
+        let (arguments, after) = arguments(inside).filter(|_| !before.ends_with(is_part_of_word))?;
+        Some(Call { before, name, arguments, after })
+    })
+}
+
+/// The arguments up to the parenthesis that closes a call, and what follows it.
+fn arguments(inside: &str) -> Option<(Vec<&str>, &str)> {
+    let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0_u32);
+    for (at, c) in inside.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            ',' | ')' if depth == 0 => {
+                found.push(&inside[begin..at]);
+                begin = at + 1;
+                if c == ')' {
+                    return Some((found, &inside[begin..]));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +201,11 @@ mod tests {
             ("2 - (t - 1) * 3", -10.0),
             ("max(0, 3 - t)", 0.0),
             ("max(min(t, 4), 1)", 4.0),
+            ("max(1, min(t, 2))", 2.0),
+            ("max(min(t, 4), min(8, t + 2))", 7.0),
+            ("min(max(1, mod(t, 3)), max(2, max(3, t))) + 1", 3.0),
+            ("max(1, 2 * min(3, (t + 1) * 2)) * 10", 60.0),
+            ("min (abs(max(0 - t, 0 - 3)), 9)", 3.0),
             ("min(t, 4) + max(1, 2)", 6.0),
             ("mod(t + 58, 60)", 3.0),
             ("floor(t / 2) * 10", 20.0),
@@ -140,6 +219,14 @@ mod tests {
         assert_eq!(at("exp(ln(8)) ^ (1 / 3)", 0.0), libm::pow(libm::exp(libm::log(8.0)), 1.0 / 3.0));
         // The sign binds more tightly than the power.
         assert_eq!(at("-t ^ 2", 3.0), 9.0);
+    }
+
+    /// `exmex` refuses a function of two arguments in the second argument of another one. Each level must
+    /// be read, up to the longest text.
+    #[test]
+    fn functions_of_two_arguments_nest_to_any_depth() {
+        let nested = (0..80).fold("t".to_string(), |inner, depth| format!("max({depth}, {inner})"));
+        assert_eq!((at(&nested, 5.0), at(&nested, 500.0)), (79.0, 500.0));
     }
 
     /// The standard library's functions may differ between platforms in the last bit.
@@ -165,8 +252,13 @@ mod tests {
         check("100 +", "is not an expression over t");
         check("(t", "is not an expression over t");
         check("t t", "is not an expression over t");
-        check("max(t)", "is not an expression over t");
-        check("max(1, min(t, 2))", "only in its first argument");
+        check("max(t)", "max has 1 argument, and takes 2; write max(t, 100)");
+        check("max(1, min(t, 2, 3))", "min has 3 arguments, and takes 2");
+        check("max(1, min(t, 2)", "only between the two arguments of min, max, mod; check the parentheses");
+        check("max(1,)", "is not an expression over t");
+        check("max(1, 2) + (1, 2)", "a comma may stand only between");
+        check("sin(1, 2)", "a comma may stand only between");
+        check("max 1", "is not an expression over t");
         check("100 * x", "\"x\" in \"100 * x\" is unknown; use t, min, max, mod, sin");
         check("foo(t)", "\"foo\" in");
         check("{t} + {y}", "\"y\" in");

@@ -111,6 +111,9 @@ pub enum Outcome {
         soar: Option<Rating>,
         /// Highest number of threads that meets the SLA.
         socialites: Option<Rating>,
+        /// Highest arrival rate that meets the SLA, in sessions a second. Absent in a rating by threads.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<Rating>,
     },
     /// It was measured with one experiment.
     Measured(Measurement),

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::files::{FileError, at};
+use crate::pace::Overload;
 use crate::plan::redact;
 use crate::sla::Sla;
 use crate::verdict::Between;
+
+/// The highest arrival rate of a search, in sessions a second, as in `encore rate`.
+const RATE_MAX: u32 = 100_000_000;
 
 /// An error in a plan: the file, the key, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +69,20 @@ pub struct ComparisonPlan {
     /// The T to begin with. Null: the default of `encore rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_threads: Option<u32>,
+    /// The highest arrival rate to try, in sessions a second, in a rating by rate. Null: the default of
+    /// `encore rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<u32>,
+    /// The arrival rate to begin with, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_rate: Option<u32>,
+    /// T of all experiments of a rating by rate. Null: the default of `encore rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// What happens in a rating by rate to a session that arrives when all threads are busy. Null: the
+    /// default of `encore rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<Overload>,
     /// Warm-up of each experiment, in the syntax of `encore rate --warmup`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<String>,
@@ -109,6 +127,8 @@ pub enum Wanted {
     Soar,
     /// Socialites alone.
     Socialites,
+    /// The highest arrival rate.
+    Rate,
 }
 
 /// A figure of an experiment. All figures are measured; this one has the first table and the
@@ -270,8 +290,13 @@ impl ComparisonPlan {
         if let Some(seconds) = self.search_s.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
             return wrong("search_s".into(), format!("{seconds} is not a number of seconds above 0"));
         }
+        for (key, rate) in [("max_rate", self.max_rate), ("first_rate", self.first_rate)] {
+            if rate.is_some_and(|rate| !(1..=RATE_MAX).contains(&rate)) {
+                return wrong(key.into(), "is not between 1 and 100,000,000 sessions a second".into());
+            }
+        }
         let mut threads = vec![("max_threads".to_string(), self.max_threads)];
-        threads.push(("first_threads".into(), self.first_threads));
+        threads.extend([("first_threads".into(), self.first_threads), ("threads".into(), self.threads)]);
         threads.extend(self.points().iter().enumerate().map(|(i, p)| (format!("axis.points.{i}.threads"), p.threads)));
         for (key, threads) in threads {
             if threads.is_some_and(|t| !(1..=1_000_000).contains(&t)) {
@@ -292,9 +317,23 @@ impl ComparisonPlan {
             let found = points.iter().position(|point| point.threads.is_some() == is_given)?;
             Some(format!("axis.points.{found}.threads"))
         };
-        if self.measure.is_none() {
+        let given = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, is_given)| *is_given).map(|(key, _)| *key);
+        let of_threads =
+            [("max_threads", self.max_threads.is_some()), ("first_threads", self.first_threads.is_some())];
+        let of_rate = [
+            ("max_rate", self.max_rate.is_some()),
+            ("first_rate", self.first_rate.is_some()),
+            ("threads", self.threads.is_some()),
+            ("overload", self.overload.is_some()),
+        ];
+        if let Question::Rate(wanted) = self.question() {
             let needless = "is only for comparisons with `measure`; a rating searches T: remove it, or add `measure`";
-            return Some((threads(true)?, needless));
+            let (others, message) = match wanted {
+                Wanted::Rate => (&of_threads[..], "is only for ratings by threads; use `max_rate` and `first_rate`"),
+                _ => (&of_rate[..], "is only for ratings by arrival rate; remove it, or write `rating = \"rate\"`"),
+            };
+            let other = given(others).map(|key| (key.into(), message));
+            return threads(true).map(|key| (key, needless)).or(other);
         }
         if self.rating.is_some() {
             return Some(("measure".into(), "`measure` and `rating` exclude each other; remove one"));
@@ -306,13 +345,9 @@ impl ComparisonPlan {
         if let Some(key) = threads(false) {
             return Some((key, "is missing; with `measure` every point needs `threads`"));
         }
-        let of_ratings = [
-            ("search_s", !self.search_s.is_empty()),
-            ("max_threads", self.max_threads.is_some()),
-            ("first_threads", self.first_threads.is_some()),
-            ("between", self.between == Between::Continue),
-        ];
-        let (key, _) = of_ratings.into_iter().find(|(_, is_given)| *is_given)?;
+        let of_ratings =
+            [("search_s", !self.search_s.is_empty()), ("between", self.between == Between::Continue)];
+        let key = given(&of_ratings).or(given(&of_threads)).or(given(&of_rate))?;
         Some((
             key.into(),
             "is only for ratings; with `measure` each cell is one experiment from a loaded store, for the time of \
@@ -390,6 +425,12 @@ url = "postgres://me:hush@db/x"
         check("search_s = 0.5", "max_threads = 0", "max_threads: is not between");
         check("search_s = 0.5", "between = \"reload\"", "between = \"reload\"");
         check("search_s = 0.5", "rating = \"all\"", "unknown variant `all`");
+        check("search_s = 0.5", "max_rate = 9", "max_rate: is only for ratings by arrival rate");
+        check("search_s = 0.5", "threads = 9", "threads: is only for ratings by arrival rate");
+        check("search_s = 0.5", "rating = \"soar\"\noverload = \"skip\"", "overload: is only for ratings by arrival rate");
+        check("search_s = 0.5", "rating = \"rate\"\nmax_threads = 9", "max_threads: is only for ratings by threads");
+        check("search_s = 0.5", "rating = \"rate\"\nfirst_rate = 0", "first_rate: is not between 1");
+        check("search_s = 0.5", "rating = \"rate\"\noverload = \"wait\"", "unknown variant `wait`");
         let list = "set is a list of texts, such as set = [\"data.members=100\"]";
         check("search_s = 0.5", "set = { members = 9 }", list);
         check("[\"data.members=9\"]", "{ members = 9 }", list);
@@ -430,6 +471,7 @@ url = "postgres://me:hush@db/x"
         check("threads = 10", "threads = 0", "axis.points.1.threads: is not between 1");
         check("[axis]", "search_s = 1\n[axis]", "search_s: is only for ratings");
         check("[axis]", "between = \"continue\"\n[axis]", "between: is only for ratings");
+        check("[axis]", "max_rate = 9\n[axis]", "max_rate: is only for ratings; with `measure`");
         let (before, after) = GOOD.split_once("[axis]").unwrap();
         let bare = format!("{before}measure = \"throughput\"\n{}", &after[after.find("[[stores]]").unwrap()..]);
         let error = ComparisonPlan::parse(&bare, "p.toml").unwrap_err().to_string();
@@ -446,6 +488,17 @@ url = "postgres://me:hush@db/x"
         let redacted = plan.redacted();
         assert_eq!(redacted.stores[1].url, "postgres://me:***@db/x");
         assert_eq!(redacted.redacted(), redacted);
+    }
+
+    #[test]
+    fn a_plan_may_rate_by_arrival_rate() {
+        let keys = "rating = \"rate\"\nfirst_rate = 50\nmax_rate = 5000\nthreads = 16\noverload = \"skip\"";
+        let plan = ComparisonPlan::parse(&GOOD.replace("search_s = 0.5", keys), "p.toml").unwrap();
+        assert_eq!(plan.question(), Question::Rate(Wanted::Rate));
+        assert_eq!((plan.first_rate, plan.max_rate, plan.threads), (Some(50), Some(5000), Some(16)));
+        assert_eq!(plan.overload, Some(Overload::Skip));
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
     }
 
     #[test]

@@ -143,9 +143,32 @@ pub struct Slice {
     pub p99_ns: u64,
     /// Longest response time.
     pub max_ns: u64,
+    /// Open loop: service times of the successful operations. Null in a closed loop, where they are
+    /// the response times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<SliceServiceTimes>,
+}
+
+/// The [service times](ServiceTimes) of a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SliceServiceTimes {
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
 }
 
 impl Slice {
+    /// Its service times. In a closed loop these are its response times.
+    pub fn service_times(&self) -> SliceServiceTimes {
+        let Slice { p50_ns, p95_ns, p99_ns, max_ns, .. } = *self;
+        self.service.unwrap_or(SliceServiceTimes { p50_ns, p95_ns, p99_ns, max_ns })
+    }
+
     /// M of the slice, in percent; None without operations.
     pub fn met_percent(&self) -> Option<f64> {
         let all = self.ok + self.errors;

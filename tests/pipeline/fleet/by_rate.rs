@@ -1,8 +1,8 @@
-//! Ratings by arrival rate with several replayers.
+//! Open loops with several replayers: ratings by arrival rate, overload.
 
 use std::process::Stdio;
 
-use super::{Host, ends, json, rulings, until};
+use super::{Host, ends, json, rulings, run, until};
 use crate::support::Workplace;
 
 /// Each replayer has a store of its own in its memory. It is so slow that four replayers on two
@@ -36,7 +36,9 @@ fn a_rating_by_rate_over_four_replayers_outlives_the_loss_of_one() {
     // No other rate is left to try above the limit of the search.
     let rating = json(&place, "runs/r/rating.json");
     assert_eq!((rating["rate"]["value"].as_f64(), &rating["rate"]["at_least"]), (Some(400.0), &true.into()), "{said}");
-    let last = place.experiment("runs/r", rulings.len() as u32).expect("it ran").join("replay.json");
+    let last = place.experiment("runs/r", rulings.len() as u32).expect("it ran");
+    assert!(last.ends_with(format!("{:04}-T32-R400", rulings.len())), "{}", last.display());
+    let last = last.join("replay.json");
     let report = json(&place, &last.display().to_string());
     let fragments: Vec<usize> = report["replayers"]
         .as_array()
@@ -48,4 +50,27 @@ fn a_rating_by_rate_over_four_replayers_outlives_the_loss_of_one() {
     // Of 400 sessions a second for 2 s, all are due on all replayers together.
     let due = report["pacing"]["sessions_due"].as_u64().expect("sessions");
     assert!((790..=810).contains(&due), "{report}");
+}
+
+/// Two replayers have one thread and two threads. Each has a session every 200 ms that takes 250 ms, so
+/// the one thread is busy when its second session is due. The experiment used to end on that replayer
+/// only: the other one went on for the whole minute.
+#[test]
+fn an_overload_of_one_replayer_ends_the_experiment_on_all() {
+    let place = Workplace::alone();
+    let hosts = [Host::start(&place, 2, &[]), Host::start(&place, 3, &[])];
+    let open = ["--rate", "10", "--overload", "stop", "--threads", "3", "--sla", "1% < 10s, 60s"];
+    let names = hosts.iter().map(|host| host.address.as_str());
+    let said = ends(&run(&place, "a", "memory:?latency_us=250000", names, &open).output().expect("it ends"));
+    let report = json(&place, "runs/a/experiments/0001-T3/replay.json");
+    assert_eq!((&report["end"], report["faults"].is_null()), (&"overloaded".into(), true), "{report}");
+    assert!(report["elapsed_ns"].as_u64() < Some(20_000_000_000), "{report}");
+    // The replayer that was overloaded is named, and only that one.
+    let replayers = report["replayers"].as_array().expect("replayers");
+    let overloaded: Vec<_> = replayers.iter().filter(|replayer| replayer["overloaded"] == true).collect();
+    assert!(overloaded.len() == 1 && overloaded[0]["threads"] == 1, "{report}");
+    let name = overloaded[0]["name"].as_str().expect("a name");
+    let (ruling, reasons) = &rulings(&place, "runs/a")[0];
+    assert!(ruling == "fail" && reasons.contains(&format!("all threads of replayer {name} were busy")), "{reasons}");
+    assert!(said.contains(name), "{said}");
 }

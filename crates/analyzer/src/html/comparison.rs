@@ -5,7 +5,7 @@ use std::path::Path;
 use maud::{Markup, html};
 use schemas::files;
 use schemas::sla::short_time;
-use schemas::verdict::{Rating, Ruling, Verdict};
+use schemas::verdict::{OperationFigures, Rating, Ruling, ServiceTimes, Verdict};
 
 use super::figures::{FULL, rounded};
 use super::layout::{Column, Section, figure, page, section};
@@ -32,7 +32,10 @@ pub(crate) fn write(runs: &[Compared], path: &Path) -> Result<(), AnalyzeError> 
         section("Differences", judgements(runs, &judged)),
         by_threads(runs)?,
         section("Over time", over_time(runs)?),
-        section("Response times by percentile", percentiles(runs)?),
+        section(
+            if has_service_times(runs) { "Response and service times by percentile" } else { "Response times by percentile" },
+            percentiles(runs)?,
+        ),
     ];
     files::write_atomically(path, page(&title, &head, &sections).as_bytes())?;
     Ok(())
@@ -87,10 +90,13 @@ fn signed(value: f64) -> String {
 
 fn table(runs: &[Compared]) -> Markup {
     let service = has_service_times(runs).then_some(["service p50", "service p95", "service p99"]);
+    let is_by_rate = runs.iter().any(|run| run.rating.as_ref().is_some_and(|rating| rating.rate.is_some()));
+    let by_rate = is_by_rate.then_some("arrival rate");
     let columns: Vec<Column> = std::iter::once(Column::Words("run"))
         .chain(["experiment", "T", "operations/s", "p50", "p95", "p99"].map(Column::Number))
         .chain(service.into_iter().flatten().map(Column::Number))
         .chain(["% within", "% unpredictable", "SoAR", "Socialites"].map(Column::Number))
+        .chain(by_rate.map(Column::Number))
         .chain([Column::Words("verdict")])
         .collect();
     let label = label_in(runs);
@@ -113,7 +119,8 @@ fn table(runs: &[Compared]) -> Markup {
             rated(ratings.and_then(|ratings| ratings.soar.as_ref())),
             rated(ratings.and_then(|ratings| ratings.socialites.as_ref())),
         ];
-        let numbers = load.into_iter().chain(times).chain(of_service.into_iter().flatten()).chain(shares);
+        let rate = by_rate.map(|_| rated(ratings.and_then(|ratings| ratings.rate.as_ref())));
+        let numbers = load.into_iter().chain(times).chain(of_service.into_iter().flatten()).chain(shares).chain(rate);
         row.extend(numbers.map(|number| html! { (number) }));
         row.push(html! { span class=(verdict.ruling.name()) { (verdict.ruling.name()) } });
         row
@@ -183,11 +190,17 @@ fn by_threads(runs: &[Compared]) -> Result<Section, AnalyzeError> {
     type Of = fn(&Verdict) -> f64;
     let throughput: Of = |verdict| verdict.figures.throughput_per_s;
     let p95: Of = |verdict| verdict.figures.overall.p95_ns as f64 / 1e6;
+    let service_p95: Of = |verdict| service_times(verdict).p95_ns as f64 / 1e6;
     let mut drawn = Vec::new();
-    for (name, unit, column, of) in [
+    let mut charts = vec![
         ("Throughput by threads", "operations/s", "throughput_per_s", throughput),
         ("Response times by threads", "p95 (ms)", "p95_ns / 1e6 AS p95_ms", p95),
-    ] {
+    ];
+    if has_service_times(runs) {
+        let column = "coalesce(service_p95_ns, p95_ns) / 1e6 AS service_p95_ms";
+        charts.push(("Service times by threads", "p95 (ms)", column, service_p95));
+    }
+    for (name, unit, column, of) in charts {
         let series = runs.iter().map(|run| {
             // An experiment without an answer has no response times.
             let answered = || run.verdicts.iter().filter(|verdict| verdict.figures.overall.ok > 0);
@@ -271,12 +284,43 @@ fn means(runs: &[Compared]) -> String {
     sentences.collect::<Vec<_>>().join("; ")
 }
 
+/// The service times of an experiment. In a closed loop these are its response times.
+fn service_times(verdict: &Verdict) -> ServiceTimes {
+    let OperationFigures { mean_ns, p50_ns, p95_ns, p99_ns, max_ns, service, .. } = verdict.figures.overall;
+    service.unwrap_or(ServiceTimes { mean_ns, p50_ns, p95_ns, p99_ns, max_ns })
+}
+
 fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
+    let response = |run: &Compared| {
+        let overall = &run.verdict.figures.overall;
+        [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns]
+    };
+    let columns = "p50_ns, p95_ns, p99_ns, max_ns";
+    let response = chart_of_percentiles(runs, "Response times", "response time (ms)", columns, &response)?;
+    if !has_service_times(runs) {
+        return Ok(response);
+    }
+    let service = |run: &Compared| {
+        let service = service_times(&run.verdict);
+        [service.p50_ns, service.p95_ns, service.p99_ns, service.max_ns]
+    };
+    let columns = ["p50_ns", "p95_ns", "p99_ns", "max_ns"].map(|name| format!("coalesce(service_{name}, {name}) AS {name}"));
+    let service = chart_of_percentiles(runs, "Service times", "service time (ms)", &columns.join(", "), &service)?;
+    Ok(html! { (response) (service) })
+}
+
+/// The percentiles of each run. `columns` are those of the view `experiments`.
+fn chart_of_percentiles(
+    runs: &[Compared],
+    title: &str,
+    y_label: &str,
+    columns: &str,
+    times: &dyn Fn(&Compared) -> [u64; 4],
+) -> Result<Markup, AnalyzeError> {
     let names = ["50%", "95%", "99%", "100%"];
     let label = label_in(runs);
     let series = runs.iter().map(|run| {
-        let overall = &run.verdict.figures.overall;
-        let times = [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns];
+        let times = times(run);
         let at = |(place, ns): (usize, &u64)| LinePoint { x: place as f64, y: *ns as f64 / 1e6, mark: Mark::Filled };
         let points = times.iter().enumerate().map(at).collect();
         let in_words = |(name, ns): (&&str, &u64)| format!("{}: {name} within {}", label(run), short_time(*ns));
@@ -286,17 +330,17 @@ fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
     let series: Vec<LineSeries> = series.collect();
     let description = series.iter().flat_map(|series| series.tooltips.clone()).collect::<Vec<_>>().join("; ");
     let chart = LineChart {
-        title: "Response times".into(),
+        title: title.into(),
         description,
         x_label: "of the operations".into(),
-        y_label: "response time (ms)".into(),
+        y_label: y_label.into(),
         across: Across::Points(names.map(String::from).into()),
         y_scale: Scale::suited_to(series.iter().flat_map(|series| series.points.iter().map(|point| point.y))),
         series,
         rules: Vec::new(),
     };
-    let sql = of_each(runs, "SELECT p50_ns, p95_ns, p99_ns, max_ns FROM experiments WHERE experiment = {}");
-    Ok(figure(&chart, "Response times", "", &sql)?)
+    let sql = of_each(runs, &format!("SELECT {columns} FROM experiments WHERE experiment = {{}}"));
+    Ok(figure(&chart, title, "", &sql)?)
 }
 
 #[cfg(test)]

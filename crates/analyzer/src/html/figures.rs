@@ -74,24 +74,83 @@ pub(super) fn rounded(value: f64) -> String {
     }
 }
 
-/// Response times at each percentile, by operation. Reads and writes have a chart each, so that every
-/// operation has a colour of its own.
-pub(super) fn spectra(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, AnalyzeError> {
-    let reads = spectrum(data, verdict, "reads", |kind| kind.reads)?;
-    let writes = spectrum(data, verdict, "writes", |kind| kind.writes && !kind.reads)?;
+/// Which times of the operations a chart shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    /// In an open loop from the due time of the session.
+    Response,
+    /// From the start of the operation.
+    Service,
+}
+
+impl Times {
+    /// The times of an experiment. In a closed loop both are equal, and are shown once.
+    pub(super) fn of(verdict: &Verdict) -> &'static [Times] {
+        match verdict.figures.overall.service {
+            Some(_) => &[Times::Response, Times::Service],
+            None => &[Times::Response],
+        }
+    }
+
+    fn plural(self) -> &'static str {
+        match self {
+            Times::Response => "Response times",
+            Times::Service => "Service times",
+        }
+    }
+
+    fn axis(self) -> &'static str {
+        match self {
+            Times::Response => "response time (ms)",
+            Times::Service => "service time (ms)",
+        }
+    }
+
+    /// Their column in the view `operations`, and their spectrum.
+    fn column_and_spectrum(self) -> (&'static str, &'static str) {
+        match self {
+            Times::Response => ("response_ns", "spectrum"),
+            Times::Service => ("service_ns", "service_spectrum"),
+        }
+    }
+
+    /// What precedes the names of their columns in the view `timeline`.
+    fn prefix(self) -> &'static str {
+        match self {
+            Times::Response => "",
+            Times::Service => "service_",
+        }
+    }
+
+    /// The limit of the SLA, which is about response times.
+    fn rules(self, verdict: &Verdict) -> Vec<Rule> {
+        match self {
+            Times::Response => vec![beta(verdict)],
+            Times::Service => Vec::new(),
+        }
+    }
+}
+
+/// Times at each percentile, by operation. Reads and writes have a chart each, so that every operation
+/// has a colour of its own.
+pub(super) fn spectra(data: &RunData<'_>, verdict: &Verdict, times: Times) -> Result<Markup, AnalyzeError> {
+    let reads = spectrum(data, verdict, times, "reads", |kind| kind.reads)?;
+    let writes = spectrum(data, verdict, times, "writes", |kind| kind.writes && !kind.reads)?;
     Ok(html! { (reads) (writes) })
 }
 
 fn spectrum(
     data: &RunData<'_>,
     verdict: &Verdict,
+    times: Times,
     kind: &str,
     is_wanted: fn(&OperationKind) -> bool,
 ) -> Result<Markup, AnalyzeError> {
     let experiment = verdict.experiment;
+    let (column, view) = times.column_and_spectrum();
     let sql = format!(
-        "SELECT s.operation, w.percent, min(s.response_ns) FILTER (s.percent >= w.percent) AS response_ns\n\
-         FROM spectrum AS s, (SELECT unnest([{}]::DOUBLE[]) AS percent) AS w\n\
+        "SELECT s.operation, w.percent, min(s.{column}) FILTER (s.percent >= w.percent) AS {column}\n\
+         FROM {view} AS s, (SELECT unnest([{}]::DOUBLE[]) AS percent) AS w\n\
          WHERE s.experiment = {experiment} AND s.operation IN ({})\nGROUP BY ALL ORDER BY ALL",
         PERCENTS.join(", "),
         names(data, is_wanted)
@@ -114,16 +173,16 @@ fn spectrum(
     }
     let p95 = PERCENTS.iter().position(|percent| *percent == "95").unwrap_or(0);
     let p95s = series.iter().filter_map(|series| series.tooltips.get(p95)).cloned().collect::<Vec<_>>();
-    let title = format!("Response times by percentile: {kind}");
+    let title = format!("{} by percentile: {kind}", times.plural());
     let chart = LineChart {
         title: title.clone(),
         description: p95s.join("; "),
         x_label: "percent of the operations".into(),
-        y_label: "response time (ms)".into(),
+        y_label: times.axis().into(),
         across: Across::Points(PERCENTS.map(String::from).into()),
         y_scale: Scale::Log,
         series,
-        rules: vec![beta(verdict)],
+        rules: times.rules(verdict),
     };
     Ok(figure(&chart, &title, "", &sql)?)
 }
@@ -139,13 +198,13 @@ fn beta(verdict: &Verdict) -> Rule {
     Rule::at(beta_ns as f64 / 1e6, format!("SLA: {}", short_time(beta_ns)))
 }
 
-/// The number of operations by time and response time.
-pub(super) fn heat_map(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, AnalyzeError> {
-    let experiment = verdict.experiment;
+/// The number of operations by when they ended and how long they took.
+pub(super) fn heat_map(data: &RunData<'_>, verdict: &Verdict, times: Times) -> Result<Markup, AnalyzeError> {
+    let (experiment, (column, _)) = (verdict.experiment, times.column_and_spectrum());
     let width_ns = (verdict.figures.elapsed_ns / HEAT_COLUMNS).max(1);
     // Four steps to a doubling: finer ones could not be distinguished.
     let sql = format!(
-        "SELECT (end_ns - measured_from_ns) // {width_ns} AS slice, CAST(floor(log2(greatest(response_ns, 1)) * 4) AS INTEGER) AS step,\n\
+        "SELECT (end_ns - measured_from_ns) // {width_ns} AS slice, CAST(floor(log2(greatest({column}, 1)) * 4) AS INTEGER) AS step,\n\
          \u{20}      count(*) AS operations\n\
          FROM operations JOIN experiments USING (experiment)\n\
          WHERE experiment = {experiment} AND NOT warmup AND NOT drained AND outcome = 'ok' GROUP BY ALL ORDER BY ALL"
@@ -170,15 +229,19 @@ pub(super) fn heat_map(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, 
         return Ok(html! {});
     }
     let fullest = cells.iter().max_by_key(|cell| cell.count).map(|cell| cell.tooltip.clone()).unwrap_or_default();
+    let title = format!("{} over time", times.plural());
     let chart = HeatMap {
-        title: "Response times over time".into(),
+        title: title.clone(),
         description: format!("Most: {fullest}."),
         x_label: "seconds".into(),
-        y_label: "response time (ms)".into(),
+        y_label: times.axis().into(),
         cells,
     };
-    let note = "A colour is the number of operations that ended in that time with that response time.";
-    Ok(figure(&chart, "Response times over time", note, &sql)?)
+    let note = match times {
+        Times::Response => "A colour is the number of operations that ended in that time with that response time.",
+        Times::Service => "A colour is the number of operations that ended in that time with that service time.",
+    };
+    Ok(figure(&chart, &title, note, &sql)?)
 }
 
 /// Throughput, errors and unpredictable reads over time.
@@ -202,16 +265,18 @@ pub(super) fn course(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, An
     )
 }
 
-/// Percentiles of response times over time.
-pub(super) fn times_in_course(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, AnalyzeError> {
+/// Percentiles of times over time.
+pub(super) fn times_in_course(data: &RunData<'_>, verdict: &Verdict, times: Times) -> Result<Markup, AnalyzeError> {
+    let column = |name: &str| format!("{}{name}_ns / 1e6 AS {name}", times.prefix());
     let sql = format!(
-        "SELECT from_s, p50_ns / 1e6 AS p50, p95_ns / 1e6 AS p95, p99_ns / 1e6 AS p99, max_ns / 1e6 AS max\n\
+        "SELECT from_s, {}\n\
          FROM timeline WHERE experiment = {} AND ok > 0 AND {FULL} ORDER BY slice",
+        ["p50", "p95", "p99", "max"].map(column).join(", "),
         verdict.experiment
     );
     let names = [("p50", true), ("p95", true), ("p99", true), ("max", true)];
-    let rules = vec![beta(verdict)];
-    over_time(data, &sql, "Percentiles of response times", "ms", &names, Scale::Log, rules, |value, name, s| {
+    let title = format!("Percentiles of {}", times.plural().to_lowercase());
+    over_time(data, &sql, &title, "ms", &names, Scale::Log, times.rules(verdict), |value, name, s| {
         format!("{name} {} at {s:.2} s", short_time((value * 1e6) as u64))
     })
 }

@@ -54,7 +54,7 @@ pub fn write_report(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, An
     let database = Database::open(run, verdicts, None)?;
     let report = match representative(rating.as_ref(), verdicts) {
         None => None,
-        Some(verdict) => read_report(&run.experiment(verdict.experiment, verdict.threads))?,
+        Some(verdict) => read_report(&run.existing_experiment(verdict.experiment, verdict.threads))?,
     };
     let data = RunData {
         document: &document,
@@ -117,17 +117,20 @@ fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], Analyz
         h3 { "Operations" }
         (page::operations(verdict))
     };
-    let times = html! { (figures::spectra(data, verdict)?) (figures::heat_map(data, verdict)?) };
+    let shown = figures::Times::of(verdict);
+    let times = html! {
+        @for times in shown { (figures::spectra(data, verdict, *times)?) (figures::heat_map(data, verdict, *times)?) }
+    };
     let course = html! {
         (load::met_and_load(data, verdict)?)
         (figures::course(data, verdict)?)
-        (figures::times_in_course(data, verdict)?)
+        @for times in shown { (figures::times_in_course(data, verdict, *times)?) }
     };
     let mix = html! { (figures::mix(data, verdict)?) (figures::popularity(data)) };
     let offenders = witness::worst_offenders(data.database, data.family, experiment, WORST)?;
     Ok([
         section(&heading, operations),
-        section("Response times", times),
+        section(if shown.len() > 1 { "Response and service times" } else { "Response times" }, times),
         section("Over time", course),
         section("Freshness", figures::freshness(data, verdict)?),
         section("Mix", mix),

@@ -1,6 +1,6 @@
 //! What only an open loop can miss: sessions that started late, or never.
 
-use schemas::run::ReplayReport;
+use schemas::run::{EndReason, ReplayReport};
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::Figures;
 use schemas::words::plural;
@@ -18,6 +18,20 @@ pub(super) fn late_starts(report: &ReplayReport, sla: &Sla) -> Option<String> {
              more workers or replayers"
         )
     })
+}
+
+/// Whether the experiment ended because a session had to queue. Of several replayers, those on which it
+/// had to are named.
+pub(super) fn stopped_early(report: &ReplayReport) -> Option<String> {
+    let overloaded = report.replayers.iter().filter(|replayer| replayer.overloaded);
+    let names: Vec<&str> = overloaded.map(|replayer| replayer.name.as_str()).collect();
+    let of = match names.len() {
+        0 => String::new(),
+        1 => format!(" of replayer {}", names[0]),
+        _ => format!(" of replayers {}", names.join(", ")),
+    };
+    (report.end == EndReason::Overloaded)
+        .then(|| format!("stopped early: a session was due and all threads{of} were busy (overload: stop)"))
 }
 
 /// Whether the SLA of an open loop is missed once the sessions that never started count. The share
@@ -45,4 +59,43 @@ pub(super) fn never_started(figures: &Figures, report: &ReplayReport, sla: &Sla)
         let why: Vec<String> = skipped.into_iter().chain(waiting).collect();
         format!("{within}% within {beta}, needs {}%, with what never started: {}", sla.alpha_percent, why.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::run::{Host, ReplayerReport};
+
+    use super::*;
+
+    fn replayer(name: &str, overloaded: bool) -> ReplayerReport {
+        ReplayerReport {
+            name: name.into(),
+            host: Host { name: "host".into(), system: "linux-x86_64".into(), cpus: 2 },
+            fragments: Vec::new(),
+            threads: 1,
+            ok: 0,
+            errors: 0,
+            worker_cpu_share: 0.0,
+            dispatch_lag_ns_mean: 0.0,
+            dispatch_lag_ns_p99: 0,
+            run_delay_share: None,
+            idle_ns: 0,
+            overloaded,
+            clock: Default::default(),
+        }
+    }
+
+    #[test]
+    fn the_overloaded_ones_of_several_replayers_are_named() {
+        let check = |overloaded: [bool; 2], expect: &str| {
+            let replayers = vec![replayer("a:1", overloaded[0]), replayer("b:2", overloaded[1])];
+            let report = ReplayReport { end: EndReason::Overloaded, replayers, ..ReplayReport::default() };
+            let expect = format!("stopped early: a session was due and {expect} were busy (overload: stop)");
+            assert_eq!(stopped_early(&report), Some(expect));
+        };
+        check([false, true], "all threads of replayer b:2");
+        check([true, true], "all threads of replayers a:1, b:2");
+        check([false, false], "all threads");
+        assert_eq!(stopped_early(&ReplayReport::default()), None);
+    }
 }

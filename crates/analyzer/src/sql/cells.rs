@@ -11,15 +11,17 @@ pub(super) const DEFINITION: &str = include_str!("cells.sql");
 pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Result<(), duckdb::Error> {
     connection.execute_batch(DEFINITION)?;
     let mut insert = connection.prepare(
-        "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+         ?, ?, ?)",
     )?;
     for Cell { point, store, run, workload_id, outcome, .. } in &document.cells {
-        let (name, soar, socialites, measured, error) = match outcome {
-            Outcome::Missing => ("missing", None, None, None, None),
-            Outcome::Rated { soar, socialites } => ("rated", soar.as_ref(), socialites.as_ref(), None, None),
-            Outcome::Measured(measured) => ("measured", None, None, Some(measured), None),
-            Outcome::Failed(message) => ("failed", None, None, None, Some(message)),
+        let (name, ratings, measured, error) = match outcome {
+            Outcome::Missing => ("missing", [None; 3], None, None),
+            Outcome::Rated { soar, socialites, rate } => ("rated", [soar, socialites, rate].map(Option::as_ref), None, None),
+            Outcome::Measured(measured) => ("measured", [None; 3], Some(measured), None),
+            Outcome::Failed(message) => ("failed", [None; 3], None, Some(message)),
         };
+        let [soar, socialites, rate] = ratings;
         // If every experiment was void there is no value: null, not 0.
         let rated = |rating: Option<&Rating>| rating.filter(|rating| !rating.unmeasured).cloned();
         let value = |rating: Option<&Rating>| rated(rating).map(|rating| rating.value);
@@ -49,6 +51,13 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             at_least(socialites),
             confirmed_by(socialites),
             void(socialites),
+            value(rate),
+            low(rate),
+            high(rate),
+            rated(rate).map(|rate| rate.threads),
+            at_least(rate),
+            confirmed_by(rate),
+            void(rate),
             measured.map(|measured| measured.threads),
             ran.map(|measured| measured.throughput_per_s),
             ran.map(|measured| measured.within_beta_percent),
@@ -91,7 +100,11 @@ mod tests {
            "unpredictable_reads": 0, "ruling": "void", "reasons": []}}},
         {"point": "f", "store": "one", "run": "f", "workload_id": "w", "store_settings": {},
          "outcome": {"rated": {"soar": {"value": 0.0, "threads": 0, "interval": null, "at_least": false, "unmeasured": true,
-           "confirmed_by": null, "rests_on": [], "rests_on_void": "too slow", "notes": []}, "socialites": null}}}
+           "confirmed_by": null, "rests_on": [], "rests_on_void": "too slow", "notes": []}, "socialites": null}}},
+        {"point": "g", "store": "one", "run": "g", "workload_id": "w", "store_settings": {},
+         "outcome": {"rated": {"soar": null, "socialites": null,
+           "rate": {"value": 440.0, "threads": 16, "interval": {"low": 440.0, "high": 460.0, "basis": "b"},
+           "at_least": false, "confirmed_by": 9, "rests_on": [9], "rests_on_void": null, "notes": []}}}}
       ]
     }"#;
 
@@ -111,6 +124,13 @@ mod tests {
             "soar_threads, soar_at_least, soar_confirmed_by, soar_void, socialites",
             "a",
             &[Value::UInt(2), Value::Boolean(true), Value::UInt(3), Value::Null, Value::Null],
+        );
+        check("rate, rate_threads, soar_threads", "a", &[Value::Null, Value::Null, Value::UInt(2)]);
+        check("outcome, rate, rate_low, rate_high", "g", &[text("rated"), double(440.0), double(440.0), double(460.0)]);
+        check(
+            "rate_threads, rate_at_least, rate_confirmed_by, rate_void, soar",
+            "g",
+            &[Value::UInt(16), Value::Boolean(false), Value::UInt(9), Value::Null, Value::Null],
         );
         check("outcome, soar, error", "b", &[text("missing"), Value::Null, Value::Null]);
         check("outcome, error", "c", &[text("failed"), text("no room")]);

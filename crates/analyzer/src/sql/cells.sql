@@ -6,6 +6,8 @@ CREATE TABLE cells (
     soar_at_least BOOLEAN, soar_confirmed_by UINTEGER, soar_void VARCHAR,
     socialites DOUBLE, socialites_low DOUBLE, socialites_high DOUBLE,
     socialites_at_least BOOLEAN, socialites_confirmed_by UINTEGER, socialites_void VARCHAR,
+    rate DOUBLE, rate_low DOUBLE, rate_high DOUBLE, rate_threads UINTEGER,
+    rate_at_least BOOLEAN, rate_confirmed_by UINTEGER, rate_void VARCHAR,
     threads UINTEGER, throughput_per_s DOUBLE, within_beta_percent DOUBLE,
     reads UBIGINT, unpredictable_reads UBIGINT, unpredictable_percent DOUBLE, ruling VARCHAR,
     error VARCHAR

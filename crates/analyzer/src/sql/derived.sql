@@ -16,7 +16,9 @@ SELECT
     bool_or(outcome = 'unknown') AS any_unknown,
     bool_or(outcome = 'skipped') AS any_skipped,
     bool_or(unpredictable) AS any_unpredictable,
-    bool_or(warmup) AS warmup
+    bool_or(warmup) AS warmup,
+    min(due_ns) AS due_ns,
+    max(end_ns) - min(due_ns) AS response_ns
 FROM sealed_operations
 GROUP BY experiment, fragment, session;
 
@@ -30,7 +32,8 @@ CREATE TABLE experiments (
     unpredictable_percent DOUBLE, met_percent DOUBLE, beta_ns BIGINT, sla VARCHAR, store VARCHAR, trace VARCHAR
 );
 
--- One row per slice of an experiment's measured part, from the operations that ended in it.
+-- One row per slice of an experiment's measured part, from the operations that ended in it. In a
+-- closed loop no session is due, and service times are the response times.
 CREATE VIEW timeline AS
 WITH cut AS (
     SELECT
@@ -38,12 +41,13 @@ WITH cut AS (
         measured_from_ns,
         slice_ns,
         beta_ns,
+        experiment IN (SELECT experiment FROM due_rates) AS is_open,
         greatest(1, (greatest(elapsed_ns, counted_ns) + slice_ns - 1) // slice_ns) AS slices
     FROM experiments
     WHERE slice_ns > 0
 ),
 slice AS (
-    SELECT experiment, slice_ns, unnest(range(slices)) AS slice FROM cut
+    SELECT experiment, slice_ns, is_open, unnest(range(slices)) AS slice FROM cut
 ),
 ended AS (
     SELECT
@@ -55,7 +59,9 @@ ended AS (
         count(*) FILTER (outcome = 'ok' AND response_ns <= c.beta_ns AND NOT unpredictable) AS met,
         count(*) FILTER (step = 0 AND outcome <> 'skipped') AS sessions,
         quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,
-        max(response_ns) FILTER (outcome = 'ok') AS max_ns
+        max(response_ns) FILTER (outcome = 'ok') AS max_ns,
+        quantile_disc(end_ns - start_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok' AND c.is_open) AS service_percentiles_ns,
+        max(end_ns - start_ns) FILTER (outcome = 'ok' AND c.is_open) AS service_max_ns
     FROM sealed_operations AS o
     JOIN cut AS c ON o.experiment = c.experiment
     WHERE NOT o.warmup AND NOT o.drained
@@ -76,7 +82,11 @@ SELECT
     coalesce(e.met, 0) AS met,
     100.0 * e.met / (e.ok + e.errors) AS met_percent,
     coalesce(e.sessions, 0) AS sessions,
-    d.due_per_s
+    d.due_per_s,
+    CASE WHEN s.is_open THEN coalesce(e.service_percentiles_ns[1], 0) END AS service_p50_ns,
+    CASE WHEN s.is_open THEN coalesce(e.service_percentiles_ns[2], 0) END AS service_p95_ns,
+    CASE WHEN s.is_open THEN coalesce(e.service_percentiles_ns[3], 0) END AS service_p99_ns,
+    CASE WHEN s.is_open THEN coalesce(e.service_max_ns, 0) END AS service_max_ns
 FROM slice AS s
 LEFT JOIN ended AS e ON s.experiment = e.experiment AND s.slice = e.slice
 LEFT JOIN due_rates AS d ON s.experiment = d.experiment AND s.slice = d.slice;
@@ -93,5 +103,19 @@ WITH counted AS (
 SELECT
     *,
     100.0 * sum(operations) OVER (PARTITION BY experiment, operation ORDER BY response_ns)
+        / sum(operations) OVER (PARTITION BY experiment, operation) AS percent
+FROM counted;
+
+-- The same for the service times of open loops.
+CREATE VIEW service_spectrum AS
+WITH counted AS (
+    SELECT experiment, operation, end_ns - start_ns AS service_ns, count(*) AS operations
+    FROM sealed_operations
+    WHERE outcome = 'ok' AND NOT warmup AND NOT drained AND experiment IN (SELECT experiment FROM due_rates)
+    GROUP BY ALL
+)
+SELECT
+    *,
+    100.0 * sum(operations) OVER (PARTITION BY experiment, operation ORDER BY service_ns)
         / sum(operations) OVER (PARTITION BY experiment, operation) AS percent
 FROM counted;

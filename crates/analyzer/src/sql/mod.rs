@@ -95,8 +95,8 @@ impl Database {
         verify(run, verdicts)?;
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
-        let hint = "; the views are operations, sessions, experiments, timeline, spectrum, freshness, item_reads, \
-                    item_updates, closing_reads and unpredictable";
+        let hint = "; the views are operations, sessions, experiments, timeline, spectrum, service_spectrum, freshness, \
+                    item_reads, item_updates, closing_reads and unpredictable";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
@@ -158,7 +158,7 @@ impl Database {
 
     /// Where the measured part begins: as the replayer reports it, else at its first start.
     fn measured_from_ns(&self, run: &RunFolder, verdict: &Verdict) -> Result<Option<i64>, AnalyzeError> {
-        let report = run.experiment(verdict.experiment, verdict.threads).report();
+        let report = run.existing_experiment(verdict.experiment, verdict.threads).report();
         if report.exists() {
             let report: ReplayReport = schemas::files::read_json(&report)?;
             return Ok(Some(report.warmup_ns as i64));

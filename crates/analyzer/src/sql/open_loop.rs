@@ -13,7 +13,7 @@ pub(super) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
     let mut is_open_loop = false;
     let mut replayers = Vec::new();
     for verdict in verdicts {
-        let folder = run.experiment(verdict.experiment, verdict.threads);
+        let folder = run.existing_experiment(verdict.experiment, verdict.threads);
         if folder.plan().exists() && read_plan(&folder)?.open_loop.is_some() {
             is_open_loop = true;
             replayers.extend(replayers_of(verdict.experiment, &folder)?);

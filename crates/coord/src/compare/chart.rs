@@ -100,7 +100,7 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
         y_scale: match table.metric {
             Metric::WithinBeta => Scale::Near,
             Metric::Unpredictable => Scale::Linear,
-            Metric::Throughput | Metric::Soar | Metric::Socialites => Scale::suited_to(values(table)),
+            Metric::Throughput | Metric::Soar | Metric::Socialites | Metric::Rate => Scale::suited_to(values(table)),
         },
         series: series.collect(),
         rules: Vec::new(),

@@ -32,7 +32,7 @@ impl Finding {
 
     fn outcome(self) -> Outcome {
         match self {
-            Finding::Rated(rated) => Outcome::Rated { soar: rated.soar, socialites: rated.socialites },
+            Finding::Rated(RatingDocument { soar, socialites, rate, .. }) => Outcome::Rated { soar, socialites, rate },
             Finding::Measured(verdict) => Outcome::Measured(Measurement::from(&verdict)),
         }
     }
@@ -101,8 +101,8 @@ fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
             .map_err(|e| Failure::usage(format!("{e}; --resume requires a comparison started by `encore compare`")))?;
         if earlier.plan != plan {
             return Err(Failure::usage(format!(
-                "{} was started with another plan, other flags (--set, --sla, --search-s, --max-threads) or other store \
-                 URLs in the environment; use another --name",
+                "{} was started with another plan, other flags (--set, --sla, --search-s, --max-threads, --max-rate) or \
+                 other store URLs in the environment; use another --name",
                 path.display()
             )));
         }

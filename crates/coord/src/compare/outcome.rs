@@ -40,7 +40,7 @@ pub fn failures(document: &ComparisonDocument) -> Vec<String> {
 /// The ratings of a cell.
 pub(super) fn ratings(outcome: &Outcome) -> Vec<&schemas::verdict::Rating> {
     match outcome {
-        Outcome::Rated { soar, socialites } => [soar, socialites].into_iter().flatten().collect(),
+        Outcome::Rated { soar, socialites, rate } => [soar, socialites, rate].into_iter().flatten().collect(),
         Outcome::Missing | Outcome::Measured(_) | Outcome::Failed(_) => Vec::new(),
     }
 }

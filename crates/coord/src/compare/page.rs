@@ -6,7 +6,7 @@ use std::path::Path;
 use analyzer::chart::ChartError;
 use analyzer::html::{Column, Section, command_line, figure, page as whole_page, section, table as html_table};
 use maud::{Markup, html};
-use schemas::comparison::{Cell, ComparisonDocument, Concern, Outcome};
+use schemas::comparison::{Cell, ComparisonDocument, Concern, Outcome, Question};
 use schemas::words::plural;
 
 use super::chart;
@@ -39,7 +39,7 @@ pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, Char
         sections.push(section(table.metric.title(), shown(document, table, folder)?));
     }
     sections.extend([
-        section("Signs in charts and tables", legend(&marks(&tables))),
+        section("Signs in charts and tables", legend(&marks(&tables), document.plan.question())),
         section("Durability and isolation of the stores", promised(&promises(document))),
         list("Other settings that differ", &others.map(difference_in_words).collect::<Vec<_>>()),
         list("Notes", &notes(document)),
@@ -77,10 +77,10 @@ fn note(table: &Table) -> &'static str {
 }
 
 /// What the signs beside numbers mean.
-fn legend(marks: &[Mark]) -> Markup {
+fn legend(marks: &[Mark], question: Question) -> Markup {
     html! {
         p { "Select a number to open the page of its run. An interval below a number contains the true value." }
-        @if !marks.is_empty() { ul { @for mark in marks { li { b { (mark.sign()) } " " (mark.meaning()) } } } }
+        @if !marks.is_empty() { ul { @for mark in marks { li { b { (mark.sign()) } " " (mark.meaning(question)) } } } }
     }
 }
 
@@ -105,6 +105,7 @@ fn statement(metric: Metric) -> String {
         Metric::Socialites => {
             "socialites, socialites_low, socialites_high, socialites_at_least, socialites_confirmed_by, socialites_void"
         }
+        Metric::Rate => "rate, rate_low, rate_high, rate_at_least, rate_confirmed_by, rate_void",
         Metric::Throughput => "throughput_per_s, ruling",
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",

@@ -36,7 +36,7 @@ pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> Strin
         out.push('\n');
     }
     for mark in marks {
-        let _ = writeln!(out, "{:<7} {}", mark.sign(), mark.meaning());
+        let _ = writeln!(out, "{:<7} {}", mark.sign(), mark.meaning(document.plan.question()));
     }
     let promises = promises(document);
     if !promises.is_empty() {
@@ -181,7 +181,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
         out.push('\n');
     }
     for mark in marks {
-        let _ = writeln!(out, "- `{}` {}", mark.sign(), mark.meaning());
+        let _ = writeln!(out, "- `{}` {}", mark.sign(), mark.meaning(document.plan.question()));
     }
     promises_markdown(&mut out, &promises(document));
     let unequal: Vec<String> = unequal(document).map(difference_in_words).collect();

@@ -13,6 +13,8 @@ pub enum Metric {
     Soar,
     /// A rating in threads.
     Socialites,
+    /// A rating in sessions a second.
+    Rate,
     /// The share of unpredictable reads in an experiment.
     Unpredictable,
     /// The share of its operations that succeeded within β.
@@ -27,6 +29,7 @@ impl Metric {
         match self {
             Metric::Soar => "SoAR (operations/s)",
             Metric::Socialites => "Socialites (threads)",
+            Metric::Rate => "Arrival rate (sessions/s)",
             Metric::Unpredictable => "Unpredictable reads (%)",
             Metric::WithinBeta => "Share within the response time (%)",
             Metric::Throughput => "Throughput (operations/s)",
@@ -38,6 +41,7 @@ impl Metric {
         match self {
             Metric::Soar => ("SoAR", " operations/s"),
             Metric::Socialites => ("Socialites", " threads"),
+            Metric::Rate => ("arrival rate", " sessions/s"),
             Metric::Unpredictable => ("share of unpredictable reads", ""),
             Metric::WithinBeta => ("share of operations within the response time", ""),
             Metric::Throughput => ("throughput", " operations/s"),
@@ -46,11 +50,12 @@ impl Metric {
 
     /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
-        use Metric::{Soar, Socialites, Throughput, Unpredictable, WithinBeta};
+        use Metric::{Rate, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
         match question {
             Question::Rate(Wanted::Both) => &[Soar, Socialites],
             Question::Rate(Wanted::Soar) => &[Soar],
             Question::Rate(Wanted::Socialites) => &[Socialites],
+            Question::Rate(Wanted::Rate) => &[Rate],
             Question::Measure(Measure::Unpredictable) => &[Unpredictable, WithinBeta, Throughput],
             Question::Measure(Measure::WithinBeta) => &[WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::Throughput) => &[Throughput, WithinBeta, Unpredictable],
@@ -66,6 +71,7 @@ impl Metric {
         match (&cell.outcome, self) {
             (Outcome::Rated { soar, .. }, Metric::Soar) => soar.as_ref(),
             (Outcome::Rated { socialites, .. }, Metric::Socialites) => socialites.as_ref(),
+            (Outcome::Rated { rate, .. }, Metric::Rate) => rate.as_ref(),
             _ => None,
         }
     }
@@ -78,7 +84,7 @@ impl Metric {
             Metric::Unpredictable => measured.unpredictable_percent(),
             Metric::WithinBeta => Some(measured.within_beta_percent),
             Metric::Throughput => Some(measured.throughput_per_s),
-            Metric::Soar | Metric::Socialites => None,
+            Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
     }
 }
@@ -97,7 +103,7 @@ pub enum Mark {
     Void,
     /// The experiment missed the SLA.
     Missed,
-    /// No number of threads kept the SLA.
+    /// No number of threads, or no arrival rate, kept the SLA.
     Zero,
     /// Every experiment was void.
     Unmeasured,
@@ -126,10 +132,13 @@ impl Mark {
         }
     }
 
-    /// What it means.
-    pub fn meaning(self) -> &'static str {
+    /// What it means, in an answer to this question.
+    pub fn meaning(self, question: Question) -> &'static str {
+        let by_rate = question == Question::Rate(Wanted::Rate);
         match self {
             Mark::Best => "highest of its row; no other interval overlaps",
+            Mark::AtLeast if by_rate => "at least: the search ended at its highest arrival rate",
+            Mark::Zero if by_rate => "no arrival rate kept the SLA",
             Mark::AtLeast => "at least: the search ended at its highest number of threads",
             Mark::Unconfirmed => "not confirmed by a final experiment",
             Mark::Void => "based on an invalid experiment",

@@ -1,3 +1,4 @@
+mod by_rate;
 mod measured;
 mod ready;
 
@@ -16,6 +17,7 @@ use super::*;
 use crate::cli::args::CompareArgs;
 use crate::cli::resolve::{self, Invocation};
 use crate::run::setting::{Setting, Source};
+use crate::search::Unit;
 
 const SPEC: &str = "name = \"t\"\nsessions = 10\n[data]\nmembers = 100\n[mix]\nview_profile = 1\n";
 
@@ -113,14 +115,19 @@ impl PlanFolder {
     }
 }
 
-fn document(rating: &crate::rate::Rating, soar: Rating, socialites: Rating) -> RatingDocument {
+/// A rating by rate has the first of the two ratings alone.
+fn document(rating: &crate::rate::Rating, first: Rating, socialites: Rating) -> RatingDocument {
+    let (soar, socialites, rate) = match rating.wanted.unit() {
+        Unit::Threads => (Some(first), Some(socialites), None),
+        Unit::SessionsPerS => (None, None, Some(first)),
+    };
     RatingDocument {
         format_version: schemas::RUN_FORMAT_VERSION,
         sla: rating.setting.sla,
         parameters: rating.parameters(rating.deltas.search_s[0], 0, 0),
-        soar: Some(soar),
-        socialites: Some(socialites),
-        rate: None,
+        soar,
+        socialites,
+        rate,
         experiments: Vec::new(),
     }
 }

@@ -46,12 +46,15 @@ pub(super) struct Participant<'a> {
     clock: [ClockReading; 2],
     /// Whether it was lost in the experiment. The coordinator then makes no more calls to it.
     is_lost: bool,
+    /// Whether the experiment ended because it was overloaded.
+    is_overloaded: bool,
 }
 
 impl<'a> Participant<'a> {
     /// A replayer with its share of the plan.
     pub(super) fn new(replayer: &'a mut Replayer, share: Share) -> Participant<'a> {
-        Participant { replayer, share, prepared: None, clock: Default::default(), is_lost: false }
+        let clock = Default::default();
+        Participant { replayer, share, prepared: None, clock, is_lost: false, is_overloaded: false }
     }
 
     /// The replayer's index in the fleet.
@@ -83,6 +86,7 @@ impl<'a> Participant<'a> {
             dispatch_lag_ns_p99: report.dispatch_lag_ns_p99,
             run_delay_share: report.run_delay_share,
             idle_ns: report.idle_ns,
+            overloaded: self.is_overloaded,
             clock: self.clock,
         }
     }
@@ -158,8 +162,9 @@ pub(super) fn together<F: Future>(calls: impl IntoIterator<Item = F>) -> impl St
     stream::iter(calls).buffered(AT_A_TIME)
 }
 
-/// The call Run, and AgreeStart and Start whenever all replayers wait for a start. Returns the
-/// first start, and what happened to replayers that were lost.
+/// The call Run, and AgreeStart and Start whenever all replayers wait for a start. An overload of one
+/// replayer ends the experiment on all of them, if the plan says so. Returns the first start, and what
+/// happened to replayers that were lost.
 pub(super) async fn run(
     team: &mut [Participant<'_>],
     order: &Order<'_>,
@@ -181,19 +186,21 @@ pub(super) async fn run(
         running.push(async move { (index, replayer.run(index, run, sender).await) });
     }
     drop(sender);
-    let mut lost = vec![false; participants];
+    let (mut lost, mut overloaded) = (vec![false; participants], vec![false; participants]);
     let mut latest: Vec<Arc<Progress>> = (0..participants).map(|_| Arc::default()).collect();
     let mut shown = Instant::now();
     // None once the replayer has ended the experiment.
     let mut phases = vec![Some(Phase::Connecting); participants];
-    let (mut start_unix_ns, mut stopped) = (None, false);
+    let (mut start_unix_ns, mut stopped) = (None, None);
     let (mut faults, mut failure) = (Vec::new(), None);
     let mut again = tokio::time::interval(STOPPING_AGAIN);
     loop {
         tokio::select! {
             biased;
-            Some(Update { index, phase, progress }) = receiver.recv() => {
+            Some(Update { index, phase, is_overloaded, progress }) = receiver.recv() => {
                 (phases[index], latest[index]) = (Some(phase), Arc::new(progress));
+                // Once stopped, the others say the same.
+                overloaded[index] |= is_overloaded && stopped.is_none();
                 // Merging all of them at every message would cost too much with a thousand
                 // replayers.
                 if start_unix_ns.is_some() && shown.elapsed() >= SHOWING {
@@ -202,9 +209,9 @@ pub(super) async fn run(
                     watch(Stage::Running { whole: deal::progress(&latest), each });
                 }
             }
-            () = interrupt.wait(), if !stopped => {
-                stopped = true;
-                stop(&mut clients, &phases, interrupt.is_urgent()).await;
+            () = interrupt.wait(), if stopped != Some(Stop::Interrupted) => {
+                stopped = Some(Stop::Interrupted);
+                stop(&mut clients, &phases, Stop::Interrupted, interrupt.is_urgent()).await;
                 again.reset();
             }
             ended = running.next() => match ended {
@@ -223,12 +230,12 @@ pub(super) async fn run(
             },
             // This branch comes last, and only some time after the previous stop: the other
             // branches have to read the messages of the other replayers.
-            _ = again.tick(), if stopped => {
-                stop(&mut clients, &phases, interrupt.is_urgent()).await;
+            _ = again.tick(), if stopped.is_some() => {
+                stop(&mut clients, &phases, stopped.unwrap_or(Stop::Interrupted), interrupt.is_urgent()).await;
                 again.reset();
             }
         }
-        if !stopped && let Some(waiting) = all_waiting(&phases) {
+        if stopped.is_none() && let Some(waiting) = all_waiting(&phases) {
             // The next message of these replayers is about what starts now.
             waiting.iter().for_each(|index| phases[*index] = Some(Phase::Measuring));
             match agreed(&mut clients, &clocks, &names, &waiting).await {
@@ -243,15 +250,19 @@ pub(super) async fn run(
             }
         }
         // If one replayer is missing, the others measure something else.
-        if !stopped && (!faults.is_empty() || failure.is_some()) {
-            stopped = true;
-            stop(&mut clients, &phases, interrupt.is_urgent()).await;
+        let why = match !faults.is_empty() || failure.is_some() {
+            true => Some(Stop::Interrupted),
+            false => overloaded.contains(&true).then_some(Stop::Overloaded),
+        };
+        if let Some(why) = why.filter(|why| stopped.is_none_or(|before| before < *why)) {
+            stopped = Some(why);
+            stop(&mut clients, &phases, why, interrupt.is_urgent()).await;
             again.reset();
         }
     }
     drop(running);
-    for (participant, is_lost) in team.iter_mut().zip(lost) {
-        participant.is_lost = is_lost;
+    for ((participant, is_lost), is_overloaded) in team.iter_mut().zip(lost).zip(overloaded) {
+        (participant.is_lost, participant.is_overloaded) = (is_lost, is_overloaded);
     }
     match failure {
         Some(failure) => Err(failure),
@@ -268,11 +279,21 @@ fn all_waiting(phases: &[Option<Phase>]) -> Option<Vec<usize>> {
     (is_all && !waiting.is_empty()).then_some(waiting)
 }
 
+/// Why the replayers are stopped. A later one takes the place of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stop {
+    /// One of them was overloaded. Their reports say so.
+    Overloaded,
+    /// The user interrupted the experiment, or it failed.
+    Interrupted,
+}
+
 /// Stops the replayers that have not ended. With `abandon` they do not wait for operations in
 /// flight.
-async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>], abandon: bool) {
+async fn stop(clients: &mut [link::Client], phases: &[Option<Phase>], why: Stop, abandon: bool) {
+    let request = rpc::StopRequest { abandon, overloaded: why == Stop::Overloaded };
     let running = clients.iter_mut().zip(phases).filter(|(_, phase)| phase.is_some());
-    let asked = running.map(|(client, _)| client.stop(rpc::StopRequest { abandon }));
+    let asked = running.map(|(client, _)| client.stop(request));
     // A replayer that cannot be reached is asked again, or its stream ends with an error.
     let _ = tokio::time::timeout(STOPPING, join_all(asked)).await;
 }
@@ -398,7 +419,7 @@ pub(super) async fn closing_read(
             ended = &mut ended => break ended,
             () = interrupt.wait(), if !stopped => {
                 stopped = true;
-                stop(&mut clients, &running, false).await;
+                stop(&mut clients, &running, Stop::Interrupted, false).await;
             }
         }
     };

@@ -64,6 +64,8 @@ pub struct Update {
     pub index: usize,
     /// What it waits for or does.
     pub phase: Phase,
+    /// Whether a session had to queue, and the plan ends the experiment then.
+    pub is_overloaded: bool,
     /// Its figures.
     pub progress: Progress,
 }
@@ -299,7 +301,7 @@ impl Replayer {
             let Some(response_times) = times(&message.response_times) else {
                 return Err(Status::internal("it sent an invalid histogram"));
             };
-            let phase = message.phase();
+            let (phase, is_overloaded) = (message.phase(), message.overloaded);
             let progress = Progress {
                 is_warmup: matches!(phase, Phase::WarmingUp | Phase::Warm),
                 elapsed_ns: message.elapsed_ns,
@@ -310,7 +312,7 @@ impl Replayer {
                 dispatch_lag_ns_max: message.dispatch_lag_ns_max,
             };
             // The receiver is gone only if the coordinator gives up the experiment.
-            let _ = updates.send(Update { index, phase, progress }).await;
+            let _ = updates.send(Update { index, phase, is_overloaded, progress }).await;
         }
         Ok(())
     }

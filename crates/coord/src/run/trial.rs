@@ -1,7 +1,7 @@
 //! An experiment with its verdict, as the search, the rows and the documents use it.
 
 use schemas::plan::Limit;
-use schemas::run::{EndReason, Purpose, ReplayReport, TrialNote};
+use schemas::run::{EndReason, ExperimentFolder, Purpose, ReplayReport, RunFolder, TrialNote};
 use schemas::verdict::{RatedExperiment, Verdict};
 
 use crate::search::Unit;
@@ -33,6 +33,14 @@ impl Demand {
     /// The unit that the search varies: threads, unless there is a rate.
     pub fn unit(&self) -> Unit {
         if self.rate_per_s.is_some() { Unit::SessionsPerS } else { Unit::Threads }
+    }
+
+    /// The folder of an experiment of a run that asks for it.
+    pub fn folder(&self, run: &RunFolder, experiment: u32) -> ExperimentFolder {
+        match self.rate_per_s {
+            Some(rate_per_s) => run.experiment_at_rate(experiment, self.threads, rate_per_s),
+            None => run.experiment(experiment, self.threads),
+        }
     }
 
     /// What less of it is, as advice.

@@ -1,7 +1,6 @@
 //! All workers of an experiment: connects them, starts them at one instant, watches them, and
 //! collects their reports.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -70,7 +69,6 @@ fn workers<'a>(
     };
     let steps: Vec<Vec<u32>> =
         experiment.plan.threads_over_time.iter().map(|step| experiment.threads_of(shares, step.threads)).collect();
-    let overloaded = Arc::new(AtomicBool::new(false));
     let mut workers = Vec::with_capacity(shares.len());
     let mut first_thread = 0;
     for (place, (share, threads)) in shares.iter().zip(threads.iter().copied()).enumerate() {
@@ -83,7 +81,7 @@ fn workers<'a>(
             snapshot: Arc::new(Mutex::new(Snapshot { part, ..Snapshot::default() })),
             stop: control.stop.clone(),
             abandon: control.abandon.clone(),
-            overloaded: overloaded.clone(),
+            overloaded: control.overloaded.clone(),
         });
         first_thread += threads;
     }

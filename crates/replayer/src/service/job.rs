@@ -42,15 +42,21 @@ pub struct Runner {
     started: Mutex<Receiver<i64>>,
     seen: Arc<watch::Sender<Seen>>,
     stop: Arc<AtomicBool>,
+    overloaded: Arc<AtomicBool>,
     measured: Mutex<(Instant, i64)>,
 }
 
 /// Makes both for the experiment with this number.
-pub fn job(experiment: u32, warms_up: bool, stop: Arc<AtomicBool>) -> (Job, Arc<Runner>) {
+pub fn job(
+    experiment: u32,
+    warms_up: bool,
+    stop: Arc<AtomicBool>,
+    overloaded: Arc<AtomicBool>,
+) -> (Job, Arc<Runner>) {
     let (start, started) = channel();
     let seen = Arc::new(watch::Sender::new(Seen::default()));
     let measured = Mutex::new((Instant::now(), process_cpu_ns()));
-    let runner = Runner { started: Mutex::new(started), seen: seen.clone(), stop, measured };
+    let runner = Runner { started: Mutex::new(started), seen: seen.clone(), stop, overloaded, measured };
     (Job { experiment, warms_up, start: Mutex::new(start), seen }, Arc::new(runner))
 }
 
@@ -102,8 +108,9 @@ impl Runner {
         })
     }
 
-    /// Publishes the progress, but no more often than `PROGRESS`.
+    /// Publishes the progress, but no more often than `PROGRESS`. An overload is published at once.
     pub fn progress(&self, snapshot: &Snapshot) {
+        self.publish_overload();
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         let elapsed = measured.0.elapsed();
         // Before the start there is no progress.
@@ -126,13 +133,25 @@ impl Runner {
             response_times: snapshot.response_times.to_bytes(),
             dispatch_lag_ns_max: snapshot.lag_ns_max.max(0) as u64,
             cpus_used: (cpu_ns - measured.1) as f64 / elapsed.as_nanos() as f64,
+            overloaded: self.overloaded.load(Ordering::Relaxed),
         };
         *measured = (Instant::now(), cpu_ns);
         self.seen.send_modify(|seen| seen.progress = progress);
     }
 
+    /// Publishes that the experiment ends because of an overload, once.
+    fn publish_overload(&self) {
+        let is_overloaded = self.overloaded.load(Ordering::Relaxed);
+        self.seen.send_if_modified(|seen| {
+            let is_new = is_overloaded && !seen.progress.overloaded;
+            seen.progress.overloaded |= is_overloaded;
+            is_new
+        });
+    }
+
     /// Publishes the end of the experiment.
     pub fn end(&self, end: Result<(), Status>) {
+        self.publish_overload();
         self.seen.send_modify(|seen| seen.end = Some(end));
     }
 }

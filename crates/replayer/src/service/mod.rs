@@ -107,8 +107,8 @@ impl Replayer for Service {
     }
 
     async fn stop(&self, request: Request<StopRequest>) -> Reply<StopReply> {
-        let StopRequest { abandon } = self.admitted(request)?;
-        calls::experiment::stop(self, abandon);
+        let request = self.admitted(request)?;
+        calls::experiment::stop(self, request);
         Ok(Response::new(StopReply {}))
     }
 

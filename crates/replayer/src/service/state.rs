@@ -25,6 +25,8 @@ pub struct Service {
     pub stop: Arc<AtomicBool>,
     /// Whether to give up the operations in flight, too.
     pub abandon: Arc<AtomicBool>,
+    /// Whether this replayer, or another one of the experiment, was overloaded.
+    pub overloaded: Arc<AtomicBool>,
     /// The thread that loads or runs, or did so last.
     work: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
@@ -58,6 +60,7 @@ impl Service {
             state: Arc::default(),
             stop: Arc::default(),
             abandon: Arc::default(),
+            overloaded: Arc::default(),
             work: Arc::default(),
         }
     }

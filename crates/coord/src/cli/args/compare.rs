@@ -23,6 +23,8 @@ keys of a plan (docs/src/reference/plans.md).
 RUNS/NAME/ then holds comparison.md, .svg, .html and .json, and a run folder for
 each store at each point, which `encore analyze` reads.
 
+With `rating = \"rate\"`, stores are compared by the highest arrival rate that
+keeps the SLA, as in `encore rate --by rate`.
 With the key `measure`, each store runs one experiment per point instead of a
 search, with the point's `threads`, for the time of the SLA, as in `encore run`
 (traces/figure-11.toml measures unpredictable reads). ${NAME} and
@@ -53,6 +55,9 @@ pub struct CompareArgs {
     /// Use this highest number of threads instead of the plan's
     #[arg(help_heading = "Search", long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_threads: Option<u32>,
+    /// Use this highest arrival rate, in sessions per second, instead of the plan's
+    #[arg(help_heading = "Search", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub max_rate: Option<u32>,
     /// Name of the comparison [default: the plan's name]
     #[arg(help_heading = "Run", long, value_name = "NAME")]
     pub name: Option<String>,

@@ -55,19 +55,24 @@ pub fn comparison(args: &CompareArgs, invocation: &Invocation) -> Result<Compari
 fn override_search(plan: &mut ComparisonPlan, args: &CompareArgs) -> Result<(), Failure> {
     plan.sla = args.sla.or(plan.sla);
     plan.closing_read &= !args.no_closing_read;
-    let searched = [("--search-s", !args.search_s.is_empty()), ("--max-threads", args.max_threads.is_some())];
-    if let (Question::Measure(_), Some((flag, _))) =
-        (plan.question(), searched.into_iter().find(|(_, is_given)| *is_given))
-    {
-        return Err(Failure::usage(format!(
-            "{flag}: {} measures with fixed numbers of threads and searches nothing; remove the flag",
-            args.plan.display()
-        )));
+    let search_s = ("--search-s", !args.search_s.is_empty());
+    let (max_threads, max_rate) = (("--max-threads", args.max_threads.is_some()), ("--max-rate", args.max_rate.is_some()));
+    let (refused, why) = match plan.question() {
+        Question::Measure(_) => (
+            vec![search_s, max_threads, max_rate],
+            "measures with fixed numbers of threads and searches nothing; remove the flag",
+        ),
+        Question::Rate(Wanted::Rate) => (vec![max_threads], "rates by arrival rate; use --max-rate"),
+        Question::Rate(_) => (vec![max_rate], "rates by threads; use --max-threads"),
+    };
+    if let Some((flag, _)) = refused.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::usage(format!("{flag}: {} {why}", args.plan.display())));
     }
     if !args.search_s.is_empty() {
         plan.search_s.clone_from(&args.search_s);
     }
     plan.max_threads = args.max_threads.or(plan.max_threads);
+    plan.max_rate = args.max_rate.or(plan.max_rate);
     Ok(())
 }
 
@@ -200,6 +205,13 @@ fn rate_words(plan: &ComparisonPlan, wanted: Wanted) -> Vec<String> {
         Wanted::Both => {}
         Wanted::Soar => words.push("--rating=soar".into()),
         Wanted::Socialites => words.push("--rating=socialites".into()),
+        Wanted::Rate => {
+            words.push("--by=rate".into());
+            words.extend(plan.max_rate.map(|rate| format!("--max-rate={rate}")));
+            words.extend(plan.first_rate.map(|rate| format!("--first-rate={rate}")));
+            words.extend(plan.threads.map(|threads| format!("--threads={threads}")));
+            words.extend(plan.overload.map(|overload| format!("--overload={overload}")));
+        }
     }
     words
 }

@@ -7,7 +7,7 @@ use replayer::any_store::closing_read_name;
 use schemas::files;
 use schemas::pace::Pace;
 use schemas::plan::{Limit, Plan};
-use schemas::run::Purpose;
+use schemas::run::{ExperimentFolder, Purpose};
 
 use super::{Campaign, why};
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ impl Campaign {
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
             let plan = self.plan(&asked, standing)?;
-            self.replay(&plan, &live, &announced)
+            self.replay(&plan, &demand.folder(self.record.folder(), number), &live, &announced)
         })?;
         if let Attempt::Refused(why) = &attempt {
             live.above(|| voice.report(&format!("experiment {number} did not start: {why}")));
@@ -57,7 +57,7 @@ impl Campaign {
         live.analyzing(&announced);
         let trial = self.judged(&asked, attempt)?;
         drop(live);
-        files::write_json(&self.record.folder().experiment(number, demand.threads).trial(), &trial.note())?;
+        files::write_json(&demand.folder(self.record.folder(), number).trial(), &trial.note())?;
         if self.history.trials().is_empty() {
             self.record.write()?;
         }
@@ -69,8 +69,13 @@ impl Campaign {
     }
 
     /// Has the replayers run a plan, and writes plan and report into the run folder.
-    fn replay(&mut self, plan: &Plan, live: &Live, announced: &Announced) -> Result<Ran, Failure> {
-        let folder = self.record.folder().experiment(plan.experiment, plan.threads);
+    fn replay(
+        &mut self,
+        plan: &Plan,
+        folder: &ExperimentFolder,
+        live: &Live,
+        announced: &Announced,
+    ) -> Result<Ran, Failure> {
         files::write_json(&folder.plan(), &plan.redacted())?;
         let voice = self.voice;
         let mut monitor = self.setting.monitor_s.map(Monitor::new);
@@ -84,7 +89,7 @@ impl Campaign {
         };
         let run = self.record.fleet_name();
         let logs = if self.setting.fleet.leave_logs { Logs::Left(self.setting.sla) } else { Logs::Fetched };
-        let order = Order { plan, manifest: &self.trace.manifest, folder: &folder, logs, run: &run };
+        let order = Order { plan, manifest: &self.trace.manifest, folder, logs, run: &run };
         let ran = self.driver.experiment(&order, &mut watch)?;
         if let Some(note) = fleet::clock_note(&ran.report) {
             live.above(|| voice.say(&note));
@@ -132,7 +137,7 @@ impl Campaign {
     fn never_ran(&self, asked: &Asked<'_>, why: String, lost: Option<String>) -> Result<Trial, Failure> {
         let Asked { number, demand, limit, purpose } = *asked;
         let verdict = standing::never_ran(number, demand, self.setting.sla, why);
-        files::write_json(&self.record.folder().experiment(number, demand.threads).verdict(), &verdict)?;
+        files::write_json(&demand.folder(self.record.folder(), number).verdict(), &verdict)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (purpose, rate_per_s, started_unix_s) = (purpose.clone(), demand.rate_per_s, now.as_secs());
         Ok(Trial { purpose, limit, rate_per_s, started_unix_s, took_s: 0.0, report: None, lost, verdict })

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use schemas::rpc::{self, Progress, ReportReply, RunRequest, SettleRequest};
+use schemas::rpc::{self, Progress, ReportReply, RunRequest, SettleRequest, StopRequest};
 use schemas::run::FragmentPosition;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -45,7 +45,8 @@ fn begin(service: &Service, number: u32, duty: StoreDuty, others_warm_up: bool) 
         return Err(Status::aborted(format!("experiment {prepared} is prepared, not {number}")));
     }
     let warms_up = experiment.has_warmup() || others_warm_up;
-    let (job, runner) = job(number, warms_up, service.stop.clone());
+    let (stop, abandon, overloaded) = (service.stop.clone(), service.abandon.clone(), service.overloaded.clone());
+    let (job, runner) = job(number, warms_up, stop.clone(), overloaded.clone());
     let job = Arc::new(job);
     {
         let mut state = service.state();
@@ -55,8 +56,7 @@ fn begin(service: &Service, number: u32, duty: StoreDuty, others_warm_up: bool) 
         (state.prepared, state.job) = (None, Some(job.clone()));
         state.experiment = Some(experiment.clone());
     }
-    let (stop, abandon) = (service.stop.clone(), service.abandon.clone());
-    let control = Control { stop, abandon, start: Some(runner.signal()), others_warm_up, duty };
+    let control = Control { stop, abandon, overloaded, start: Some(runner.signal()), others_warm_up, duty };
     let state = service.state.clone();
     service
         .work_on(move || {
@@ -90,10 +90,14 @@ async fn watch(mut seen: watch::Receiver<Seen>, sender: mpsc::Sender<Result<Prog
     }
 }
 
-/// Ends the running experiment early. `abandons` also gives up the operations in flight.
-pub fn stop(service: &Service, abandons: bool) {
-    service.stop_running();
-    service.abandon.fetch_or(abandons, Ordering::Relaxed);
+/// Ends the running experiment early, and gives up the operations in flight if the request says so.
+pub fn stop(service: &Service, request: StopRequest) {
+    let StopRequest { abandon, overloaded } = request;
+    match overloaded {
+        true => service.overloaded.store(true, Ordering::Relaxed),
+        false => service.stop_running(),
+    }
+    service.abandon.fetch_or(abandon, Ordering::Relaxed);
 }
 
 /// The report of the experiment that ended last.

@@ -51,6 +51,7 @@ pub fn prepare(service: &Service, request: PrepareRequest) -> Result<PrepareRepl
     (state.job, state.report) = (None, None);
     service.stop.store(false, Ordering::Relaxed);
     service.abandon.store(false, Ordering::Relaxed);
+    service.overloaded.store(false, Ordering::Relaxed);
     Ok(PrepareReply { logs_are_shared, store_is_own })
 }
 
