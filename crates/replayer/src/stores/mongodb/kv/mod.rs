@@ -89,6 +89,6 @@ impl Adopts for MongoDb {
     async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
         let client = self.keeper().await?;
         let database = client.database(&self.database);
-        closing(&client, self.in_time(marker::write_state(&database, state))).await
+        closing(&client, self.in_time(marker::mark(&database, state))).await
     }
 }
