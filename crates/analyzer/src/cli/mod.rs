@@ -1,237 +1,29 @@
 //! The command line of the analyzer.
 
+mod args;
+mod verdicts;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::{Args, Parser, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use schemas::comparison::ComparisonFolder;
 use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
-use schemas::sla::Sla;
 use schemas::terminal::complain;
 use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
 
+use self::args::{Cli, Command, Compare, Export, Report, Sql, Summarize, Summary, Validate};
+use self::verdicts::{note_left_behind, select, verdict, whole};
 use crate::error::AnalyzeError;
-use crate::sql::{Database, Format, definitions, definitions_of_comparison, print, within_memory};
+use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
-use crate::{
-    Keep, analyze_with, checks, compare, export, families, html, ratings, report, stored_verdict, summarize, witness,
-};
+use crate::{checks, compare, export, families, html, ratings, report, witness};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
 const VIOLATION: u8 = 1;
 const TOOL_FAILED: u8 = 3;
-
-/// Compute metrics, verdicts and unpredictable reads from operation logs.
-#[derive(Debug, Parser)]
-#[command(
-    name = "analyzer",
-    version,
-    after_help = "\
-Examples:
-  encore analyze summary runs/NAME
-  encore analyze validate runs/NAME --experiment 7
-  encore analyze sql runs/NAME \"SELECT operation, count(*) FROM operations GROUP BY ALL\"
-
-Exit codes: 0 success, 1 SLA missed or unpredictable reads found,
-2 wrong usage or input, 3 the tool itself failed."
-)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Summary(Summary),
-    Validate(Validate),
-    Sql(Sql),
-    Report(Report),
-    Export(Export),
-    Compare(Compare),
-    Summarize(Summarize),
-}
-
-/// Print the metrics and verdicts of a run; analyze experiments that are not analyzed yet.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze summary runs/NAME
-  encore analyze summary runs/NAME --sla \"99% < 10ms, 0.1% unpredictable\"
-  encore analyze summary runs/NAME --experiment 7 --json")]
-struct Summary {
-    /// The run folder.
-    run: PathBuf,
-    /// Use this SLA for the verdicts. Verdicts that the run already has stay unchanged. [default:
-    /// the run's SLA]
-    #[arg(long)]
-    sla: Option<Sla>,
-    /// Show the operations of this experiment. [default: the one that the ratings rest on, else the
-    /// last]
-    #[arg(long)]
-    experiment: Option<u32>,
-    /// Print one JSON object: run, selected (the experiment shown) and verdicts (one per
-    /// experiment).
-    #[arg(long)]
-    json: bool,
-}
-
-/// Print the unpredictable reads of an experiment and the writes that prove them.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze validate runs/NAME
-  encore analyze validate runs/NAME --experiment 7 --worst 20")]
-struct Validate {
-    /// The run folder.
-    run: PathBuf,
-    /// The experiment. [default: the last one]
-    #[arg(long)]
-    experiment: Option<u32>,
-    /// How many of the worst unpredictable reads to show.
-    #[arg(long, default_value_t = 5)]
-    worst: usize,
-    /// Print one JSON object: experiment, reads, unpredictable_reads, warmup_unpredictable_reads,
-    /// missing, closing (what the closing read found) and worst (the worst reads with their writes).
-    #[arg(long)]
-    json: bool,
-}
-
-/// Run a SELECT over a run, without changing the run.
-///
-/// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
-/// of time), spectrum (one row per response time), item_updates and item_reads (one row per item
-/// that an operation changed or observed), freshness (by time since the last update),
-/// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
-/// wrong item of a read). Experiments that are not analyzed yet are
-/// analyzed first. For a comparison: cells (one row per store and point).
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze sql runs/NAME \"SELECT * FROM experiments\"
-  encore analyze sql runs/NAME \"FROM timeline\" --format csv
-  encore analyze sql runs/NAME \"SELECT max(response_ns) FROM operations\"
-  encore analyze sql runs/NAME \"DESCRIBE operations\"
-  encore analyze sql runs/figure-6 \"SELECT point, store, soar FROM cells\"
-  encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own")]
-struct Sql {
-    /// The folder of a run or of a comparison.
-    run: PathBuf,
-    /// One SQL statement that only reads.
-    #[arg(allow_hyphen_values = true, required_unless_present = "definitions")]
-    statement: Option<String>,
-    /// Print the statements that define the tables and views, and run none. The tables
-    /// `experiments` and `cells` are defined without their rows.
-    #[arg(long, conflicts_with_all = ["statement", "format"])]
-    definitions: bool,
-    /// The output format.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// The memory limit of DuckDB, such as 4GiB. DuckDB writes data above it to the folder for
-    /// temporary files. [default: 80% of the machine's memory]
-    #[arg(long, value_name = "SIZE")]
-    memory_limit: Option<String>,
-}
-
-/// Write a run as one HTML page with charts; the page loads nothing from elsewhere.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze report runs/NAME          writes runs/NAME/report.html
-
-The page shows the SQL statement below each chart.")]
-struct Report {
-    /// The run folder.
-    run: PathBuf,
-}
-
-/// Write rows, percentiles or metrics in a format of other tools.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze export runs/NAME --format parquet -o operations.parquet
-  encore analyze export runs/NAME --format csv --rows timeline --experiment 7
-  encore analyze export runs/NAME --format hgrm --operation view_profile > view_profile.hgrm
-  encore analyze export runs/NAME --format openmetrics -o encore.prom")]
-struct Export {
-    /// The run folder.
-    run: PathBuf,
-    /// The output format.
-    #[arg(long, value_enum)]
-    format: export::Kind,
-    /// The rows to write, in formats with rows. [default: operations]
-    #[arg(long, value_enum)]
-    rows: Option<export::Rows>,
-    /// Only this experiment. [default: all; for percentiles the last one]
-    #[arg(long)]
-    experiment: Option<u32>,
-    /// Only this operation. [default: all]
-    #[arg(long)]
-    operation: Option<String>,
-    /// Write to this file. [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-/// Compare runs: their metrics, and whether the differences are more than chance.
-///
-/// For each run it takes the experiment that the run's ratings rest on, else the last one. Setup
-/// differences (durability, isolation, workload, SLA, T, host) are printed first.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze compare runs/before runs/after
-  encore analyze compare runs/postgres runs/mysql runs/mongodb --html stores.html
-  encore analyze compare runs/before runs/after --fail-if-slower 5% --junit compare.xml
-  encore analyze compare runs/before runs/after --json
-
-Exit code 1 if --fail-if-slower finds a slower run.")]
-struct Compare {
-    /// The run folders; differences are relative to the first one.
-    #[arg(required = true, num_args = 2..)]
-    runs: Vec<PathBuf>,
-    /// Also write the comparison to this file, as an HTML page with charts.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Exit with code 1 if a run is slower than the first one by more than this percentage,
-    /// beyond chance: lower throughput or SoAR, or a higher p95.
-    #[arg(long, value_name = "PERCENT", value_parser = schemas::sla::percent)]
-    fail_if_slower: Option<f64>,
-    /// Write the results of --fail-if-slower to this file, as JUnit XML.
-    #[arg(long, value_name = "FILE", requires = "fail_if_slower")]
-    junit: Option<PathBuf>,
-    /// Print one JSON object: unequal (sentences), figures (one per metric and run), and ratings
-    /// (by run).
-    #[arg(long)]
-    json: bool,
-}
-
-/// Summarize the logs of one experiment on the machine that has them.
-///
-/// Writes summary.json into the experiment's folder. With `encore rate --leave-logs`, each
-/// replayer runs this command and the coordinator fetches the result.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  encore analyze summarize replayer-work/runs/bg-1-1790000000/experiments/0007-T64
-  encore analyze summarize runs/NAME/experiments/0007-T64 --sla \"99% < 10ms\"")]
-struct Summarize {
-    /// The experiment's folder, with plan.json and log/.
-    experiment: PathBuf,
-    /// The SLA; its response time limit decides which operations count as in time. [default: 95%
-    /// < 100ms, 0.1% unpredictable, 10s]
-    #[arg(long)]
-    sla: Option<Sla>,
-    /// The replay.json of all replayers, which gives the measured part. [default: the
-    /// experiment's own]
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-}
 
 /// The command line of this tool, as a part of the whole program's.
 pub fn command() -> clap::Command {
@@ -388,18 +180,6 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
     print(&database, &answer, arguments.format)
 }
 
-/// A run and the verdicts of all its experiments; analyzes experiments that are not analyzed yet.
-fn whole(run: &Path) -> Result<(RunFolder, Vec<Verdict>), AnalyzeError> {
-    let run = RunFolder::new(run);
-    run.read_document()?;
-    let mut verdicts = Vec::new();
-    for (experiment, _) in run.experiments()? {
-        verdicts.push(verdict(&run, experiment, None)?);
-    }
-    note_left_behind(&run)?;
-    Ok((run, verdicts))
-}
-
 fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
     let mut runs = Vec::new();
     for path in &arguments.runs {
@@ -455,78 +235,4 @@ fn summarized(arguments: &Summarize) -> Result<(String, u8), AnalyzeError> {
     let sla = arguments.sla.unwrap_or_default();
     let (_, path) = crate::summarize(&arguments.experiment, arguments.report.as_deref(), &sla)?;
     Ok((format!("{}\n", path.display()), SUCCESS))
-}
-
-/// Prints a note that names the experiments whose rows are not here, and says how to fetch them.
-fn note_left_behind(run: &RunFolder) -> Result<(), AnalyzeError> {
-    let mut numbers = Vec::new();
-    for (number, folder) in run.experiments()? {
-        if !summarize::left_behind(&folder)?.is_empty() {
-            numbers.push(number.to_string());
-        }
-    }
-    if !numbers.is_empty() {
-        let noun = if numbers.len() == 1 { "experiment" } else { "experiments" };
-        let (numbers, run) = (numbers.join(", "), run.root().display());
-        complain(
-            "note",
-            format_args!(
-                "the logs of {noun} {numbers} are on their replayers' machines, so their rows are missing here; fetch \
-                 them with `encore collect {run}`"
-            ),
-        );
-    }
-    Ok(())
-}
-
-/// The verdict of an experiment: the stored one, or a new one. A verdict against another SLA than
-/// the run's own is not stored.
-fn verdict(run: &RunFolder, experiment: u32, sla: Option<&Sla>) -> Result<Verdict, AnalyzeError> {
-    let stored = stored_verdict(run, experiment)?;
-    let is_its_own = match sla {
-        Some(sla) => *sla == run.read_document()?.sla(),
-        None => true,
-    };
-    let keep = if stored.is_none() && is_its_own { Keep::All } else { Keep::Nothing };
-    match stored {
-        Some(stored) if sla.is_none_or(|sla| *sla == stored.sla) => Ok(stored),
-        _ => analyze_with_progress(run, experiment, sla, keep),
-    }
-}
-
-fn analyze_with_progress(
-    run: &RunFolder,
-    experiment: u32,
-    sla: Option<&Sla>,
-    keep: Keep,
-) -> Result<Verdict, AnalyzeError> {
-    // Progress goes to standard error, and only if that is a terminal.
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-        bar.set_style(style);
-    }
-    let rows = AtomicU64::new(0);
-    let verdict = analyze_with(run, experiment, sla, keep, &|more| {
-        let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
-        bar.set_message(format!("analyzing experiment {experiment}: {rows} operations"));
-        bar.tick();
-    });
-    bar.finish_and_clear();
-    verdict
-}
-
-/// The requested experiment, else the one that represents the run.
-fn select<'a>(
-    run: &RunFolder,
-    experiment: Option<u32>,
-    rating: Option<&RatingDocument>,
-    verdicts: &'a [Verdict],
-) -> Result<Option<&'a Verdict>, AnalyzeError> {
-    let Some(experiment) = experiment else { return Ok(html::representative(rating, verdicts)) };
-    let found = verdicts.iter().find(|verdict| verdict.experiment == experiment);
-    found.map(Some).ok_or_else(|| {
-        let numbers: Vec<String> = verdicts.iter().map(|verdict| verdict.experiment.to_string()).collect();
-        let known = if numbers.is_empty() { "it has none".into() } else { format!("it has {}", numbers.join(", ")) };
-        AnalyzeError::NoExperiment { run: run.root().to_path_buf(), experiment, known }
-    })
 }
