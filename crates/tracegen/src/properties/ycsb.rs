@@ -25,7 +25,7 @@ const RUN: [(&str, &str); 27] = [
     ("measurement.interval", "start and end of every operation are logged"),
     ("measurement.trackjvm", "the replayer has no JVM"),
     ("measurement.raw.output_file", "every operation is logged; use the view `operations` of `encore analyze sql`"),
-    ("measurement.raw.no_summary", "use `encore analyze sql` for the operations, and `encore analyze summary` for the summary"),
+    ("measurement.raw.no_summary", "use `encore analyze sql`, and `encore analyze summary` for the summary"),
     ("measurement.histogram.verbose", "use `encore analyze export --format hgrm`"),
     ("histogram.buckets", "use `encore analyze export --format hgrm`, whose buckets follow from the response times"),
     ("hdrhistogram.fileoutput", "use `encore analyze export --format hgrm`"),
