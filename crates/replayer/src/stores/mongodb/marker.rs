@@ -5,8 +5,7 @@ use mongodb::error::{Error, ErrorKind};
 use mongodb::{Client, Database};
 
 use super::MongoDb;
-use super::kv::{RECORDS, is_of};
-use super::social::documents::COLLECTIONS;
+use super::collections::{RECORDS, SOCIAL, has_records};
 use crate::stores::{HeldState, StoreError};
 
 /// The collection of the marker.
@@ -65,9 +64,9 @@ pub async fn look_into(store: &MongoDb, database: &Database) -> Result<Found, St
     let is_own = |name: &str| match &held {
         // What is beside kept records stays there.
         Some(held) if held.adopted => true,
-        Some(held) if is_of(held) => name == RECORDS,
-        Some(_) => COLLECTIONS.contains(&name),
-        None => name == RECORDS || COLLECTIONS.contains(&name),
+        Some(held) if has_records(held) => name == RECORDS,
+        Some(_) => SOCIAL.contains(&name),
+        None => name == RECORDS || SOCIAL.contains(&name),
     };
     let foreign = names.into_iter().find(|name| name != STATE && !is_own(name));
     Ok(match (foreign, held) {

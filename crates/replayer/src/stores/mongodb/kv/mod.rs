@@ -19,7 +19,7 @@ use crate::stores::{HeldState, LoadProgress, Serves, StoreError};
 pub use actions::KvActions;
 use actions::Shared;
 use records::Records;
-pub use records::{RECORDS, check, is_of};
+pub use records::check;
 
 impl Serves<Kv> for MongoDb {
     type Connection = KvActions;
