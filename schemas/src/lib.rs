@@ -16,7 +16,7 @@
 //! | [`payload`], [`digest`] | bytes as a function of (seed, kind, id, length); digest of a state |
 //! | [`oplog`] | the operation log (Arrow IPC stream) |
 //! | [`plan`], [`run`], [`verdict`], [`sla`] | the JSON documents of a run folder |
-//! | [`pace`] | how fast a plan starts sessions: due times, target, threads over time |
+//! | [`pace`], [`pace_request`] | how fast a plan starts sessions: due times, target, threads over time; flags for it |
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
@@ -45,6 +45,7 @@ pub mod manifest;
 pub mod mean_rate;
 pub mod oplog;
 pub mod pace;
+pub mod pace_request;
 mod pacing;
 pub mod payload;
 pub mod plan;
@@ -65,6 +66,7 @@ pub mod vocabulary;
 mod warmup;
 pub mod words;
 pub mod workload;
+mod wrong;
 
 pub use vocabulary::social;
 

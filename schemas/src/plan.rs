@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;
-use crate::pace::{OpenLoop, ThreadsFrom};
+use crate::pace::{OpenLoop, Pace, ThreadsFrom};
 use crate::position::FragmentPosition;
 use crate::share::ends_after;
 use crate::sla::percent;
@@ -327,6 +327,15 @@ impl Plan {
     /// The plan without secrets, as it may be written to a file.
     pub fn redacted(&self) -> Plan {
         Plan { store: redact(&self.store), ..self.clone() }
+    }
+
+    /// How fast it starts sessions.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            open_loop: self.open_loop,
+            target_per_s: self.target_per_s,
+            threads_over_time: self.threads_over_time.clone(),
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use schemas::oplog::Outcome;
 use schemas::run::{NOTE, RunDocument};
 use schemas::sla::{Sla, exact_time, short_time};
 use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
-use schemas::vocabulary::kv::ABSENT;
 pub(crate) use schemas::words::plural;
 pub use schemas::words::thousands;
 use schemas::words::{rate, short_percent};
@@ -300,7 +299,7 @@ fn offense(family: &dyn AnyFamily, offender: &Offender) -> String {
         what_is_wrong(family, offender)
     );
     match family.words(&offender.item).map(|words| words.is) {
-        Some(ItemIs::Count(_) | ItemIs::List(_) | ItemIs::Register(_) | ItemIs::Existence) => {}
+        Some(ItemIs::Count(_) | ItemIs::List(_) | ItemIs::Register { .. } | ItemIs::Existence) => {}
         Some(ItemIs::Constant(_) | ItemIs::Place(_) | ItemIs::Answer(_)) | None => {
             return out + "   no write changes this item\n";
         }
@@ -343,10 +342,10 @@ fn what_is_wrong(family: &dyn AnyFamily, offender: &Offender) -> String {
         ItemIs::Count(_) | ItemIs::Constant(_) => {
             format!("{item} of {noun} {owner}: {observed}, should have been {range}")
         }
-        ItemIs::Register(register) if *observed == ABSENT => {
+        ItemIs::Register { noun: register, absent } if *observed == absent => {
             format!("{register} {element} of {noun} {owner} has no value, although every write of it leaves one")
         }
-        ItemIs::Register(register) => {
+        ItemIs::Register { noun: register, .. } => {
             format!("{register} {element} of {noun} {owner} had {}", value_of_another_write(family, offender))
         }
         ItemIs::Existence if *observed == 0 => format!("{noun} {owner} was not found, although it existed"),
@@ -378,7 +377,7 @@ fn value_of_another_write(family: &dyn AnyFamily, offender: &Offender) -> String
 
 pub(crate) fn write_line(family: &dyn AnyFamily, write: &Witness, offender: &Offender) -> String {
     let change = match (family.words(&offender.item).map(|words| words.is), write.change) {
-        (Some(ItemIs::Register(_)), _) => "writes".to_string(),
+        (Some(ItemIs::Register { .. }), _) => "writes".to_string(),
         (Some(ItemIs::Existence), 1) => "inserts".to_string(),
         (Some(ItemIs::Existence), _) => "deletes".to_string(),
         (Some(ItemIs::List(_)), 1) => "adds".to_string(),

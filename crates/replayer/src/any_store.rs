@@ -1,5 +1,5 @@
-//! A store of any kind, for callers that do not care which: the list of all stores, and what can be
-//! done with one.
+//! A store of any kind, for callers that do not care which: the list of all stores, what can be done
+//! with one ([`AnyStore`]), and what it does with a trace set ([`Serving`]).
 //!
 //! The choice of a store and of a vocabulary is made here, once for each experiment. Everything
 //! that runs below is compiled for one store and one vocabulary. A program can add a store of its own
@@ -149,9 +149,42 @@ fn that_serve(vocabulary: &str) -> Vec<&'static str> {
     kinds().into_iter().filter(serves).map(|kind| kind.example).collect()
 }
 
-/// A store of any kind. Methods block until they are done. Those with a trace set or an experiment
-/// refuse what [`AnyStore::accepts`] refuses.
-pub trait AnyStore: Send + Sync {
+/// What a store does with a trace set. Methods block until they are done.
+pub trait Serving: Send + Sync {
+    /// [`Serves::load`]. Refuses to overwrite records that another tool has loaded ([`Serving::adopt`]).
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    /// [`Serves::adopt`]. Returns how far each fragment has been replayed on the records.
+    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
+    /// How far each fragment of the trace set has been replayed on the store, for an experiment that
+    /// continues there. Refuses a store that is not loaded with the trace set, or in an unknown state.
+    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
+    /// [`Serves::digest`], of a store that holds the trace set's workload.
+    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
+    /// Refuses a store that does not hold the state that the experiment starts from.
+    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
+    /// Runs an experiment, after [`Serving::check`]; `progress` is called several times a second.
+    fn run(
+        &self,
+        experiment: &Experiment,
+        control: &Control,
+        progress: &mut dyn FnMut(Snapshot),
+    ) -> Result<ReplayReport, ExperimentError>;
+    /// Reads every item of the experiment's fragments after [`Serving::run`], if its plan has a
+    /// closing read, and writes what it saw beside the logs. `positions` are those after the
+    /// experiment. `progress` is called several times a second with the items so far and those of the
+    /// data set. Returns false if nothing was read, for example because `stop` was set.
+    fn closing_read(
+        &self,
+        experiment: &Experiment,
+        positions: &[FragmentPosition],
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, ExperimentError>;
+}
+
+/// A store of any kind. What it does with a trace set ([`Serving`]), it does in the vocabulary of that trace
+/// set, and refuses what [`AnyStore::accepts`] refuses.
+pub trait AnyStore: Serving {
     /// The names of the vocabularies that it serves.
     fn vocabularies(&self) -> Vec<&'static str>;
     /// [`Store::in_process`].
@@ -163,41 +196,11 @@ pub trait AnyStore: Send + Sync {
     fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError>;
     /// Checks that the server answers; a store without a server always does.
     fn reach(&self) -> Result<(), StoreError>;
-    /// [`Serves::load`].
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
-    /// [`Serves::adopt`]. Returns how far each fragment has been replayed on the records.
-    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
-    /// Whether another tool has loaded the store's records ([`AnyStore::adopt`]), so that [`AnyStore::load`]
+    /// Whether another tool has loaded the store's records ([`Serving::adopt`]), so that [`Serving::load`]
     /// refuses.
     fn is_adopted(&self) -> Result<bool, StoreError>;
-    /// How far each fragment of the trace set has been replayed on the store, for an experiment that
-    /// continues there. Refuses a store that is not loaded with the trace set, or in an unknown state.
-    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
-    /// [`Serves::digest`], of a store that holds the trace set's workload.
-    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
-    /// Refuses a store that does not hold the state that the experiment starts from.
-    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
-    /// Runs an experiment, after [`AnyStore::check`]; `progress` is called several
-    /// times a second.
-    fn run(
-        &self,
-        experiment: &Experiment,
-        control: &Control,
-        progress: &mut dyn FnMut(Snapshot),
-    ) -> Result<ReplayReport, ExperimentError>;
     /// Whether the store keeps anything, so that reading it after an experiment says something.
     fn keeps_state(&self) -> bool;
-    /// Reads every item of the experiment's fragments after [`AnyStore::run`], if its plan has a
-    /// closing read, and writes what it saw beside the logs. `positions` are those after the
-    /// experiment. `progress` is called several times a second with the items so far and those of the
-    /// data set. Returns false if nothing was read, for example because `stop` was set.
-    fn closing_read(
-        &self,
-        experiment: &Experiment,
-        positions: &[FragmentPosition],
-        stop: &AtomicBool,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<bool, ExperimentError>;
     /// Records in the store where it stands after an experiment that this replayer led, and how
     /// many writes of the experiment did not succeed.
     fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError>;
@@ -206,13 +209,21 @@ pub trait AnyStore: Send + Sync {
 /// An opened store, with the vocabularies that it serves.
 pub struct Opened<S> {
     store: Arc<S>,
-    serving: Vec<Box<dyn Serving>>,
+    spoken: Vec<Spoken<S>>,
+}
+
+/// A vocabulary that a store serves.
+struct Spoken<S> {
+    name: &'static str,
+    /// [`Serves::accepts`].
+    accepts: fn(&S, &Spec, &Path) -> Result<(), StoreError>,
+    serving: Box<dyn Serving>,
 }
 
 impl<S: Store> Opened<S> {
     /// A store, with no vocabulary yet.
     pub fn new(store: S) -> Opened<S> {
-        Opened { store: Arc::new(store), serving: Vec::new() }
+        Opened { store: Arc::new(store), spoken: Vec::new() }
     }
 
     /// The store, with one vocabulary more.
@@ -220,7 +231,8 @@ impl<S: Store> Opened<S> {
     where
         S: Serves<V>,
     {
-        self.serving.push(Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData }));
+        let serving = Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData });
+        self.spoken.push(Spoken { name: V::NAME, accepts: <S as Serves<V>>::accepts, serving });
         self
     }
 
@@ -235,7 +247,7 @@ impl<S: Store> Opened<S> {
     }
 
     /// The store with the vocabulary of a trace set.
-    fn with(&self, source: &Source) -> Result<&dyn Serving, StoreError> {
+    fn on(&self, source: &Source) -> Result<&dyn Serving, StoreError> {
         self.accepting(&source.manifest.spec, &source.folder)
     }
 
@@ -243,7 +255,7 @@ impl<S: Store> Opened<S> {
     fn accepting(&self, spec: &Spec, file: &Path) -> Result<&dyn Serving, StoreError> {
         let family = spec.family().map_err(|error| StoreError::usage(self.store.url(), error))?;
         let wanted = family.vocabulary();
-        let Some(serving) = self.serving.iter().find(|serving| serving.vocabulary() == wanted) else {
+        let Some(spoken) = self.spoken.iter().find(|spoken| spoken.name == wanted) else {
             let message = format!(
                 "has no operations of {wanted}, which {} asks for (family = {:?}); use one of {}",
                 file.display(),
@@ -252,14 +264,14 @@ impl<S: Store> Opened<S> {
             );
             return Err(StoreError::usage(self.store.url(), message));
         };
-        serving.accepts(spec, file)?;
-        Ok(&**serving)
+        (spoken.accepts)(&self.store, spec, file)?;
+        Ok(&*spoken.serving)
     }
 }
 
 impl<S: Store> AnyStore for Opened<S> {
     fn vocabularies(&self) -> Vec<&'static str> {
-        self.serving.iter().map(|serving| serving.vocabulary()).collect()
+        self.spoken.iter().map(|spoken| spoken.name).collect()
     }
 
     fn in_process(&self) -> bool {
@@ -285,45 +297,49 @@ impl<S: Store> AnyStore for Opened<S> {
         }
     }
 
+    fn is_adopted(&self) -> Result<bool, StoreError> {
+        is_adopted(&*self.store)
+    }
+
+    fn keeps_state(&self) -> bool {
+        self.store.keeps_state()
+    }
+
+    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError> {
+        run::settle(&*self.store, experiment, positions, writes_not_ok)
+    }
+}
+
+/// [`AnyStore::is_adopted`].
+fn is_adopted(store: &impl Store) -> Result<bool, StoreError> {
+    match block_on(store.url(), store.held()) {
+        Ok(held) => Ok(held.is_some_and(|held| held.adopted)),
+        Err(error) if error.blame == Blame::Store => Err(error),
+        // A load refuses by itself what Encore has not marked.
+        Err(_) => Ok(false),
+    }
+}
+
+/// Each call goes on in the vocabulary of its trace set.
+impl<S: Store> Serving for Opened<S> {
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        let serving = self.with(source)?;
-        if self.is_adopted()? {
-            let message = "contains records that another tool has loaded and --keep-data has kept, so Encore does not \
-                           overwrite them; remove them yourself, with Encore's marker (the table or collection \
-                           encore_state, or the key encore:held or encore-held), or choose another database";
-            return Err(StoreError::usage(self.store.url(), message));
-        }
-        serving.load(source, progress)
+        self.on(source)?.load(source, progress)
     }
 
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
-        let serving = self.with(source)?;
-        if self.in_process() || !self.store.keeps_state() {
-            let message = "keeps no data of another tool; remove --keep-data";
-            return Err(StoreError::usage(self.store.url(), message));
-        }
-        serving.adopt(source)
-    }
-
-    fn is_adopted(&self) -> Result<bool, StoreError> {
-        match block_on(self.store.url(), self.store.held()) {
-            Ok(held) => Ok(held.is_some_and(|held| held.adopted)),
-            Err(error) if error.blame == Blame::Store => Err(error),
-            // A load refuses by itself what Encore has not marked.
-            Err(_) => Ok(false),
-        }
+        self.on(source)?.adopt(source)
     }
 
     fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
-        self.with(source)?.positions(source)
+        self.on(source)?.positions(source)
     }
 
     fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
-        self.with(source)?.digest(source)
+        self.on(source)?.digest(source)
     }
 
     fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
-        self.with(experiment.source())?.check(experiment)
+        self.on(experiment.source())?.check(experiment)
     }
 
     fn run(
@@ -332,11 +348,7 @@ impl<S: Store> AnyStore for Opened<S> {
         control: &Control,
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError> {
-        self.with(experiment.source())?.run(experiment, control, progress)
-    }
-
-    fn keeps_state(&self) -> bool {
-        self.store.keeps_state()
+        self.on(experiment.source())?.run(experiment, control, progress)
     }
 
     fn closing_read(
@@ -346,36 +358,8 @@ impl<S: Store> AnyStore for Opened<S> {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, ExperimentError> {
-        self.with(experiment.source())?.closing_read(experiment, positions, stop, progress)
+        self.on(experiment.source())?.closing_read(experiment, positions, stop, progress)
     }
-
-    fn settle(&self, experiment: u32, positions: &[FragmentPosition], writes_not_ok: u64) -> Result<(), StoreError> {
-        run::settle(&*self.store, experiment, positions, writes_not_ok)
-    }
-}
-
-/// What a store does in one of its vocabularies.
-trait Serving: Send + Sync {
-    fn vocabulary(&self) -> &'static str;
-    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError>;
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
-    fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
-    fn positions(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
-    fn digest(&self, source: &Source) -> Result<StateDigest, StoreError>;
-    fn check(&self, experiment: &Experiment) -> Result<(), StoreError>;
-    fn run(
-        &self,
-        experiment: &Experiment,
-        control: &Control,
-        progress: &mut dyn FnMut(Snapshot),
-    ) -> Result<ReplayReport, ExperimentError>;
-    fn closing_read(
-        &self,
-        experiment: &Experiment,
-        positions: &[FragmentPosition],
-        stop: &AtomicBool,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<bool, ExperimentError>;
 }
 
 /// A store in one of its vocabularies.
@@ -385,19 +369,21 @@ struct With<V, S> {
 }
 
 impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
-    fn vocabulary(&self) -> &'static str {
-        V::NAME
-    }
-
-    fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
-        self.store.accepts(spec, file)
-    }
-
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        if is_adopted(&*self.store)? {
+            let message = "contains records that another tool has loaded and --keep-data has kept, so Encore does not \
+                           overwrite them; remove them yourself, with Encore's marker (the table or collection \
+                           encore_state, or the key encore:held or encore-held), or choose another database";
+            return Err(StoreError::usage(self.store.url(), message));
+        }
         block_on(self.store.url(), self.store.load(source, progress))
     }
 
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
+        if self.store.in_process() || !self.store.keeps_state() {
+            let message = "keeps no data of another tool; remove --keep-data";
+            return Err(StoreError::usage(self.store.url(), message));
+        }
         block_on(self.store.url(), async {
             self.store.adopt(source).await?;
             run::positions::<V, S>(&*self.store, source).await

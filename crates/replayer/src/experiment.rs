@@ -9,7 +9,8 @@ use schemas::files::FileError;
 use schemas::latency::ResponseTimes;
 use schemas::manifest::TraceSetError;
 use schemas::oplog::{LogCompression, LogRow, Outcome};
-use schemas::pace::{Due, has_due_times};
+use schemas::pace::Due;
+use schemas::pace_request::has_due_times;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::program::quoted;
 use schemas::share::{ends_after, sessions_by_fragment};
@@ -215,7 +216,7 @@ impl Experiment {
         if plan.fragments.is_empty() {
             return wrong("\"fragments\" is empty".into());
         }
-        plan.check_pace().map_err(ExperimentError::Plan)?;
+        plan.pace().check(plan.threads).map_err(ExperimentError::Plan)?;
         check_due_times(&plan, &source)?;
         let mut counts = Vec::with_capacity(plan.fragments.len());
         for fragment in &plan.fragments {

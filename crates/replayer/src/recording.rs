@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemas::files::{self, FileError};
-use schemas::pace::{Pace, PaceError, PaceRequest};
+use schemas::pace::Pace;
+use schemas::pace_request::{PaceError, PaceRequest};
 use schemas::plan::{Limit, Plan, redact};
 use schemas::run::{
     EndReason, ExperimentFolder, FragmentPosition, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState,

@@ -12,7 +12,9 @@ use schemas::spec::{Spec, SpecError};
 use schemas::workload::Workload;
 
 use crate::core::digest::{DigestError, Ran};
-use crate::core::generate::{GenerateError, GenerateOptions, generate_with};
+use crate::core::error::GenerateError;
+use crate::core::generate::generate_with;
+use crate::core::options::GenerateOptions;
 use crate::core::generator::Generator;
 use crate::core::show::{Facts, Overview};
 use crate::kv::Kv;

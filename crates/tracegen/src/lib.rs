@@ -38,6 +38,7 @@ pub mod properties;
 mod social;
 
 pub use self::core::digest::{DigestError, Ran};
-pub use self::core::generate::{GenerateError, GenerateOptions};
+pub use self::core::error::GenerateError;
+pub use self::core::options::GenerateOptions;
 pub use self::core::show::Overview;
 pub use families::{add, digest, generate};

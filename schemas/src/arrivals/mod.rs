@@ -31,8 +31,8 @@ use std::path::Path;
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Spec, Wrong};
 use crate::words::thousands;
+use crate::wrong::Wrong;
 use expression::Expression;
 pub use pieces::{Piece, Shape};
 pub use points::Point;
@@ -142,20 +142,16 @@ impl Arrivals {
         Ok(())
     }
 
-    /// Refuses arrivals from which the sessions of a specification cannot get due times.
-    pub(crate) fn check(&self, spec: &Spec) -> Result<(), Wrong> {
-        if spec.inter_arrival_time.mean_us > 0 {
-            let message = "arrivals and inter_arrival_time exclude each other; remove one";
-            return Err(Wrong::new("inter_arrival_time", message));
-        }
+    /// Refuses arrivals from which so many sessions cannot get due times.
+    pub(crate) fn check(&self, sessions: u64) -> Result<(), Wrong> {
         let profile = self.checked_profile()?;
         if self.resolution_us == 0 || self.resolution_us > RESOLUTION_US_MAX {
             let message =
                 format!("{} is not between 1 and {}", self.resolution_us, thousands(RESOLUTION_US_MAX.into()));
             return Err(wrong("resolution_us", message));
         }
-        let never = |never: NeverDue| wrong(self.source(), never.words(spec.sessions));
-        profile.time_of(spec.sessions as f64).map(drop).map_err(never)
+        let never = |never: NeverDue| wrong(self.source(), never.words(sessions));
+        profile.time_of(sessions as f64).map(drop).map_err(never)
     }
 
     /// The keys that say at which rate sessions arrive, and whether each is given.

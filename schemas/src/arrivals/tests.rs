@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::manifest::plain;
+use crate::spec::Spec;
 
 const GOOD: &str = "name = \"t\"\nsessions = 100\n[data]\nmembers = 100\n[mix]\nview_profile = 1\n[arrivals]\n";
 

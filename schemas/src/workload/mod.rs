@@ -1,9 +1,11 @@
-//! Families of workloads: what a specification says besides what every specification has.
+//! Families of workloads: what a specification says besides what every specification has
+//! ([`crate::spec`]), and how both are read.
 //!
 //! A family is one file or folder here, and one line in the list. A program can add families of its
 //! own with [`add`].
 
 pub mod kv;
+mod read;
 mod shares;
 pub mod social;
 
@@ -223,12 +225,9 @@ fn resolved<W: Workload>(mut own: W, common: &Spec) -> toml::Table {
 }
 
 /// The keys of a family, with every default.
-pub(crate) fn written<W: Workload>(own: &W) -> toml::Table {
+fn written<W: Workload>(own: &W) -> toml::Table {
     toml::Table::try_from(own).unwrap_or_else(|e| unreachable!("a workload is plain data: {e}"))
 }
-
-/// The family of a specification that names none.
-pub(crate) const DEFAULT: &str = social::SocialWorkload::FAMILY;
 
 /// The families of Encore.
 static FAMILIES: [&dyn AnyWorkload; 2] =
@@ -258,6 +257,12 @@ pub fn family(name: &str) -> Option<&'static dyn AnyWorkload> {
 mod tests {
     use super::social::SocialWorkload;
     use super::*;
+    use crate::spec::DEFAULT_FAMILY;
+
+    #[test]
+    fn the_family_of_a_specification_that_names_none_exists() {
+        assert!(family(DEFAULT_FAMILY).is_some());
+    }
 
     /// A key that is not in the list would be refused as unknown.
     #[test]

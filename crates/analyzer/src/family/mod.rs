@@ -97,9 +97,13 @@ pub enum ItemIs {
     List(&'static str),
     /// A place in a list of these that no write changes.
     Place(&'static str),
-    /// A register that writes overwrite, such as a `field`. [`Family::writer`] says which write wrote a
-    /// value. [`ABSENT`](schemas::vocabulary::kv::ABSENT) is that of a register without a value.
-    Register(&'static str),
+    /// A register that writes overwrite. [`Family::writer`] says which write wrote a value.
+    Register {
+        /// What it is called, such as `field`.
+        noun: &'static str,
+        /// What a read observes if it has no value. No write leaves that.
+        absent: i64,
+    },
     /// Whether the owner exists.
     Existence,
     /// The shape of an answer; this says what may be wrong with it.

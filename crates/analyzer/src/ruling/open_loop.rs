@@ -5,7 +5,7 @@ use schemas::sla::{Sla, short_time};
 use schemas::verdict::Figures;
 use schemas::words::plural;
 
-use super::{apart, issued};
+use super::missed::{apart, issued};
 
 /// Whether the replayer started sessions so late, although a thread was waiting for them, that their
 /// response times are not the store's. Queueing for a busy thread is the store's fault.

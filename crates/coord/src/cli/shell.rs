@@ -40,7 +40,81 @@ pub fn manual(folder: &Path) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+
+    /// What is wrong with a command that a message or a comment names; None if the program has it. Words in
+    /// braces are filled in when the message is made.
+    fn fault(named: &str) -> Option<String> {
+        let mut command = &whole();
+        let mut words = named.split_whitespace().skip(1).filter(|word| !word.starts_with('{')).peekable();
+        while command.has_subcommands() && words.peek().is_some_and(|word| !word.starts_with('-')) {
+            let word = words.next()?;
+            match command.find_subcommand(word) {
+                Some(own) => command = own,
+                None => return Some(format!("`{named}`: {} has no command {word}", command.get_name())),
+            }
+        }
+        let has = |flag: &str| flag == "help" || command.get_arguments().any(|own| own.get_long() == Some(flag));
+        let mut flags = words.filter_map(|word| word.strip_prefix("--"));
+        let missing = flags.find(|flag| !has(flag))?;
+        Some(format!("`{named}`: {} has no flag --{missing}", command.get_name()))
+    }
+
+    /// The source files below a folder.
+    fn sources(folder: PathBuf) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let below = |path: PathBuf| match path.is_dir() {
+            true => sources(path),
+            false => Vec::from_iter(path.extension().is_some_and(|end| end == "rs").then_some(path)),
+        };
+        entries.flat_map(below).collect()
+    }
+
+    /// The commands in backticks in the text of a source file, in one line each.
+    fn commands_in(source: &str) -> Vec<String> {
+        let lines = source.lines().map(|line| {
+            let line = line.trim_start().trim_start_matches('/').trim_start_matches('!');
+            line.strip_suffix('\\').unwrap_or(line).trim()
+        });
+        let text = lines.collect::<Vec<_>>().join(" ");
+        let quoted = text.split('`').filter(|words| words.starts_with("encore "));
+        quoted.map(|words| words.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    /// A note on a property of YCSB named `encore load`.
+    #[test]
+    fn every_command_that_a_message_names_exists() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folders = ["schemas", "crates/tracegen", "crates/replayer", "crates/analyzer", "crates/coord"];
+        let files = folders.iter().flat_map(|folder| sources(root.join(folder).join("src")));
+        let own = root.join("crates/coord/src/cli/shell.rs").canonicalize().expect("this file");
+        let (mut count, mut faults) = (0, Vec::new());
+        for file in files.filter(|file| file.canonicalize().is_ok_and(|file| file != own)) {
+            let named = commands_in(&std::fs::read_to_string(&file).expect("a source file"));
+            count += named.len();
+            faults.extend(named.iter().filter_map(|named| Some(format!("{}: {}", file.display(), fault(named)?))));
+        }
+        assert!(count > 100, "only {count} commands are named");
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn a_command_that_does_not_exist_is_noticed() {
+        for (named, expect) in [
+            ("encore load", "encore has no command load"),
+            ("encore replay lod --trace x", "replay has no command lod"),
+            ("encore rate --stor URL", "rate has no flag --stor"),
+        ] {
+            assert!(fault(named).is_some_and(|fault| fault.ends_with(expect)), "{named}: {:?}", fault(named));
+        }
+        for named in ["encore rate --store URL", "encore {subcommand} --help", "encore replay", "encore analyze sql RUN"] {
+            assert_eq!(fault(named), None);
+        }
+        let source = "/// `encore\n/// rate` and \"`encore trace \\\n    gen`\"";
+        assert_eq!(commands_in(source), ["encore rate", "encore trace gen"]);
+    }
 
     #[test]
     fn every_command_is_completed() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schemas::manifest::Manifest;
-use schemas::pace::PaceRequest;
+use schemas::pace_request::PaceRequest;
 use schemas::plan::Warmup;
 use schemas::run::Purpose;
 use schemas::sla::Sla;

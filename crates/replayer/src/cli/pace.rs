@@ -2,7 +2,8 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use schemas::pace::{Overload, PaceRequest, ThreadsOverTime};
+use schemas::pace::{Overload, ThreadsOverTime};
+use schemas::pace_request::PaceRequest;
 
 /// How fast sessions start.
 #[derive(Debug, Clone, Default, PartialEq, Args)]

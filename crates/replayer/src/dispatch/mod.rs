@@ -295,28 +295,42 @@ impl<V: Vocabulary> Dispatcher<V> {
     /// processor wait until all these writes are done, which took 40% of a replay against `null:`.
     #[inline(always)]
     pub fn hand_out(&mut self, session: &mut Session<V>) -> Next {
+        self.hand_out_from(session, |this, session| {
+            let index = this.next_fragment().ok_or(Next::Finished)?;
+            let fragment = &mut this.fragments[index];
+            if fragment.at < fragment.chunk.len() {
+                fragment.take(index, session);
+                return Ok(());
+            }
+            // One fragment without sessions ends the experiment. Continuing with the others would
+            // change how often each member is drawn.
+            Err(if fragment.exhausted { Next::Finished } else { Next::NeedsChunk(index) })
+        })
+    }
+
+    /// Hands out a session that waited aside, or else one that `take` takes from the trace. A session
+    /// whose actor is busy goes aside, and the next one is taken. The error of `take` is the answer to
+    /// a thread if no session can be taken.
+    #[inline(always)]
+    fn hand_out_from(
+        &mut self,
+        session: &mut Session<V>,
+        mut take: impl FnMut(&mut Self, &mut Session<V>) -> Result<(), Next>,
+    ) -> Next {
         if self.closed {
             return Next::Finished;
         }
         if let Some(ready) = self.ready.pop_front() {
-            *session = ready;
+            *session = Session { was_aside: true, ..ready };
             return Next::Session;
         }
         loop {
             if self.aside.len() >= self.aside_max {
                 return Next::Blocked;
             }
-            let Some(index) = self.next_fragment() else { return Next::Finished };
-            let fragment = &mut self.fragments[index];
-            if fragment.at == fragment.chunk.len() {
-                if fragment.exhausted {
-                    // One fragment without sessions ends the experiment. Continuing with the
-                    // others would change how often each member is drawn.
-                    return Next::Finished;
-                }
-                return Next::NeedsChunk(index);
+            if let Err(next) = take(self, session) {
+                return next;
             }
-            fragment.take(index, session);
             let Some(busy) = &mut self.busy else { return Next::Session };
             if !busy.take(session.actor()) {
                 self.aside.wait_for_actor(session.clone());

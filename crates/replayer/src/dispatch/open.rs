@@ -20,37 +20,19 @@ impl<V: Vocabulary> Dispatcher<V> {
     /// In an open loop: writes the session that is due first over the thread's last one, if it is due
     /// and not for another thread. A session that waited aside goes first.
     pub fn hand_out_due(&mut self, session: &mut Session<V>, asking: Asking) -> Next {
-        if self.closed {
-            return Next::Finished;
-        }
-        if let Some(ready) = self.ready.pop_front() {
-            *session = Session { was_aside: true, ..ready };
-            return Next::Session;
-        }
-        loop {
-            if self.aside.len() >= self.aside_max {
-                return Next::Blocked;
-            }
-            let (due_ns, index) = match self.first_due() {
-                Ok(first) => first,
-                Err(next) => return next,
-            };
+        self.hand_out_from(session, |this, session| {
+            let (due_ns, index) = this.first_due()?;
             if due_ns > asking.now_ns {
-                return Next::NotDue(due_ns);
+                return Err(Next::NotDue(due_ns));
             }
             if due_ns < asking.freed_ns && asking.other_freed_ns.is_some_and(|freed_ns| freed_ns <= due_ns) {
-                return Next::ForOther;
+                return Err(Next::ForOther);
             }
-            self.take_first_due();
-            self.fragments[index].take(index, session);
+            this.take_first_due();
+            this.fragments[index].take(index, session);
             (session.due_ns, session.was_aside) = (Some(due_ns), false);
-            let Some(busy) = &mut self.busy else { return Next::Session };
-            if !busy.take(session.actor()) {
-                self.aside.wait_for_actor(session.clone());
-            } else if self.aside.len() == 0 || !self.aside.puts_off(session) {
-                return Next::Session;
-            }
-        }
+            Ok(())
+        })
     }
 
     /// When the next session is due, and its fragment. The error is the answer to a thread if that is

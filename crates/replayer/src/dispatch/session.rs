@@ -15,7 +15,7 @@ pub struct Session<V: Vocabulary> {
     pub(super) end: usize,
     /// When it is due, by the experiment's clock (open loop only).
     pub(super) due_ns: Option<i64>,
-    /// Whether it waited aside (open loop only).
+    /// Whether it waited aside. A closed loop never resets it, and does not read it.
     pub(super) was_aside: bool,
 }
 

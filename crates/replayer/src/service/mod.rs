@@ -12,6 +12,7 @@ mod lease;
 mod logs;
 mod paths;
 mod serve;
+mod settings;
 mod shelf;
 mod state;
 mod status;
@@ -33,7 +34,8 @@ use tonic::{Request, Response, Status, Streaming};
 pub use access::{Access, Misuse, Token};
 pub use lease::unguessable;
 pub use paths::Shares;
-pub use serve::{Settings, serve};
+pub use serve::serve;
+pub use settings::Settings;
 
 use crate::clock::unix_ns;
 use state::Service;

@@ -1,38 +1,19 @@
 //! Starts the service, serves until it is asked to end, and finishes the work under way.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use schemas::rpc::replayer_server::ReplayerServer;
 use schemas::rpc::{self, MESSAGE_BYTES_MAX};
 
 use super::accept;
-use super::access::{Access, Misuse};
-use super::paths::Shares;
+use super::access::Misuse;
+use super::settings::Settings;
 use super::state::Service;
 
 /// How often the replayer pings a connection, and how long the answer may take.
 const PING: Duration = Duration::from_secs(20);
 const PING_ANSWERED: Duration = Duration::from_secs(20);
-
-/// The settings of a replayer that serves.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// Where it keeps the trace sets that coordinators send, and the logs of experiments.
-    pub work: PathBuf,
-    /// Other folders where a coordinator may have it read and write.
-    pub shares: Shares,
-    /// Whether the files of stores must lie in `work` or a share, as all other files must. Not so
-    /// for a coordinator's own replayer, which may do what the user may.
-    pub confines_stores: bool,
-    /// The most bytes of a trace set that a coordinator sends.
-    pub trace_bytes_max: u64,
-    /// Which clients may call it.
-    pub access: Access,
-}
 
 /// Serves until `end` is done. `listening` is called with the address once
 /// connections are accepted.

@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::job::Job;
 use super::lease::Leases;
-use super::serve::Settings;
+use super::settings::Settings;
 use super::shelf::Shelf;
 use crate::any_store::AnyStore;
 use crate::experiment::Experiment;

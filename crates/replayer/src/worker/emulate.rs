@@ -9,8 +9,9 @@ use schemas::oplog::{LogRow, Outcome};
 use schemas::vocabulary::{Operation, Vocabulary};
 
 use super::pacer::Asker;
-use super::shared::{Shared, Until};
+use super::shared::Shared;
 use super::throttle::Started;
+use super::waits::Until;
 use crate::dispatch::{Dependency, Next, Session};
 use crate::stores::{Answer, Connection, OperationError};
 

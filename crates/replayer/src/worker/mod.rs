@@ -2,12 +2,16 @@
 
 mod emulate;
 pub mod gate;
+mod lag;
+mod logging;
 mod margin;
 mod pacer;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod turns;
+mod waits;
 
 use std::path::Path;
 use std::rc::Rc;
@@ -27,10 +31,11 @@ use crate::log::LogSender;
 use crate::stores::Connection;
 use emulate::{Thread, emulate};
 use gate::{Opening, Pass};
+pub use lag::Lag;
 pub use pacer::Kept;
-pub use shared::Lag;
-use shared::{Shared, Until};
+use shared::Shared;
 pub use throttle::Throttle;
+use waits::Until;
 
 /// How often a worker measures how late it is, on average.
 const TICK_NS: i64 = 5_000_000;

@@ -2,9 +2,6 @@
 //! threads over time.
 
 use schemas::plan::Plan;
-use schemas::vocabulary::Vocabulary;
-
-use super::shared::{Shared, Until};
 
 /// The limits of a worker's threads.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +33,12 @@ impl Throttle {
     /// When a thread of this number that has started so many sessions may start the next one, in
     /// nanoseconds from the part's beginning. The threads begin one after the other, so that they do
     /// not all send at once.
-    fn session_ns(&self, thread: u32, started: f64) -> i64 {
+    pub(super) fn session_ns(&self, thread: u32, started: f64) -> i64 {
         ((started + (f64::from(thread) + 0.5) / f64::from(self.threads)) * self.interval_ns) as i64
     }
 
     /// Until when the thread in this place rests, in time of the measured part; none if it works.
-    fn rests_until(&self, place: usize, elapsed_ns: i64) -> Option<i64> {
+    pub(super) fn rests_until(&self, place: usize, elapsed_ns: i64) -> Option<i64> {
         let now = self.steps.partition_point(|(from_ns, _)| *from_ns <= elapsed_ns).checked_sub(1)?;
         let mut later = self.steps[now..].iter();
         let works_from = later.find(|(_, threads)| place < *threads).map_or(i64::MAX, |(from_ns, _)| *from_ns);
@@ -59,29 +56,18 @@ impl Started {
     pub fn add_one(&mut self) {
         self.0 += 1.0;
     }
-}
 
-impl<V: Vocabulary> Shared<V> {
-    /// Waits until a thread may start its next session. Returns the time afterwards; an end of the
-    /// part ends the wait.
-    pub(super) async fn hold_back(&self, place: usize, thread: u32, started: &mut Started, now_ns: i64) -> i64 {
-        let Some(throttle) = &self.throttle else { return now_ns };
-        let began_ns = self.part_began_ns.get();
-        let mut now_ns = now_ns;
-        while let Some(rests_ns) = throttle.rests_until(place, self.measured_ns(now_ns)) {
-            // The warm-up has the threads of the first step throughout.
-            let until_ns = if self.is_warmup() { i64::MAX } else { began_ns.saturating_add(rests_ns) };
-            now_ns = self.rest(place, until_ns, Until::Over).await;
-            if now_ns < until_ns {
-                return now_ns;
-            }
-            // The thread does not make up for the sessions that it did not start while it rested.
-            if throttle.interval_ns > 0.0 {
-                started.0 = started.0.max((now_ns - began_ns) as f64 / throttle.interval_ns);
-            }
+    /// How many.
+    pub(super) fn count(self) -> f64 {
+        self.0
+    }
+
+    /// Adds the sessions that the thread would have started in this time of the part. The thread does not
+    /// make up for them.
+    pub(super) fn pass_over(&mut self, throttle: &Throttle, elapsed_ns: i64) {
+        if throttle.interval_ns > 0.0 {
+            self.0 = self.0.max(elapsed_ns as f64 / throttle.interval_ns);
         }
-        let may_ns = began_ns.saturating_add(throttle.session_ns(thread, started.0));
-        if may_ns > now_ns { self.rest(place, may_ns, Until::Over).await } else { now_ns }
     }
 }
 

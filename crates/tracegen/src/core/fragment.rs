@@ -11,8 +11,9 @@ use schemas::trace::{OperationsBuilder, TraceRow, operations_schema};
 
 use super::arrivals::DueTimes;
 use super::counts::Counts;
-use super::generate::{GenerateError, GenerateOptions};
+use super::error::GenerateError;
 use super::generator::{Drawn, Generator, OperationOf, Sessions, VocabularyOf};
+use super::options::GenerateOptions;
 use super::output::TableFile;
 
 /// An operations file is closed after the session that brings it to this many operations.

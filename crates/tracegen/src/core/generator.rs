@@ -12,7 +12,7 @@ use schemas::workload::Workload;
 
 use super::counts::Counts;
 use super::digest::DigestError;
-use super::generate::GenerateError;
+use super::error::GenerateError;
 use super::room::Need;
 use super::show::Facts;
 

@@ -15,7 +15,7 @@ use schemas::files::at;
 use schemas::manifest::FileEntry;
 use schemas::table::TableError;
 
-use super::generate::GenerateError;
+use super::error::GenerateError;
 
 /// Rows of a row group: large enough to compress well, small enough that a reader can hold a few of them.
 pub const ROW_GROUP_ROWS: usize = 262_144;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::generate::GenerateError;
+use super::error::GenerateError;
 
 /// The least number of bytes on disk for a row of the operations or the data set. Encoded and
 /// compressed, usual rows take 4 to 8.

@@ -8,7 +8,7 @@ use schemas::files::{self, FileError, at, read_json};
 use schemas::manifest;
 use tempfile::TempDir;
 
-use super::generate::GenerateError;
+use super::error::GenerateError;
 
 /// A folder that is being filled. Dropping it before it is [put in place](Target::put_in_place)
 /// removes what was written, and keeps what was there before.

@@ -6,7 +6,7 @@ use schemas::manifest::FileEntry;
 use schemas::workload::kv::dataset::{batch, relative_path, schema};
 
 use super::space::Space;
-use crate::core::generate::GenerateError;
+use crate::core::error::GenerateError;
 use crate::core::output::TableFile;
 
 /// How many rows are written at a time.

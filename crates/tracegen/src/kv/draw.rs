@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use schemas::workload::kv::{Distribution, KvWorkload};
 
-use super::space::Space;
+use super::space::{Space, hundredth};
 use crate::core::chance::Stream;
 use crate::core::weights::Weights;
 use crate::core::zipfian::Zipfian;
@@ -212,9 +212,4 @@ fn gamma(workload: &KvWorkload, records: u64) -> f64 {
 /// The probability of a rank below this one, if ranks have no end.
 fn exponential(gamma: f64, rank: u64) -> f64 {
     -libm::expm1(-gamma * rank as f64)
-}
-
-/// The hundredth of so many records, rounded up.
-pub(crate) fn hundredth(records: u64) -> u64 {
-    records.div_ceil(100)
 }

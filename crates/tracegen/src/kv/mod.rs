@@ -21,7 +21,7 @@ use schemas::words::plural;
 use schemas::workload::kv::{KvStatistics, KvWorkload};
 
 use crate::core::digest::DigestError;
-use crate::core::generate::GenerateError;
+use crate::core::error::GenerateError;
 use crate::core::generator::Generator;
 use crate::core::room::{Need, ROW_BYTES};
 use crate::core::show::Facts;

@@ -7,9 +7,8 @@ use schemas::spec::SpecOf;
 use schemas::workload::kv::keys::KeyPlace;
 use schemas::workload::kv::{KeyOrder, Keys, KvWorkload, SessionKind};
 
-use super::draw::hundredth;
 use super::popularity::Popularity;
-use crate::core::generate::GenerateError;
+use crate::core::error::GenerateError;
 
 /// How far a fragment's share of all draws may be from its weight, relative to the weight.
 const SHARE_TOLERANCE: f64 = 0.05;
@@ -156,6 +155,11 @@ fn check_shares(spec: &SpecOf<KvWorkload>, found: &[f64]) -> Result<(), Generate
         }
     }
     Ok(())
+}
+
+/// The hundredth of so many records, rounded up.
+pub(crate) fn hundredth(records: u64) -> u64 {
+    records.div_ceil(100)
 }
 
 /// The most popular record of the data set, and a bit for each one of the most popular hundredth.

@@ -48,10 +48,10 @@ const RATING: [(&str, &str); 9] = [
     ("expectedlatency", "use the response time in `encore rate --sla \"95% < 100ms, 0.1% unpredictable, 60s\"`"),
     ("db", "use `encore rate --store URL`"),
     ("exportfile", "use `encore rate --runs DIR`"),
-    ("warmup", "use the plan of an experiment, see `encore rate --help`"),
-    ("warmupthreads", "use the plan of an experiment, see `encore rate --help`"),
-    ("monitor", "use the plan of an experiment, see `encore rate --help`"),
-    ("target", "use the plan of an experiment, see `encore rate --help`"),
+    ("warmup", "use `encore rate --warmup`"),
+    ("warmupthreads", "the warm-up has as many threads as its experiment"),
+    ("monitor", "use `encore rate --monitor SECONDS`"),
+    ("target", "use `encore run --target N`, in sessions a second over all threads"),
 ];
 
 /// Keys about BG's own internals.

@@ -11,25 +11,14 @@
 use schemas::spec::SpecOf;
 use schemas::workload::social::SocialWorkload;
 
-use crate::social::population::Population;
-use crate::social::statistics::TopFifth;
+use crate::social::population::{Population, fragment_share, fragment_window};
+use crate::social::top_fifth::TopFifth;
 
 /// The iteration ends when the rates add up to 1 within this tolerance.
 const SUM_TOLERANCE: f64 = 1e-12;
 
 /// Newton's method needs some ten steps; the bound keeps an unforeseen input from looping for ever.
 const STEPS_MAX: u32 = 100;
-
-/// A fragment's window, in its own sessions: its share of the window that the specification asks
-/// for, and at most half of its members, so that there are always other members to draw.
-pub(crate) fn fragment_window(asked: u64, weight: f64, members: u64) -> u64 {
-    fragment_share(asked, weight).min(members / 2)
-}
-
-/// A fragment's share of the window that the specification asks for.
-fn fragment_share(asked: u64, weight: f64) -> u64 {
-    (asked as f64 * weight).ceil() as u64
-}
 
 /// The expected activity of the socialites of all fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

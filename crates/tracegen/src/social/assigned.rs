@@ -8,7 +8,7 @@
 
 use crate::core::alias::AliasTable;
 use crate::core::chance::Stream;
-use crate::social::initial::Relation;
+use crate::social::relation::Relation;
 
 /// The number of rounds before the missing pairs are drawn uniformly. Where a few popular members
 /// are friends of nearly all others, draws from the distribution find a new pair too rarely. If

@@ -8,7 +8,7 @@ use schemas::workload::social::SocialWorkload;
 use schemas::workload::social::dataset::Table;
 
 use crate::core::chance::Stream;
-use crate::core::generate::GenerateError;
+use crate::core::error::GenerateError;
 use crate::core::output::TableFile;
 use crate::social::initial::Initial;
 use crate::social::walls::{self, Posted};

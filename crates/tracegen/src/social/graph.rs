@@ -7,7 +7,8 @@ use schemas::social::{Change, ListKind, Operation};
 
 use crate::core::chance::Stream;
 use crate::core::maps::IdMap;
-use crate::social::initial::{Initial, Relation};
+use crate::social::initial::Initial;
+use crate::social::relation::Relation;
 
 /// How many random elements are tried before the whole list is searched.
 const TRIES: u32 = 8;

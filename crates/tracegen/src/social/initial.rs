@@ -5,21 +5,8 @@
 //! stores relations works with positions.
 
 use crate::social::assigned::Assigned;
+use crate::social::relation::Relation;
 use crate::social::ring::Ring;
-
-/// The relation of two members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    /// They have no relation.
-    Strangers,
-    /// Confirmed friends.
-    Friends,
-    /// One of them has invited the other.
-    Invited {
-        /// The position of the inviter.
-        inviter: u32,
-    },
-}
 
 /// The initial graph of a fragment.
 pub(crate) enum Initial {

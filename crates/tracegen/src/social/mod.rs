@@ -9,10 +9,12 @@ mod graph;
 mod initial;
 mod need;
 mod population;
+mod relation;
 mod ring;
 mod sessions;
 mod show;
 mod statistics;
+mod top_fifth;
 mod walls;
 
 use std::path::Path;
@@ -24,13 +26,14 @@ use schemas::spec::{SpecError, SpecOf};
 use schemas::workload::social::{SocialStatistics, SocialWorkload};
 
 use crate::core::digest::DigestError;
-use crate::core::generate::GenerateError;
+use crate::core::error::GenerateError;
 use crate::core::generator::Generator;
 use crate::core::room::Need;
 use crate::core::show::Facts;
 use population::Population;
 use sessions::Sessions;
-use statistics::{Degrees, Tallies, TopFifth};
+use statistics::{Degrees, Tallies};
+use top_fifth::TopFifth;
 
 /// The members of a specification.
 pub(crate) struct Social {

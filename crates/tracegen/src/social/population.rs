@@ -8,8 +8,7 @@ use schemas::workload::social::{Assignment, Distribution, SocialWorkload};
 
 use crate::core::alias::AliasTable;
 use crate::core::chance::Stream;
-use crate::core::generate::GenerateError;
-use crate::social::activity::fragment_window;
+use crate::core::error::GenerateError;
 use crate::social::assigned::{Assigned, Wanted};
 use crate::social::initial::Initial;
 use crate::social::ring::Ring;
@@ -17,6 +16,17 @@ use crate::social::ring::Ring;
 /// How far a fragment's share of all draws may be from its weight, relative to the weight. With
 /// many members the difference is much smaller; with few it cannot be.
 const SHARE_TOLERANCE: f64 = 0.05;
+
+/// A fragment's window, in its own sessions: its share of the window that the specification asks
+/// for, and at most half of its members, so that there are always other members to draw.
+pub(crate) fn fragment_window(asked: u64, weight: f64, members: u64) -> u64 {
+    fragment_share(asked, weight).min(members / 2)
+}
+
+/// A fragment's share of the window that the specification asks for.
+pub(crate) fn fragment_share(asked: u64, weight: f64) -> u64 {
+    (asked as f64 * weight).ceil() as u64
+}
 
 /// The members of all fragments.
 pub(crate) struct Population {

@@ -4,7 +4,7 @@
 //! in both directions. The members after those, in one direction, have invited the member.
 
 use crate::core::chance::Stream;
-use crate::social::initial::Relation;
+use crate::social::relation::Relation;
 
 /// The members of a fragment by their position in the ring.
 pub(crate) struct Ring {

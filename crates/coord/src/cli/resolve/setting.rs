@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use replayer::any_store::has_closing_read;
 use schemas::manifest::Manifest;
-use schemas::pace::PaceRequest;
+use schemas::pace_request::PaceRequest;
 use schemas::plan::Warmup;
 use schemas::spec::Spec;
 use schemas::verdict::Between;

@@ -3,7 +3,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use replayer::cli::pace::PaceArgs;
-use schemas::pace::{Overload, PaceRequest};
+use schemas::pace::Overload;
+use schemas::pace_request::PaceRequest;
 use schemas::plan::{Limit, Warmup};
 use schemas::sla::Sla;
 use schemas::verdict::{Between, RateLimits};

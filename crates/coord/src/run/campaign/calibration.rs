@@ -1,6 +1,7 @@
 //! The experiment that measures the weights of the replayers.
 
-use schemas::pace::{Due, OpenLoop, Overload, first_due};
+use schemas::pace::{Due, OpenLoop, Overload};
+use schemas::pace_request::first_due;
 use schemas::plan::{Limit, Plan};
 
 use crate::run::setting::Setting;

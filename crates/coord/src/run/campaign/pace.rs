@@ -2,7 +2,8 @@
 //! or the user says how many come in a second.
 
 use schemas::mean_rate::factor_for;
-use schemas::pace::{Pace, PaceError, PaceRequest, first_due};
+use schemas::pace::Pace;
+use schemas::pace_request::{PaceError, PaceRequest, first_due};
 use schemas::plan::{FragmentPlan, Limit};
 use schemas::spec::Spec;
 

@@ -28,8 +28,9 @@ use mongodb::error::Error;
 use mongodb::{Client, Database, IndexModel};
 
 use super::batch::{Batch, Batches, DocumentError};
+use super::collections::{RECORDS, SOCIAL};
 use super::marker::{Found, foreign, look_into, unmark, write_state};
-use super::{MongoDb, Reset, kv, social};
+use super::{MongoDb, Reset};
 use crate::source::Source;
 use crate::stores::{HeldState, LoadProgress, StoreError};
 
@@ -139,7 +140,7 @@ fn is_like(held: &HeldState, fresh: &HeldState) -> bool {
 /// Removes all of Encore's documents from a database.
 async fn make_empty(database: &Database) -> Result<(), Error> {
     unmark(database).await?;
-    for name in social::documents::COLLECTIONS.into_iter().chain([kv::RECORDS]) {
+    for name in SOCIAL.into_iter().chain([RECORDS]) {
         database.collection::<Document>(name).drop().await?;
     }
     Ok(())

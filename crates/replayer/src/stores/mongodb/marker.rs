@@ -5,12 +5,15 @@ use mongodb::error::{Error, ErrorKind};
 use mongodb::{Client, Database};
 
 use super::MongoDb;
-use super::kv::{RECORDS, is_of};
-use super::social::documents::COLLECTIONS;
+use super::collections::{RECORDS, SOCIAL, has_records};
 use crate::stores::{HeldState, StoreError};
 
 /// The collection of the marker.
 const STATE: &str = "encore_state";
+
+/// The name of the collection of a marker that is being written beside kept records. A crash may leave it; it
+/// says nothing.
+const MARKING: &str = "encore_marking";
 
 /// The id of the one document of `encore_state`.
 const MARKER: &str = "state";
@@ -49,7 +52,7 @@ pub fn foreign(store: &MongoDb, collection: &str) -> StoreError {
 pub async fn look_into(store: &MongoDb, database: &Database) -> Result<Found, StoreError> {
     let mut names = store.in_time(database.list_collection_names()).await?;
     // The server's own collections, for example a profile, do not matter.
-    names.retain(|name| !name.starts_with("system."));
+    names.retain(|name| !name.starts_with("system.") && name != MARKING);
     names.sort();
     if names.is_empty() {
         return Ok(Found::Empty);
@@ -61,9 +64,9 @@ pub async fn look_into(store: &MongoDb, database: &Database) -> Result<Found, St
     let is_own = |name: &str| match &held {
         // What is beside kept records stays there.
         Some(held) if held.adopted => true,
-        Some(held) if is_of(held) => name == RECORDS,
-        Some(_) => COLLECTIONS.contains(&name),
-        None => name == RECORDS || COLLECTIONS.contains(&name),
+        Some(held) if has_records(held) => name == RECORDS,
+        Some(_) => SOCIAL.contains(&name),
+        None => name == RECORDS || SOCIAL.contains(&name),
     };
     let foreign = names.into_iter().find(|name| name != STATE && !is_own(name));
     Ok(match (foreign, held) {
@@ -83,8 +86,25 @@ pub async fn marker(store: &MongoDb, database: &Database) -> Result<Option<HeldS
 
 /// Writes the marker.
 pub async fn write_state(database: &Database, state: &HeldState) -> Result<(), Error> {
+    write_into(database, STATE, state).await
+}
+
+/// Marks a database with records of another tool. An empty collection of the marker would say that Encore has
+/// begun to load these records, and the next load would remove them. So the collection has another name
+/// until its document is there.
+pub async fn mark(database: &Database, state: &HeldState) -> Result<(), Error> {
+    if !database.list_collection_names().filter(doc! { "name": STATE }).await?.is_empty() {
+        return write_state(database, state).await;
+    }
+    write_into(database, MARKING, state).await?;
+    let [from, to] = [MARKING, STATE].map(|collection| format!("{}.{collection}", database.name()));
+    let rename = doc! { "renameCollection": from, "to": to, "writeConcern": { "w": "majority" } };
+    database.client().database("admin").run_command(rename).await.map(|_| ())
+}
+
+async fn write_into(database: &Database, collection: &str, state: &HeldState) -> Result<(), Error> {
     let text = serde_json::to_string(state).map_err(|e| Error::custom(e.to_string()))?;
-    let marker = database.collection::<Document>(STATE);
+    let marker = database.collection::<Document>(collection);
     marker.replace_one(doc! { "_id": MARKER }, doc! { "_id": MARKER, "state": text }).upsert(true).await.map(|_| ())
 }
 
@@ -100,4 +120,39 @@ pub async fn unmark(database: &Database) -> Result<(), Error> {
 fn is_there_already(error: &Error) -> bool {
     const NAMESPACE_EXISTS: i32 = 48;
     matches!(&*error.kind, ErrorKind::Command(command) if command.code == NAMESPACE_EXISTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stores::block_on;
+    use crate::stores::url::StoreUrl;
+
+    /// A crash left an empty marker beside kept records, and the next load removed the records.
+    #[test]
+    fn marking_that_stops_midway_leaves_records_of_another_tool() {
+        let Some(server) = servers::mongodb() else { return };
+        let url = server.url(&format!("marking_{}", std::process::id()));
+        let store = MongoDb::open(StoreUrl::parse(&url).expect(&url)).expect(&url);
+        let held = |workload: &str| -> HeldState {
+            let text = format!(r#"{{"workload_id":"{workload}","positions":[],"diverged":null,"adopted":true}}"#);
+            serde_json::from_str(&text).expect("a marker")
+        };
+        let foreign = || Found::Foreign(RECORDS.to_string());
+        let done = async {
+            let database = store.keeper().await?.database(&store.database);
+            store.in_time(database.create_collection(RECORDS)).await?;
+            // Marking stops before the document, then before the name.
+            store.in_time(database.create_collection(MARKING)).await?;
+            assert_eq!(look_into(&store, &database).await?, foreign());
+            store.in_time(write_into(&database, MARKING, &held("a"))).await?;
+            assert_eq!(look_into(&store, &database).await?, foreign());
+            for workload in ["a", "b"] {
+                store.in_time(mark(&database, &held(workload))).await?;
+                assert_eq!(look_into(&store, &database).await?, Found::Held(held(workload)));
+            }
+            store.in_time(database.drop()).await
+        };
+        block_on(&store.url, done).expect(&url);
+    }
 }

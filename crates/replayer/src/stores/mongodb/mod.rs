@@ -20,6 +20,7 @@
 //! operations cost in the store, and how the store ends them.
 
 mod batch;
+mod collections;
 mod fate;
 mod kv;
 mod load;
@@ -253,7 +254,7 @@ impl Store for MongoDb {
         match &held {
             // Whatever its version, the records are those of another tool.
             Some(held) if held.adopted => {}
-            Some(held) if kv::is_of(held) => kv::check(&self.url, held)?,
+            Some(held) if collections::has_records(held) => kv::check(&self.url, held)?,
             Some(held) => self.comments.check(&self.url, held)?,
             None => {}
         }

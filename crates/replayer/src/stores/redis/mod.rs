@@ -30,6 +30,7 @@ mod nodes;
 mod scripts;
 mod settings;
 mod wire;
+mod words;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -133,8 +134,8 @@ impl Redis {
 
     /// An error of the server or of the way to it, with what a user should do about it.
     fn failed(&self, error: &RedisError) -> StoreError {
-        let words = connection::words(error);
-        match connection::advice(error) {
+        let words = words::words(error);
+        match words::advice(error) {
             Some(advice) => StoreError::store(&self.url, format!("{words}; {advice}")),
             None => StoreError::store(&self.url, words),
         }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClientBuilder;
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisError, RedisResult, Value,
+    Client, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisError, RedisResult, Value,
 };
 
-use super::wire::Connector;
+use super::wire::{Connector, connect};
+use super::words::words;
 use crate::stores::StoreError;
 use crate::stores::url::StoreUrl;
 
@@ -56,8 +57,7 @@ impl Topology {
     pub fn of(url: &StoreUrl, plain: &str) -> Result<Topology, StoreError> {
         let open = |text: &str| {
             Client::open(text).map_err(|error| {
-                let words = super::connection::words(&error);
-                StoreError::usage(url, format!("{words}; write redis://USER:PASSWORD@HOST:PORT/NUMBER"))
+                StoreError::usage(url, format!("{}; write redis://USER:PASSWORD@HOST:PORT/NUMBER", words(&error)))
             })
         };
         if !url.choice("cluster", &[("false", false), ("true", true)])? {
@@ -125,12 +125,6 @@ fn each_host(url: &str) -> Vec<String> {
     let (place, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (user, hosts) = place.split_at(place.rfind('@').map_or(0, |at| at + 1));
     hosts.split(',').map(|host| format!("{scheme}//{user}{host}{path}")).collect()
-}
-
-/// A connection without time limits of its own: those of Encore hold.
-pub async fn connect(client: &Client) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    client.get_multiplexed_async_connection_with_config(&config).await
 }
 
 /// A connection to each node that has keys: a server by itself, or all primaries of a cluster.

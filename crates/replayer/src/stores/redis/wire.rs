@@ -5,9 +5,7 @@ use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
-use redis::{Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value};
-
-use super::nodes::connect;
+use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value};
 
 /// How often a command follows the nodes of a cluster that have just given its slot away.
 const REDIRECTS_MAX: u32 = 16;
@@ -61,6 +59,12 @@ impl Wire {
         });
         sent.buffered(TOGETHER_MAX).try_collect().await
     }
+}
+
+/// A connection without time limits of its own: those of Encore hold.
+pub async fn connect(client: &Client) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    client.get_multiplexed_async_connection_with_config(&config).await
 }
 
 /// Sends a command to the node that has its key, and follows redirects. A node that redirects has not

@@ -10,6 +10,10 @@ use crate::stores::HeldState;
 /// The table of the marker.
 pub const MARKER: &str = "encore_state";
 
+/// The name of the table of a marker that is being written beside kept records. A crash may leave it; it says
+/// nothing.
+pub const MARKING: &str = "encore_marking";
+
 /// The tables of a family and the rows of a trace set's data set.
 pub trait Contents: Sync {
     /// The trace set.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sqlx::Error;
 
-use super::contents::MARKER;
+use super::contents::{MARKER, MARKING};
 use super::engine::{Client, Engine, Fields};
 use super::state::{marker, sql};
 use super::{Relational, kv, social};
@@ -14,7 +14,7 @@ use crate::stores::{HeldState, StoreError};
 /// database is filled again, with whatever family.
 pub fn every_table() -> impl Iterator<Item = &'static str> {
     let names: BTreeSet<&str> = social::tables::every_name().chain([kv::TABLE]).collect();
-    names.into_iter().chain([MARKER])
+    names.into_iter().chain([MARKING, MARKER])
 }
 
 /// The first of these tables that Encore has not made in a database with this marker: it is none of
@@ -50,6 +50,7 @@ pub(crate) async fn find<E: Engine>(client: &mut E::Client) -> Result<Found, Err
         Ok(())
     };
     client.visit(sql(E::DIALECT.tables), &mut take).await?;
+    names.retain(|name| name != MARKING);
     if !names.is_empty() && !names.iter().any(|name| name == MARKER) {
         return Ok(Found::Foreign(names.swap_remove(0)));
     }

@@ -11,7 +11,8 @@ use schemas::spec::SpecOf;
 use schemas::workload::social::SocialWorkload;
 
 use super::population::Population;
-use super::statistics::{Drawing, TopFifth};
+use super::statistics::Drawing;
+use super::top_fifth::TopFifth;
 use crate::core::counts::Counts;
 use crate::core::generator::{self, Drawn};
 use crate::core::mix::{Excluded, Mix};

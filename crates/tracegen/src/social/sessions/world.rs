@@ -13,7 +13,8 @@ use crate::social::graph::{Graph, Horizon};
 use crate::social::initial::{Initial, Relation};
 use crate::social::population::Population;
 use crate::social::sessions::socialites::Socialites;
-use crate::social::statistics::{References, SocialiteCounts, TopFifth};
+use crate::social::statistics::{References, SocialiteCounts};
+use crate::social::top_fifth::TopFifth;
 use crate::social::walls::Walls;
 
 /// How many members are drawn in search of a stranger, in each of at most two rounds.

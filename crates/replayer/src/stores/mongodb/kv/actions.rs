@@ -9,10 +9,11 @@ use mongodb::error::{Error, ErrorKind, WriteFailure};
 use mongodb::{Collection, Database};
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
-use super::records::{RECORDS, binary, values};
+use super::records::{binary, values};
 use crate::source::Source;
 use crate::stores::fields::{Fields, exists, is_missing, places};
 use crate::stores::mongodb::MongoDb;
+use crate::stores::mongodb::collections::RECORDS;
 use crate::stores::mongodb::retry::{Pause, Refusal};
 use crate::stores::{Answer, Connection, OperationError};
 

@@ -19,7 +19,7 @@ use crate::stores::{HeldState, LoadProgress, Serves, StoreError};
 pub use actions::KvActions;
 use actions::Shared;
 use records::Records;
-pub use records::{RECORDS, check, is_of};
+pub use records::check;
 
 impl Serves<Kv> for MongoDb {
     type Connection = KvActions;
@@ -89,6 +89,6 @@ impl Adopts for MongoDb {
     async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
         let client = self.keeper().await?;
         let database = client.database(&self.database);
-        closing(&client, self.in_time(marker::write_state(&database, state))).await
+        closing(&client, self.in_time(marker::mark(&database, state))).await
     }
 }

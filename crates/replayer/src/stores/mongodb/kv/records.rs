@@ -16,13 +16,11 @@ use crate::stores::fields::{Fields, lacks_field};
 use crate::stores::kv::KvData;
 use crate::stores::mongodb::MongoDb;
 use crate::stores::mongodb::batch::{Batches, DocumentError, fitting, in_batches};
+use crate::stores::mongodb::collections::{DESIGN_OF_RECORDS, RECORDS};
 use crate::stores::mongodb::load::Documents;
 use crate::stores::mongodb::visit::visit;
 use crate::stores::url::StoreUrl;
 use crate::stores::{HeldState, StoreError};
-
-/// The collection of the records.
-pub const RECORDS: &str = "usertable";
 
 /// What is counted.
 const DOCUMENTS: &str = "documents of collection usertable";
@@ -30,17 +28,9 @@ const DOCUMENTS: &str = "documents of collection usertable";
 /// The version of the documents. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
 
-/// What the marker says of a store with records.
-const DESIGN: (&str, &str) = ("collection", RECORDS);
-
-/// Whether a store holds records.
-pub fn is_of(held: &HeldState) -> bool {
-    held.design.get(DESIGN.0).is_some_and(|value| value == DESIGN.1)
-}
-
 /// Refuses a store that was loaded with other documents than these.
 pub fn check(url: &StoreUrl, held: &HeldState) -> std::result::Result<(), StoreError> {
-    held.check(url, LAYOUT, &[DESIGN])
+    held.check(url, LAYOUT, &[DESIGN_OF_RECORDS])
 }
 
 /// The documents of a data set.
@@ -52,7 +42,8 @@ impl Documents for Records {
     }
 
     fn loaded(&self, source: &Source) -> HeldState {
-        HeldState::loaded(LAYOUT, BTreeMap::from([(DESIGN.0.to_string(), DESIGN.1.to_string())]), source)
+        let (name, value) = DESIGN_OF_RECORDS;
+        HeldState::loaded(LAYOUT, BTreeMap::from([(name.to_string(), value.to_string())]), source)
     }
 
     fn of_fragment<'a>(&self, source: &'a Source, fragment: u32) -> std::result::Result<Batches<'a>, DocumentError> {

@@ -8,10 +8,11 @@ use mongodb::error::{Error, Result};
 use schemas::digest::StateDigest;
 use schemas::workload::social::dataset::Table;
 
-use super::documents::{COMMENTS, Comments, MEMBERS, RESOURCES};
+use super::documents::Comments;
 use crate::source::Source;
 use crate::stores::StoreError;
 use crate::stores::mongodb::MongoDb;
+use crate::stores::mongodb::collections::{COMMENTS, MEMBERS, RESOURCES};
 use crate::stores::mongodb::visit::visit;
 
 /// Checks by counting that a freshly loaded store holds the data set.

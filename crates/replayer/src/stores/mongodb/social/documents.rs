@@ -12,28 +12,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
 use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::{Binary, doc};
-use mongodb::error::Error;
-use mongodb::{Database, IndexModel};
+use mongodb::bson::Binary;
 use schemas::workload::social::Payload;
 use schemas::workload::social::dataset::Table;
 
-use super::reset;
 use crate::source::Source;
 use crate::stores::mongodb::batch::{Batches, DocumentError, Made, fitting, in_batches};
-use crate::stores::mongodb::load::Documents;
+use crate::stores::mongodb::collections::{COMMENTS, MEMBERS, RESOURCES};
 use crate::stores::url::StoreUrl;
 use crate::stores::{HeldState, StoreError};
 
 /// The version of the documents. A store with another version must be loaded again.
-const LAYOUT: u32 = 1;
-
-/// The collections.
-pub const MEMBERS: &str = "members";
-pub const RESOURCES: &str = "resources";
-pub const COMMENTS: &str = "comments";
-/// All collections of any design.
-pub const COLLECTIONS: [&str; 3] = [MEMBERS, RESOURCES, COMMENTS];
+pub(super) const LAYOUT: u32 = 1;
 
 /// Where the comments on resources are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,36 +62,9 @@ impl Comments {
     }
 }
 
-impl Documents for Comments {
-    fn collections(&self) -> Vec<(&'static str, Option<IndexModel>)> {
-        let index = |keys| Some(IndexModel::builder().keys(keys).build());
-        let mut all = vec![(MEMBERS, None), (RESOURCES, index(doc! { "wall": 1, "_id": -1 }))];
-        if *self == Comments::Collection {
-            all.push((COMMENTS, index(doc! { "resource": 1 })));
-        }
-        all
-    }
-
-    fn loaded(&self, source: &Source) -> HeldState {
-        HeldState::loaded(LAYOUT, self.settings(), source)
-    }
-
-    fn of_fragment<'a>(&self, source: &'a Source, fragment: u32) -> Result<Batches<'a>, DocumentError> {
-        of_fragment(source, fragment, *self)
-    }
-
-    async fn restore(&self, from: &Database, to: &Database, fresh: &HeldState) -> Result<bool, Error> {
-        let is_whole = reset::is_whole(*self, from, to).await?;
-        if is_whole {
-            reset::restore(*self, from, to, fresh).await?;
-        }
-        Ok(is_whole)
-    }
-}
-
 /// All documents of a fragment, made on demand. A fragment has all data of its members, and the
 /// comments on its resources.
-fn of_fragment(source: &Source, fragment: u32, comments: Comments) -> Result<Batches<'_>, DocumentError> {
+pub fn of_fragment(source: &Source, fragment: u32, comments: Comments) -> Result<Batches<'_>, DocumentError> {
     let mut all = vec![members(source, fragment)?];
     match comments {
         Comments::Embedded => all.push(resources(source, fragment, comments_by_resource(source, fragment)?, true)?),

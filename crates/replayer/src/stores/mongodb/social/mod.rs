@@ -2,9 +2,13 @@
 
 mod actions;
 mod audit;
+mod changes;
 pub mod documents;
+mod load;
 mod reads;
 mod reset;
+mod shapes;
+mod shared;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -14,10 +18,11 @@ use std::sync::Arc;
 use schemas::digest::StateDigest;
 use schemas::social::Social;
 
-use super::{MongoDb, closing, load};
+use super::{MongoDb, closing};
 use crate::source::Source;
 use crate::stores::{LoadProgress, Serves, StoreError};
-use actions::{Actions, Shared};
+use actions::Actions;
+use shared::Shared;
 
 impl Serves<Social> for MongoDb {
     type Connection = Actions;
@@ -26,7 +31,7 @@ impl Serves<Social> for MongoDb {
         let client = self.keeper().await?;
         let loaded = async {
             self.check_transactions(&client.database(&self.database)).await?;
-            load::load(self, &self.comments, &client, source, progress).await
+            super::load::load(self, &self.comments, &client, source, progress).await
         };
         closing(&client, loaded).await
     }

@@ -10,46 +10,14 @@ use mongodb::error::Error;
 use mongodb::raw_batch_cursor::RawBatch;
 use schemas::social::{Action, Operation};
 
-use super::actions::Shared;
 use super::audit::ids;
 use super::documents::Comments;
+use super::shared::Shared;
 use crate::stores::Answer;
 use crate::stores::mongodb::retry::Refusal;
 
 /// All documents in one reply, as far as they fit.
 const AT_ONCE: u32 = i32::MAX as u32;
-
-/// Which parts of a document each read asks for.
-pub struct Shapes {
-    /// The lengths of the arrays, not the arrays: BG's client of 2013 fetches and
-    /// counts them, but a server that can count need not send them.
-    profile: Document,
-    own_profile: Document,
-    in_a_list: Document,
-    confirmed: Document,
-    pending: Document,
-    body: Document,
-    comments: Document,
-}
-
-impl Shapes {
-    /// The projections, the same for all operations.
-    pub fn new() -> Shapes {
-        let friends = doc! { "$size": "$confirmedFriends" };
-        let profile = doc! { "_id": 0, "attributes": 1, "image": 1, "friends": friends };
-        let mut own_profile = profile.clone();
-        own_profile.insert("pending", doc! { "$size": "$pendingFriends" });
-        Shapes {
-            profile,
-            own_profile,
-            in_a_list: doc! { "attributes": 1, "thumbnail": 1 },
-            confirmed: doc! { "_id": 0, "confirmedFriends": 1 },
-            pending: doc! { "_id": 0, "pendingFriends": 1 },
-            body: doc! { "body": 1 },
-            comments: doc! { "_id": 0, "comments": 1 },
-        }
-    }
-}
 
 impl Shared {
     /// Performs a read.

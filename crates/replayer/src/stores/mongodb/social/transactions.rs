@@ -7,7 +7,7 @@ use mongodb::error::UNKNOWN_TRANSACTION_COMMIT_RESULT;
 use mongodb::options::{ReadConcern, ReadConcernLevel, ReadPreference, SessionOptions};
 use schemas::social::Operation;
 
-use super::actions::Shared;
+use super::shared::Shared;
 use crate::stores::Fate;
 use crate::stores::mongodb::retry::Refusal;
 

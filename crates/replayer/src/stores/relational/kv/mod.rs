@@ -18,7 +18,7 @@ use schemas::digest::StateDigest;
 use schemas::vocabulary::kv::Kv;
 
 use super::Relational;
-use super::contents::{Contents, MARKER};
+use super::contents::Contents;
 use super::engine::{Client, Engine, Fields};
 use super::perform::Performer;
 use super::state::{self, sql};
@@ -194,14 +194,7 @@ impl<E: Engine> Adopts for Relational<E> {
 
     async fn mark(&self, _source: &Source, state: &HeldState) -> Result<(), StoreError> {
         let mut client = self.client().await?;
-        let marked = async {
-            if client.run(sql(format!("SELECT 1 FROM {MARKER}"))).await.is_ok() {
-                client.run(sql(format!("DROP TABLE {MARKER}"))).await?;
-            }
-            client.run(state::state_creation(&E::DIALECT)).await?;
-            state::insert_state::<E>(&mut client, state).await
-        };
-        self.in_time(marked).await?;
+        self.in_time(state::mark::<E>(&mut client, state)).await?;
         self.in_time(client.disconnect()).await
     }
 }

@@ -1,0 +1,219 @@
+//! The commands of the analyzer and their flags.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use schemas::sla::Sla;
+
+use crate::export;
+use crate::sql::Format;
+
+/// Compute metrics, verdicts and unpredictable reads from operation logs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "analyzer",
+    version,
+    after_help = "\
+Examples:
+  encore analyze summary runs/NAME
+  encore analyze validate runs/NAME --experiment 7
+  encore analyze sql runs/NAME \"SELECT operation, count(*) FROM operations GROUP BY ALL\"
+
+Exit codes: 0 success, 1 SLA missed or unpredictable reads found,
+2 wrong usage or input, 3 the tool itself failed."
+)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Summary(Summary),
+    Validate(Validate),
+    Sql(Sql),
+    Report(Report),
+    Export(Export),
+    Compare(Compare),
+    Summarize(Summarize),
+}
+
+/// Print the metrics and verdicts of a run; analyze experiments that are not analyzed yet.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze summary runs/NAME
+  encore analyze summary runs/NAME --sla \"99% < 10ms, 0.1% unpredictable\"
+  encore analyze summary runs/NAME --experiment 7 --json")]
+pub(super) struct Summary {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// Use this SLA for the verdicts. Verdicts that the run already has stay unchanged. [default:
+    /// the run's SLA]
+    #[arg(long)]
+    pub(super) sla: Option<Sla>,
+    /// Show the operations of this experiment. [default: the one that the ratings rest on, else the
+    /// last]
+    #[arg(long)]
+    pub(super) experiment: Option<u32>,
+    /// Print one JSON object: run, selected (the experiment shown) and verdicts (one per
+    /// experiment).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Print the unpredictable reads of an experiment and the writes that prove them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze validate runs/NAME
+  encore analyze validate runs/NAME --experiment 7 --worst 20")]
+pub(super) struct Validate {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// The experiment. [default: the last one]
+    #[arg(long)]
+    pub(super) experiment: Option<u32>,
+    /// How many of the worst unpredictable reads to show.
+    #[arg(long, default_value_t = 5)]
+    pub(super) worst: usize,
+    /// Print one JSON object: experiment, reads, unpredictable_reads, warmup_unpredictable_reads,
+    /// missing, closing (what the closing read found) and worst (the worst reads with their writes).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Run a SELECT over a run, without changing the run.
+///
+/// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
+/// of time), spectrum (one row per response time), service_spectrum (open loop: one row per service
+/// time), item_updates and item_reads (one row per item that an operation changed or observed),
+/// freshness (by time since the last update), closing_reads (one row per item that was read after
+/// an experiment), unpredictable (one row per wrong item of a read). Experiments that are not
+/// analyzed yet are analyzed first. For a comparison: cells (one row per store and point).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze sql runs/NAME \"SELECT * FROM experiments\"
+  encore analyze sql runs/NAME \"FROM timeline\" --format csv
+  encore analyze sql runs/NAME \"SELECT max(response_ns) FROM operations\"
+  encore analyze sql runs/NAME \"DESCRIBE operations\"
+  encore analyze sql runs/figure-6 \"SELECT point, store, soar FROM cells\"
+  encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own")]
+pub(super) struct Sql {
+    /// The folder of a run or of a comparison.
+    pub(super) run: PathBuf,
+    /// One SQL statement that only reads.
+    #[arg(allow_hyphen_values = true, required_unless_present = "definitions")]
+    pub(super) statement: Option<String>,
+    /// Print the statements that define the tables and views, and run none. The tables
+    /// `experiments` and `cells` are defined without their rows.
+    #[arg(long, conflicts_with_all = ["statement", "format"])]
+    pub(super) definitions: bool,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(super) format: Format,
+    /// The memory limit of DuckDB, such as 4GiB. DuckDB writes data above it to the folder for
+    /// temporary files. [default: 80% of the machine's memory]
+    #[arg(long, value_name = "SIZE")]
+    pub(super) memory_limit: Option<String>,
+}
+
+/// Write a run as one HTML page with charts; the page loads nothing from elsewhere.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze report runs/NAME          writes runs/NAME/report.html
+
+The page shows the SQL statement below each chart.")]
+pub(super) struct Report {
+    /// The run folder.
+    pub(super) run: PathBuf,
+}
+
+/// Write rows, percentiles or metrics in a format of other tools.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze export runs/NAME --format parquet -o operations.parquet
+  encore analyze export runs/NAME --format csv --rows timeline --experiment 7
+  encore analyze export runs/NAME --format hgrm --operation view_profile > view_profile.hgrm
+  encore analyze export runs/NAME --format hgrm --times service > service.hgrm
+  encore analyze export runs/NAME --format openmetrics -o encore.prom")]
+pub(super) struct Export {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// The output format.
+    #[arg(long, value_enum)]
+    pub(super) format: export::Kind,
+    /// The rows to write, in formats with rows. [default: operations]
+    #[arg(long, value_enum)]
+    pub(super) rows: Option<export::Rows>,
+    /// Only this experiment. [default: all; for percentiles the last one]
+    #[arg(long)]
+    pub(super) experiment: Option<u32>,
+    /// Only this operation. [default: all]
+    #[arg(long)]
+    pub(super) operation: Option<String>,
+    /// The times of percentiles: they differ in an open loop. [default: response]
+    #[arg(long, value_enum)]
+    pub(super) times: Option<export::Times>,
+    /// Write to this file. [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// Compare runs: their metrics, and whether the differences are more than chance.
+///
+/// For each run it takes the experiment that the run's ratings rest on, else the last one. Setup
+/// differences (durability, isolation, workload, SLA, T, host) are printed first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze compare runs/before runs/after
+  encore analyze compare runs/postgres runs/mysql runs/mongodb --html stores.html
+  encore analyze compare runs/before runs/after --fail-if-slower 5% --junit compare.xml
+  encore analyze compare runs/before runs/after --json
+
+Exit code 1 if --fail-if-slower finds a slower run.")]
+pub(super) struct Compare {
+    /// The run folders; differences are relative to the first one.
+    #[arg(required = true, num_args = 2..)]
+    pub(super) runs: Vec<PathBuf>,
+    /// Also write the comparison to this file, as an HTML page with charts.
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Exit with code 1 if a run is slower than the first one by more than this percentage,
+    /// beyond chance: lower throughput or SoAR, or a higher p95.
+    #[arg(long, value_name = "PERCENT", value_parser = schemas::sla::percent)]
+    pub(super) fail_if_slower: Option<f64>,
+    /// Write the results of --fail-if-slower to this file, as JUnit XML.
+    #[arg(long, value_name = "FILE", requires = "fail_if_slower")]
+    pub(super) junit: Option<PathBuf>,
+    /// Print one JSON object: unequal (sentences), figures (one per metric and run), and ratings
+    /// (by run).
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Summarize the logs of one experiment on the machine that has them.
+///
+/// Writes summary.json into the experiment's folder. With `encore rate --leave-logs`, each
+/// replayer runs this command and the coordinator fetches the result.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze summarize replayer-work/runs/bg-1-1790000000/experiments/0007-T64
+  encore analyze summarize runs/NAME/experiments/0007-T64 --sla \"99% < 10ms\"")]
+pub(super) struct Summarize {
+    /// The experiment's folder, with plan.json and log/.
+    pub(super) experiment: PathBuf,
+    /// The SLA; its response time limit decides which operations count as in time. [default: 95%
+    /// < 100ms, 0.1% unpredictable, 10s]
+    #[arg(long)]
+    pub(super) sla: Option<Sla>,
+    /// The replay.json of all replayers, which gives the measured part. [default: the
+    /// experiment's own]
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
+}

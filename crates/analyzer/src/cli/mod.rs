@@ -1,0 +1,242 @@
+//! The command line of the analyzer.
+
+mod args;
+mod verdicts;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use schemas::comparison::ComparisonFolder;
+use schemas::program;
+use schemas::run::{ReplayReport, RunFolder};
+use schemas::terminal::complain;
+use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
+
+use self::args::{Cli, Command, Compare, Export, Report, Sql, Summarize, Summary, Validate};
+use self::verdicts::{note_left_behind, select, verdict, whole};
+use crate::error::AnalyzeError;
+use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
+use crate::verify::verify;
+use crate::{checks, compare, export, families, html, ratings, report, witness};
+
+const SUCCESS: u8 = 0;
+/// The SLA was missed or a violation was found.
+const VIOLATION: u8 = 1;
+const TOOL_FAILED: u8 = 3;
+
+/// The command line of this tool, as a part of the whole program's.
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
+/// Runs the analyzer with the arguments of a command line, the program's name first.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli: Cli = match program::parse("encore analyze", arguments) {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    match run(cli.command) {
+        Ok((output, code)) => match schemas::terminal::print(&output) {
+            Err(e) => {
+                complain("error", &e);
+                ExitCode::from(TOOL_FAILED)
+            }
+            Ok(()) => ExitCode::from(code),
+        },
+        Err(e) => {
+            complain("error", &e);
+            ExitCode::from(e.exit_code())
+        }
+    }
+}
+
+/// The text for standard output, and the exit code.
+fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
+    match command {
+        Command::Summary(arguments) => summary(&arguments),
+        Command::Validate(arguments) => validate(&arguments),
+        Command::Sql(arguments) => sql(&arguments),
+        Command::Report(arguments) => page(&arguments),
+        Command::Export(arguments) => exported(&arguments),
+        Command::Compare(arguments) => compared(&arguments),
+        Command::Summarize(arguments) => summarized(&arguments),
+    }
+}
+
+fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    let document = run.read_document()?;
+    let mut verdicts = Vec::new();
+    for (experiment, _) in run.experiments()? {
+        verdicts.push(verdict(&run, experiment, arguments.sla.as_ref())?);
+    }
+    verify(&run, &verdicts)?;
+    let rating = html::rating(&run)?;
+    let selected = select(&run, arguments.experiment, rating.as_ref(), &verdicts)?;
+    let output = if arguments.json {
+        let number = selected.map(|verdict| verdict.experiment);
+        let object = serde_json::json!({ "run": document, "selected": number, "verdicts": verdicts });
+        format!("{object}\n")
+    } else {
+        let shown = match selected {
+            None => "this run has no experiment yet\n".to_string(),
+            Some(verdict) => {
+                let counted = report::counted(&counters(&run, verdict.experiment)?);
+                // The experiments of a search are meant to be short.
+                let notes = if rating.is_none() { report::short_ones(&verdicts) } else { String::new() };
+                format!("{}{notes}\n{}{counted}", report::experiments(&verdicts), report::experiment(verdict))
+            }
+        };
+        let ratings = rating.as_ref().map_or(String::new(), |rating| format!("{}\n", ratings(rating)));
+        format!("{}\n{ratings}{shown}", report::header(&document))
+    };
+    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures);
+    let code = match &rating {
+        // For a rating, the exit code is that of `encore rate`: experiments of its search are
+        // expected to fail.
+        Some(rating) if arguments.experiment.is_none() => rating.exit_code(),
+        _ if selected.is_some_and(is_bad) => VIOLATION,
+        _ if selected.is_some_and(|verdict| verdict.ruling == Ruling::Void) => TOOL_FAILED,
+        _ => SUCCESS,
+    };
+    Ok((output, code))
+}
+
+/// The store's own counters for an experiment; empty if the experiment did not reach its end.
+fn counters(run: &RunFolder, experiment: u32) -> Result<BTreeMap<String, u64>, AnalyzeError> {
+    let folder = run.experiments()?.into_iter().find(|(number, _)| *number == experiment);
+    let path = folder.map(|(_, folder)| folder.report()).filter(|path| path.exists());
+    let report = path.map(|path| schemas::files::read_json::<ReplayReport>(&path)).transpose()?;
+    Ok(report.map(|report| report.store_counters).unwrap_or_default())
+}
+
+fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    let document = run.read_document()?;
+    let verdicts = match arguments.experiment {
+        Some(experiment) => vec![verdict(&run, experiment, None)?],
+        None => match run.experiments()?.last() {
+            Some((last, _)) => vec![verdict(&run, *last, None)?],
+            None => Vec::new(),
+        },
+    };
+    note_left_behind(&run)?;
+    let Some(verdict) = verdicts.first() else {
+        return Ok((if arguments.json { "null\n" } else { "this run has no experiment yet\n" }.to_string(), SUCCESS));
+    };
+    let database = Database::open(&run, &verdicts, None)?;
+    let family = families::of(&document.spec)?;
+    let worst = witness::worst_offenders(&database, family, verdict.experiment, arguments.worst)?;
+    let figures = &verdict.figures;
+    let in_warmup = witness::unpredictable_in_warmup(&database, verdict.experiment)?;
+    let output = if arguments.json {
+        let object = serde_json::json!({
+            "experiment": verdict.experiment,
+            "reads": figures.reads,
+            "unpredictable_reads": figures.unpredictable_reads,
+            "warmup_unpredictable_reads": in_warmup,
+            "missing": figures.missing,
+            "closing": figures.closing,
+            "worst": worst,
+        });
+        format!("{object}\n")
+    } else {
+        let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
+        notes + &report::validation(family, verdict, in_warmup, &worst)
+    };
+    Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
+}
+
+/// Whether a read of the measured part, or the closing read, returned what no correct store could have.
+fn has_unpredictable_reads(figures: &Figures) -> bool {
+    figures.unpredictable_reads > 0 || figures.closing.as_ref().is_some_and(|closing| closing.unpredictable > 0)
+}
+
+fn sql(arguments: &Sql) -> Result<(String, u8), AnalyzeError> {
+    let limit = arguments.memory_limit.as_deref();
+    let printed = queried(arguments, limit).map_err(|error| within_memory(error, limit))?;
+    Ok((printed, SUCCESS))
+}
+
+/// The printed answer to a statement.
+fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError> {
+    let comparison = ComparisonFolder::new(&arguments.run);
+    let is_comparison = comparison.document().exists();
+    let Some(statement) = &arguments.statement else {
+        if is_comparison {
+            return Ok(definitions_of_comparison().to_string());
+        }
+        let (run, verdicts) = whole(&arguments.run)?;
+        return definitions(&run, &verdicts);
+    };
+    let database = if is_comparison {
+        Database::of_comparison(&comparison, limit)?
+    } else {
+        let (run, verdicts) = whole(&arguments.run)?;
+        Database::open(&run, &verdicts, limit)?
+    };
+    let answer = database.query(statement)?;
+    print(&database, &answer, arguments.format)
+}
+
+fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    let mut runs = Vec::new();
+    for path in &arguments.runs {
+        let (run, verdicts) = whole(path)?;
+        let rating = html::rating(&run)?;
+        let Some(verdict) = html::representative(rating.as_ref(), &verdicts).cloned() else {
+            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
+        };
+        let name = path.display().to_string();
+        runs.push(compare::Compared { name, document: run.read_document()?, rating, verdicts, verdict });
+    }
+    if let Some(path) = &arguments.html {
+        html::comparison::write(&runs, path)?;
+    }
+    let output = if arguments.json {
+        let ratings: BTreeMap<&str, Option<&RatingDocument>> =
+            runs.iter().map(|run| (run.name.as_str(), run.rating.as_ref())).collect();
+        let (unequal, figures) = (compare::unequal(&runs), compare::judged(&runs));
+        let object = serde_json::json!({ "unequal": unequal, "figures": figures, "ratings": ratings });
+        format!("{object}\n")
+    } else {
+        compare::text(&runs)
+    };
+    let Some(percent) = arguments.fail_if_slower else { return Ok((output, SUCCESS)) };
+    let checks = compare::not_slower(&runs, percent);
+    if let Some(path) = &arguments.junit {
+        checks::write_junit(path, "encore analyze compare", &checks)?;
+    }
+    let failures = checks::failures(&checks, checks::in_github_actions());
+    let code = if failures.is_empty() { SUCCESS } else { VIOLATION };
+    failures.iter().for_each(|failure| eprintln!("{failure}"));
+    Ok((output, code))
+}
+
+fn exported(arguments: &Export) -> Result<(String, u8), AnalyzeError> {
+    let (run, verdicts) = whole(&arguments.run)?;
+    if let Some(experiment) = arguments.experiment {
+        select(&run, Some(experiment), None, &verdicts)?;
+    }
+    let Export { format, rows, experiment, times, .. } = *arguments;
+    let (operation, output) = (arguments.operation.as_deref(), arguments.output.as_deref());
+    let wanted = export::Wanted { kind: format, rows, experiment, operation, times, output };
+    let text = export::export(&run, &verdicts, &wanted)?;
+    if export::lacks_service_times(&verdicts, &wanted) {
+        complain("note", "these are response times; add --times service for service times, which differ in an open loop");
+    }
+    Ok((text, SUCCESS))
+}
+
+fn page(arguments: &Report) -> Result<(String, u8), AnalyzeError> {
+    let (run, verdicts) = whole(&arguments.run)?;
+    let path = html::write_report(&run, &verdicts)?;
+    Ok((format!("{}\n", path.display()), SUCCESS))
+}
+
+fn summarized(arguments: &Summarize) -> Result<(String, u8), AnalyzeError> {
+    let sla = arguments.sla.unwrap_or_default();
+    let (_, path) = crate::summarize(&arguments.experiment, arguments.report.as_deref(), &sla)?;
+    Ok((format!("{}\n", path.display()), SUCCESS))
+}
