@@ -157,7 +157,10 @@ fn run<'a>(
         memory_mib: used.memory_bytes as f64 / 1_048_576.0,
         traffic_mib: traffic as f64 / 1_048_576.0,
     };
-    eprintln!("{line:?}");
+    eprintln!(
+        "{} with {} replayers, T={}: {:.0} operations/s, {:.1} CPU s, {:.0} MiB",
+        line.case, line.replayers, line.threads, line.operations_per_s, line.cpu_s, line.memory_mib
+    );
     for name in std::iter::once("runs".to_string()).chain((0..replayers).map(|n| format!("work-{n}"))) {
         let path = folder.join(name);
         if path.exists() {

@@ -199,7 +199,10 @@ fn measured(operations: u64, step: &str, command: &mut Command, written: &Path) 
         memory_mib: used.memory_bytes as f64 / 1_048_576.0,
         bytes: bytes_below(written),
     };
-    eprintln!("{line:?}");
+    eprintln!(
+        "{}, {} operations: {:.1} s, {:.1} CPU s, {:.0} MiB of memory, {} bytes written",
+        line.step, line.operations, line.seconds, line.cpu_s, line.memory_mib, line.bytes
+    );
     Ok(line)
 }
 

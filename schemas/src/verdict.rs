@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::sla::Sla;
 
-pub use figures::{ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline};
+pub use figures::{
+    ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
+};
 
 /// `verdict.json`: an experiment's figures, and whether it met the SLA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -220,7 +220,8 @@ fn of_percentiles<'a>(verdicts: &'a [Verdict], wanted: &Wanted<'_>) -> Option<&'
 /// Whether the export leaves out service times that differ from the response times, because the user
 /// named neither of the two.
 pub(crate) fn lacks_service_times(verdicts: &[Verdict], wanted: &Wanted<'_>) -> bool {
-    let is_open_loop = of_percentiles(verdicts, wanted).is_some_and(|verdict| verdict.figures.overall.service.is_some());
+    let is_open_loop =
+        of_percentiles(verdicts, wanted).is_some_and(|verdict| verdict.figures.overall.service.is_some());
     wanted.kind == Kind::Hgrm && wanted.times.is_none() && is_open_loop
 }
 

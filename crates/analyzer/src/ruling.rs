@@ -12,8 +12,8 @@ use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
 use self::missed::{issued, missed_clauses};
 use self::open_loop::{never_started, stopped_early};
-use self::void::void_reasons;
 pub use self::void::TraceLimits;
+use self::void::void_reasons;
 
 /// The figures of a replayer, from those of its fragments.
 pub fn of_replayer(name: String, threads: u32, figures: &Figures, sla: &Sla) -> ReplayerFigures {

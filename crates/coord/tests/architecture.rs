@@ -76,7 +76,8 @@ fn the_modules_of_a_crate_are_no_circle() {
 
 #[test]
 fn a_circle_is_noticed() {
-    let text = "use crate::{a::X, b};\n// crate::c\nfn f() { crate::d::g() }\n#[cfg(test)]\nmod tests { use crate::e; }";
+    let text =
+        "use crate::{a::X, b};\n// crate::c\nfn f() { crate::d::g() }\n#[cfg(test)]\nmod tests { use crate::e; }";
     assert_eq!(named(text), BTreeSet::from(["a", "b", "d"].map(String::from)));
     let modules = |all: &[(&str, &[&str])]| -> Modules {
         let named = |others: &[&str]| others.iter().map(|other| other.to_string()).collect();

@@ -318,8 +318,7 @@ impl ComparisonPlan {
             Some(format!("axis.points.{found}.threads"))
         };
         let given = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, is_given)| *is_given).map(|(key, _)| *key);
-        let of_threads =
-            [("max_threads", self.max_threads.is_some()), ("first_threads", self.first_threads.is_some())];
+        let of_threads = [("max_threads", self.max_threads.is_some()), ("first_threads", self.first_threads.is_some())];
         let of_rate = [
             ("max_rate", self.max_rate.is_some()),
             ("first_rate", self.first_rate.is_some()),
@@ -345,8 +344,7 @@ impl ComparisonPlan {
         if let Some(key) = threads(false) {
             return Some((key, "is missing; with `measure` every point needs `threads`"));
         }
-        let of_ratings =
-            [("search_s", !self.search_s.is_empty()), ("between", self.between == Between::Continue)];
+        let of_ratings = [("search_s", !self.search_s.is_empty()), ("between", self.between == Between::Continue)];
         let key = given(&of_ratings).or(given(&of_threads)).or(given(&of_rate))?;
         Some((
             key.into(),
@@ -427,7 +425,11 @@ url = "postgres://me:hush@db/x"
         check("search_s = 0.5", "rating = \"all\"", "unknown variant `all`");
         check("search_s = 0.5", "max_rate = 9", "max_rate: is only for ratings by arrival rate");
         check("search_s = 0.5", "threads = 9", "threads: is only for ratings by arrival rate");
-        check("search_s = 0.5", "rating = \"soar\"\noverload = \"skip\"", "overload: is only for ratings by arrival rate");
+        check(
+            "search_s = 0.5",
+            "rating = \"soar\"\noverload = \"skip\"",
+            "overload: is only for ratings by arrival rate",
+        );
         check("search_s = 0.5", "rating = \"rate\"\nmax_threads = 9", "max_threads: is only for ratings by threads");
         check("search_s = 0.5", "rating = \"rate\"\nfirst_rate = 0", "first_rate: is not between 1");
         check("search_s = 0.5", "rating = \"rate\"\noverload = \"wait\"", "unknown variant `wait`");

@@ -224,7 +224,10 @@ fn exported(arguments: &Export) -> Result<(String, u8), AnalyzeError> {
     let wanted = export::Wanted { kind: format, rows, experiment, operation, times, output };
     let text = export::export(&run, &verdicts, &wanted)?;
     if export::lacks_service_times(&verdicts, &wanted) {
-        complain("note", "these are response times; add --times service for service times, which differ in an open loop");
+        complain(
+            "note",
+            "these are response times; add --times service for service times, which differ in an open loop",
+        );
     }
     Ok((text, SUCCESS))
 }

@@ -33,7 +33,11 @@ pub(crate) fn write(runs: &[Compared], path: &Path) -> Result<(), AnalyzeError> 
         by_threads(runs)?,
         section("Over time", over_time(runs)?),
         section(
-            if has_service_times(runs) { "Response and service times by percentile" } else { "Response times by percentile" },
+            if has_service_times(runs) {
+                "Response and service times by percentile"
+            } else {
+                "Response times by percentile"
+            },
             percentiles(runs)?,
         ),
     ];
@@ -304,7 +308,8 @@ fn percentiles(runs: &[Compared]) -> Result<Markup, AnalyzeError> {
         let service = service_times(&run.verdict);
         [service.p50_ns, service.p95_ns, service.p99_ns, service.max_ns]
     };
-    let columns = ["p50_ns", "p95_ns", "p99_ns", "max_ns"].map(|name| format!("coalesce(service_{name}, {name}) AS {name}"));
+    let columns =
+        ["p50_ns", "p95_ns", "p99_ns", "max_ns"].map(|name| format!("coalesce(service_{name}, {name}) AS {name}"));
     let service = chart_of_percentiles(runs, "Service times", "service time (ms)", &columns.join(", "), &service)?;
     Ok(html! { (response) (service) })
 }

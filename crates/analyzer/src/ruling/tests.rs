@@ -1,7 +1,7 @@
 //! Tests verdicts: each reason, and what is none.
 
 use schemas::latency::ResponseTimes;
-use schemas::run::{Pacing, PacingCounts};
+use schemas::run::{EndReason, Pacing, PacingCounts};
 use schemas::verdict::OperationFigures;
 use schemas::workload::Workload;
 use schemas::workload::kv::KvWorkload;
@@ -10,8 +10,7 @@ use schemas::workload::social::SocialWorkload;
 use super::void::NO_REPORT;
 use super::*;
 
-const LIMITS: TraceLimits =
-    TraceLimits { threads: 64, active_threads_max: Some(41), actors: SocialWorkload::ACTORS };
+const LIMITS: TraceLimits = TraceLimits { threads: 64, active_threads_max: Some(41), actors: SocialWorkload::ACTORS };
 
 /// 1,000 operations, all ok and in time, no read unpredictable.
 fn good() -> (Figures, ReplayReport) {

@@ -31,7 +31,8 @@ const WAKE_UP_NS: f64 = 200_000.0;
 const MOST_STALL_PERCENT: f64 = 1.0;
 
 /// The reason for an experiment without a report.
-pub(super) const NO_REPORT: &str = "no replay.json: the experiment is still running, never started, or its replayer was killed";
+pub(super) const NO_REPORT: &str =
+    "no replay.json: the experiment is still running, never started, or its replayer was killed";
 
 /// The limits that the trace of an experiment sets, whatever the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,12 @@ pub struct TraceLimits {
 }
 
 /// Why the experiment is void; empty if it is not.
-pub(super) fn void_reasons(figures: &Figures, report: Option<&ReplayReport>, sla: &Sla, trace: TraceLimits) -> Vec<String> {
+pub(super) fn void_reasons(
+    figures: &Figures,
+    report: Option<&ReplayReport>,
+    sla: &Sla,
+    trace: TraceLimits,
+) -> Vec<String> {
     let mut reasons = Vec::new();
     match report {
         None => reasons.push(NO_REPORT.to_string()),

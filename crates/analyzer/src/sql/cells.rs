@@ -17,7 +17,9 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
     for Cell { point, store, run, workload_id, outcome, .. } in &document.cells {
         let (name, ratings, measured, error) = match outcome {
             Outcome::Missing => ("missing", [None; 3], None, None),
-            Outcome::Rated { soar, socialites, rate } => ("rated", [soar, socialites, rate].map(Option::as_ref), None, None),
+            Outcome::Rated { soar, socialites, rate } => {
+                ("rated", [soar, socialites, rate].map(Option::as_ref), None, None)
+            }
             Outcome::Measured(measured) => ("measured", [None; 3], Some(measured), None),
             Outcome::Failed(message) => ("failed", [None; 3], None, Some(message)),
         };

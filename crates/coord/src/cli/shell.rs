@@ -109,7 +109,9 @@ mod tests {
         ] {
             assert!(fault(named).is_some_and(|fault| fault.ends_with(expect)), "{named}: {:?}", fault(named));
         }
-        for named in ["encore rate --store URL", "encore {subcommand} --help", "encore replay", "encore analyze sql RUN"] {
+        for named in
+            ["encore rate --store URL", "encore {subcommand} --help", "encore replay", "encore analyze sql RUN"]
+        {
             assert_eq!(fault(named), None);
         }
         let source = "/// `encore\n/// rate` and \"`encore trace \\\n    gen`\"";

@@ -235,7 +235,9 @@ pub(super) async fn run(
                 again.reset();
             }
         }
-        if stopped.is_none() && let Some(waiting) = all_waiting(&phases) {
+        if stopped.is_none()
+            && let Some(waiting) = all_waiting(&phases)
+        {
             // The next message of these replayers is about what starts now.
             waiting.iter().for_each(|index| phases[*index] = Some(Phase::Measuring));
             match agreed(&mut clients, &clocks, &names, &waiting).await {

@@ -47,12 +47,7 @@ pub struct Runner {
 }
 
 /// Makes both for the experiment with this number.
-pub fn job(
-    experiment: u32,
-    warms_up: bool,
-    stop: Arc<AtomicBool>,
-    overloaded: Arc<AtomicBool>,
-) -> (Job, Arc<Runner>) {
+pub fn job(experiment: u32, warms_up: bool, stop: Arc<AtomicBool>, overloaded: Arc<AtomicBool>) -> (Job, Arc<Runner>) {
     let (start, started) = channel();
     let seen = Arc::new(watch::Sender::new(Seen::default()));
     let measured = Mutex::new((Instant::now(), process_cpu_ns()));

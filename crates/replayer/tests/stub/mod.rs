@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
-use replayer::any_store::{AnyStore, Opened};
+use replayer::any_store::{Opened, Serving};
 use replayer::experiment::{Control, Experiment, Snapshot};
 use replayer::source::Source;
 use replayer::stores::url::StoreUrl;

@@ -56,7 +56,8 @@ fn override_search(plan: &mut ComparisonPlan, args: &CompareArgs) -> Result<(), 
     plan.sla = args.sla.or(plan.sla);
     plan.closing_read &= !args.no_closing_read;
     let search_s = ("--search-s", !args.search_s.is_empty());
-    let (max_threads, max_rate) = (("--max-threads", args.max_threads.is_some()), ("--max-rate", args.max_rate.is_some()));
+    let (max_threads, max_rate) =
+        (("--max-threads", args.max_threads.is_some()), ("--max-rate", args.max_rate.is_some()));
     let (refused, why) = match plan.question() {
         Question::Measure(_) => (
             vec![search_s, max_threads, max_rate],

@@ -6,7 +6,10 @@ use schemas::verdict::Interval;
 use super::*;
 
 fn plan() -> String {
-    PLAN.replace("max_threads = 32", "rating = \"rate\"\nfirst_rate = 50\nmax_rate = 3200\nthreads = 16\noverload = \"skip\"")
+    PLAN.replace(
+        "max_threads = 32",
+        "rating = \"rate\"\nfirst_rate = 50\nmax_rate = 3200\nthreads = 16\noverload = \"skip\"",
+    )
 }
 
 #[test]

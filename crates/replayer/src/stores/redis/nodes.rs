@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClientBuilder;
-use redis::{
-    Client, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisError, RedisResult, Value,
-};
+use redis::{Client, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisError, RedisResult, Value};
 
 use super::wire::{Connector, connect};
 use super::words::words;

@@ -67,12 +67,7 @@ impl Shared {
             }
             (Action::PostComment, Comments::Collection) => {
                 let body = self.payload.comment(comment);
-                DocumentChange::Insert(comment_document(
-                    comment,
-                    operation.target,
-                    operation.socialite,
-                    &body,
-                ))
+                DocumentChange::Insert(comment_document(comment, operation.target, operation.socialite, &body))
             }
             (_, Comments::Embedded) => {
                 let filter = doc! { "_id": target, "comments.comment": id };

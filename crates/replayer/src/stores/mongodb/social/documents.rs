@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use mongodb::bson::Binary;
 use mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
 use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::Binary;
 use schemas::workload::social::Payload;
 use schemas::workload::social::dataset::Table;
 
