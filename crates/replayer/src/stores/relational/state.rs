@@ -158,14 +158,14 @@ mod tests {
         let database = format!("marking_{}", std::process::id());
         let [create, drop] = ["CREATE", "DROP"].map(|verb| format!("{verb} DATABASE {database}"));
         if let Some(server) = servers::postgres() {
-            run::<PostgresServer>(&server.url("postgres"), &[&create]);
+            run::<PostgresServer>(&server.url("encore"), &[&create]);
             check_marking::<PostgresServer>(&server.url(&database));
-            run::<PostgresServer>(&server.url("postgres"), &[&drop]);
+            run::<PostgresServer>(&server.url("encore"), &[&drop]);
         }
         if let Some(server) = servers::mysql() {
-            run::<MySqlServer>(&server.url("mysql"), &[&create]);
+            run::<MySqlServer>(&server.url("encore"), &[&create]);
             check_marking::<MySqlServer>(&server.url(&database));
-            run::<MySqlServer>(&server.url("mysql"), &[&drop]);
+            run::<MySqlServer>(&server.url("encore"), &[&drop]);
         }
     }
 }
