@@ -18,7 +18,7 @@ SELECT
     bool_or(unpredictable) AS any_unpredictable,
     bool_or(warmup) AS warmup,
     min(due_ns) AS due_ns,
-    max(end_ns) - min(due_ns) AS response_ns
+    max(end_ns) - coalesce(min(due_ns), min(start_ns)) AS response_ns
 FROM sealed_operations
 GROUP BY experiment, fragment, session;
 
