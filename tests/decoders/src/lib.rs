@@ -5,6 +5,7 @@
 //! `tests/mutations.rs` changes good input at random; `corpus/NAME/` keeps the inputs that once
 //! broke the decoder NAME.
 
+mod arrivals;
 mod kv;
 mod sealed;
 
@@ -42,8 +43,10 @@ pub struct Decoder {
 }
 
 /// All decoders.
-pub const ALL: [Decoder; 17] = [
+pub const ALL: [Decoder; 19] = [
     Decoder { name: "spec", seeds: specs, decode: |bytes| with_text(bytes, |text| drop(Spec::parse(text, "a.toml"))) },
+    Decoder { name: "expression", seeds: arrivals::expressions, decode: arrivals::decode_expression },
+    Decoder { name: "rates", seeds: arrivals::rates, decode: arrivals::decode_rates },
     Decoder { name: "properties", seeds: properties, decode: decode_properties },
     Decoder { name: "url", seeds: urls, decode: |bytes| with_text(bytes, decode_url) },
     Decoder { name: "sla", seeds: slas, decode: |bytes| with_text(bytes, decode_sla) },
