@@ -83,12 +83,19 @@ pub struct Snapshot {
     pub drained: u64,
     /// Response times of successful operations.
     pub response_times: ResponseTimes,
+    /// Their service times. Only an open loop has them: else they are the response times.
+    pub service_times: Option<ResponseTimes>,
     /// The longest delay of a worker's tick. (The distribution is in the report. Copying it with
     /// every snapshot would slow down a replay against `null:`.)
     pub lag_ns_max: i64,
 }
 
 impl Snapshot {
+    /// The beginning of a part.
+    pub(crate) fn of(part: Part, is_open_loop: bool) -> Snapshot {
+        Snapshot { part, service_times: is_open_loop.then(ResponseTimes::default), ..Snapshot::default() }
+    }
+
     #[inline]
     pub(crate) fn count(&mut self, row: &LogRow, deadline_ns: i64) {
         self.outcomes[row.outcome as usize] += 1;
@@ -97,6 +104,9 @@ impl Snapshot {
             self.ok_in_time += u64::from(row.end_ns <= deadline_ns);
             let from_ns = row.due_ns.unwrap_or(row.start_ns);
             self.response_times.record(row.end_ns - from_ns);
+            if let Some(service_times) = &mut self.service_times {
+                service_times.record(row.end_ns - row.start_ns);
+            }
         }
     }
 
@@ -115,6 +125,9 @@ impl Snapshot {
         self.ok_in_time += other.ok_in_time;
         self.drained += other.drained;
         self.response_times.merge(&other.response_times);
+        if let Some(times) = &other.service_times {
+            self.service_times.get_or_insert_default().merge(times);
+        }
         self.lag_ns_max = self.lag_ns_max.max(other.lag_ns_max);
     }
 }

@@ -320,6 +320,7 @@ fn decode_messages(bytes: &[u8]) {
     let _ = rpc::FetchRequest::decode(bytes);
     if let Ok(progress) = rpc::Progress::decode(bytes) {
         drop(ResponseTimes::from_bytes(&progress.response_times));
+        drop(ResponseTimes::from_bytes(&progress.service_times));
     }
 }
 

@@ -99,6 +99,9 @@ pub fn progress(latest: &[Arc<Progress>]) -> Progress {
         sum.ok += progress.ok;
         sum.errors += progress.errors;
         sum.response_times.merge(&progress.response_times);
+        if let Some(times) = &progress.service_times {
+            sum.service_times.get_or_insert_default().merge(times);
+        }
         sum.cpus_used += progress.cpus_used;
         sum.dispatch_lag_ns_max = sum.dispatch_lag_ns_max.max(progress.dispatch_lag_ns_max);
     }

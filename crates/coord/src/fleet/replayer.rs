@@ -298,7 +298,8 @@ impl Replayer {
         let mut stream = reply.map_err(|_| Status::unavailable("it does not answer"))??.into_inner();
         while let Some(message) = stream.message().await? {
             patience.heard();
-            let Some(response_times) = times(&message.response_times) else {
+            let (response_times, service_times) = (times(&message.response_times), times(&message.service_times));
+            let (Some(response_times), Some(service_times)) = (response_times, service_times) else {
                 return Err(Status::internal("it sent an invalid histogram"));
             };
             let (phase, is_overloaded) = (message.phase(), message.overloaded);
@@ -307,7 +308,8 @@ impl Replayer {
                 elapsed_ns: message.elapsed_ns,
                 ok: message.ok,
                 errors: message.failed + message.unknown + message.skipped,
-                response_times,
+                response_times: response_times.unwrap_or_default(),
+                service_times,
                 cpus_used: message.cpus_used,
                 dispatch_lag_ns_max: message.dispatch_lag_ns_max,
             };
@@ -434,7 +436,7 @@ impl Replayer {
     }
 }
 
-/// The response times in a message; empty before the first operation.
-fn times(bytes: &[u8]) -> Option<ResponseTimes> {
-    if bytes.is_empty() { Some(ResponseTimes::default()) } else { ResponseTimes::from_bytes(bytes) }
+/// A histogram in a message, if it has one; None if the bytes are something else.
+fn times(bytes: &[u8]) -> Option<Option<ResponseTimes>> {
+    if bytes.is_empty() { Some(None) } else { ResponseTimes::from_bytes(bytes).map(Some) }
 }

@@ -5,6 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use schemas::latency::ResponseTimes;
 use schemas::sla::short_time;
 use schemas::words::thousands;
 
@@ -126,6 +127,11 @@ impl Announced {
     }
 }
 
+/// The column with the service times of an open loop; empty in a closed loop.
+pub(super) fn service_p99(times: Option<&ResponseTimes>) -> String {
+    times.map_or(String::new(), |times| format!("  service p99 {:>8}", short_time(times.percentile_ns(99.0))))
+}
+
 fn running(progress: &Progress, planned_s: Option<f64>) -> String {
     let elapsed_s = progress.elapsed_ns.max(1) as f64 / 1e9;
     let of = match planned_s {
@@ -134,11 +140,12 @@ fn running(progress: &Progress, planned_s: Option<f64>) -> String {
     };
     let time = |percent| short_time(progress.response_times.percentile_ns(percent));
     format!(
-        "{}{elapsed_s:.1}{of} s  {:>9}/s  p95 {:>8}  p99 {:>8}  errors {}",
+        "{}{elapsed_s:.1}{of} s  {:>9}/s  p95 {:>8}  p99 {:>8}{}  errors {}",
         if progress.is_warmup { "warm-up " } else { "" },
         thousands((progress.ok as f64 / elapsed_s) as u64),
         time(95.0),
         time(99.0),
+        service_p99(progress.service_times.as_ref()),
         thousands(progress.errors)
     )
 }
@@ -154,6 +161,9 @@ mod tests {
         let line = running(&progress, Some(3.0));
         assert_eq!(line, "1.5 of 3 s      2,000/s  p95 940.03us  p99 980.48us  errors 2");
         assert!(running(&progress, None).starts_with("1.5 s  "));
+        let mut open_loop = progress.clone();
+        open_loop.service_times.get_or_insert_default().record(7_000);
+        assert!(running(&open_loop, None).ends_with("p99 980.48us  service p99   7.01us  errors 2"));
         progress.is_warmup = true;
         let line = running(&progress, Some(3.0));
         assert!(line.starts_with("warm-up 1.5 s  "), "{line}");

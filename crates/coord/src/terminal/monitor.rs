@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemas::sla::short_time;
 use schemas::words::thousands;
 
+use super::live::service_p99;
 use super::progress::Progress;
 
 /// Watches one experiment.
@@ -30,11 +31,12 @@ impl Monitor {
             let elapsed_s = progress.elapsed_ns.max(1) as f64 / 1e9;
             let time = |percent| short_time(progress.response_times.percentile_ns(percent));
             format!(
-                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}  errors {}  CPUs {:.2}  max delay {}  {name}",
+                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}{}  errors {}  CPUs {:.2}  max delay {}  {name}",
                 "since start",
                 thousands((progress.ok as f64 / elapsed_s).round() as u64),
                 time(95.0),
                 time(99.0),
+                service_p99(progress.service_times.as_ref()),
                 thousands(progress.errors),
                 progress.cpus_used,
                 short_time(progress.dispatch_lag_ns_max),
@@ -54,13 +56,18 @@ impl Monitor {
             return None;
         }
         let times = now.response_times.since(&self.shown.response_times)?;
+        let service_times = match (&now.service_times, &self.shown.service_times) {
+            (Some(now), Some(shown)) => Some(now.since(shown)?),
+            (now, _) => now.clone(),
+        };
         let interval_s = (now.elapsed_ns - self.shown.elapsed_ns) as f64 / 1e9;
         let line = format!(
-            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}  errors {}{}",
+            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}{}  errors {}{}",
             now.elapsed_ns as f64 / 1e9,
             thousands((now.ok.saturating_sub(self.shown.ok) as f64 / interval_s).round() as u64),
             short_time(times.percentile_ns(95.0)),
             short_time(times.percentile_ns(99.0)),
+            service_p99(service_times.as_ref()),
             thousands(now.errors.saturating_sub(self.shown.errors)),
             if now.is_warmup { "  warm-up" } else { "" },
         );
@@ -71,6 +78,8 @@ impl Monitor {
 
 #[cfg(test)]
 mod tests {
+    use schemas::latency::ResponseTimes;
+
     use super::*;
 
     /// Advances a progress to `elapsed_ms`, with `ok` more operations that took `response_us`
@@ -102,6 +111,26 @@ mod tests {
                 None,
                 line("      4.5 s           60/s  p95       5ms  p99       5ms  errors 0"),
                 line("      6.1 s            0/s  p95       0ns  p99       0ns  errors 7"),
+            ]
+        );
+    }
+
+    /// In an open loop, a store that stalls shows in the response times and not in the service times.
+    #[test]
+    fn a_line_of_an_open_loop_has_both_times() {
+        let mut monitor = Monitor::new(1.0);
+        let mut now = Progress { service_times: Some(ResponseTimes::default()), ..Progress::default() };
+        let mut lines = Vec::new();
+        for (elapsed_ms, service_us) in [(1000, 20), (2000, 30)] {
+            add(&mut now, elapsed_ms, 10, 5000);
+            (0..10).for_each(|_| now.service_times.get_or_insert_default().record(service_us * 1000));
+            lines.extend(monitor.line(&now));
+        }
+        assert_eq!(
+            lines,
+            [
+                "      1.0 s           10/s  p95       5ms  p99       5ms  service p99  20.01us  errors 0",
+                "      2.0 s           10/s  p95       5ms  p99       5ms  service p99  30.01us  errors 0",
             ]
         );
     }

@@ -52,6 +52,8 @@ pub struct Progress {
     pub errors: u64,
     /// Response times of those that succeeded.
     pub response_times: ResponseTimes,
+    /// Their service times; none in a closed loop, where they are the same.
+    pub service_times: Option<ResponseTimes>,
     /// Processors that the replayer uses; for several replayers the sum.
     pub cpus_used: f64,
     /// How late its workers have taken up work; for several replayers the largest value.

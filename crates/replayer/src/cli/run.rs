@@ -248,8 +248,12 @@ fn line(snapshot: &Snapshot) -> String {
         Part::WarmUp => "warm-up ",
         Part::Measured => "",
     };
+    let service = snapshot
+        .service_times
+        .as_ref()
+        .map_or(String::new(), |times| format!("  service p99 {:>9}", short_time(times.percentile_ns(99.0))));
     format!(
-        "{part}{seconds:6.1} s  {:8.0} ops/s  p95 {:>9}  p99 {:>9}  errors {}",
+        "{part}{seconds:6.1} s  {:8.0} ops/s  p95 {:>9}  p99 {:>9}{service}  errors {}",
         ok as f64 / seconds.max(1e-9),
         short_time(snapshot.response_times.percentile_ns(95.0)),
         short_time(snapshot.response_times.percentile_ns(99.0)),

@@ -43,6 +43,8 @@ pub enum Next {
     /// Open loop: the session is for another thread, which was free when it became due
     /// ([`Asking::other_freed_ns`]).
     ForOther,
+    /// Open loop: another task waits for the next due time. Only a worker knows.
+    NotItsTurn,
     /// Open loop: the session had to queue, and the plan skips such sessions. Only a worker knows.
     Overdue,
     /// Everything has been handed out, or the time is over. In the first case, sessions that

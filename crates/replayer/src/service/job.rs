@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use schemas::latency::ResponseTimes;
 use schemas::rpc::{Phase, Progress};
 use tokio::sync::watch;
 use tonic::Status;
@@ -126,6 +127,7 @@ impl Runner {
             unknown,
             skipped,
             response_times: snapshot.response_times.to_bytes(),
+            service_times: snapshot.service_times.as_ref().map_or(Vec::new(), ResponseTimes::to_bytes),
             dispatch_lag_ns_max: snapshot.lag_ns_max.max(0) as u64,
             cpus_used: (cpu_ns - measured.1) as f64 / elapsed.as_nanos() as f64,
             overloaded: self.overloaded.load(Ordering::Relaxed),

@@ -29,7 +29,7 @@ use crate::experiment::Snapshot;
 use crate::feed::Feed;
 use crate::log::LogSender;
 use crate::stores::Connection;
-use emulate::{Thread, emulate};
+use emulate::{IdleThreads, Thread, emulate};
 use gate::{Opening, Pass};
 pub use lag::Lag;
 pub use pacer::Kept;
@@ -209,9 +209,9 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
 
 /// Lets all threads run until there is nothing left for them to do.
 async fn replay<V: Vocabulary, C: Connection<V>>(shared: &Rc<Shared<V>>, threads: Vec<Thread<C>>) -> Vec<Thread<C>> {
-    let others = threads.len() > 1;
-    let tasks: Vec<_> =
-        threads.into_iter().map(|thread| tokio::task::spawn_local(emulate(shared.clone(), thread, others))).collect();
+    let idle = Rc::new(IdleThreads::of(threads.len()));
+    let task = |(place, thread)| tokio::task::spawn_local(emulate(shared.clone(), idle.clone(), place, thread));
+    let tasks: Vec<_> = threads.into_iter().enumerate().map(task).collect();
     let mut threads = Vec::with_capacity(tasks.len());
     for task in tasks {
         threads.push(joined(task).await);

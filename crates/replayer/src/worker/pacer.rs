@@ -1,5 +1,5 @@
-//! Open loop: which thread waits for the next due time, which are idle, and how the due times were kept.
-//! What the threads do is in `turns`.
+//! Open loop: which task waits for the next due time, which are idle, and how the due times were kept.
+//! What the tasks do is in `turns`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,33 +10,34 @@ use schemas::run::PacingCounts;
 
 use super::margin::Margin;
 
-/// No thread has the turn.
+/// No task has the turn.
 pub(super) const NO_PLACE: usize = usize::MAX;
 
-/// A thread without a session.
+/// A task without a session.
 pub(super) struct Idle {
-    /// Its place among the worker's threads.
+    /// Its place among the worker's tasks.
     pub(super) place: usize,
-    /// When it ended its last operation.
+    /// When its thread ended its last operation.
     pub(super) freed_ns: i64,
 }
 
-/// A thread that asks for a session.
+/// A task that asks for a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker {
-    /// Its place among the worker's threads.
+    /// Its place among the worker's tasks.
     pub place: usize,
-    /// When it ended its last operation.
+    /// When its thread ended its last operation.
     pub freed_ns: i64,
 }
 
 /// Who waits for the next due time, and how the due times were kept.
 pub struct Pacer {
     pub(super) overload: Overload,
-    /// The thread that waits for the next due time, or will ask for it next.
+    /// The task that waits for the next due time, or will ask for it next.
     pub(super) turn: Cell<usize>,
+    /// The idle tasks. Their threads are in the order in which they became free.
     pub(super) idle: RefCell<VecDeque<Idle>>,
-    /// Whether a thread is idle, by its place.
+    /// Whether a task is idle, by its place.
     pub(super) is_idle: Vec<Cell<bool>>,
     pub(super) margin: Cell<Margin>,
     /// Time of waiting that kept the processor busy.
@@ -102,7 +103,16 @@ impl Pacer {
         self.idle.borrow().front().map(|idle| idle.freed_ns)
     }
 
-    /// Takes the thread that has been idle for longest.
+    /// The task whose thread has been idle for longest gets a thread that became free at
+    /// `freed_ns` in its place. Returns the task's place; None if no task is idle.
+    pub(super) fn exchange(&self, freed_ns: i64) -> Option<usize> {
+        let mut idle = self.idle.borrow_mut();
+        let place = idle.pop_front()?.place;
+        idle.push_back(Idle { place, freed_ns });
+        Some(place)
+    }
+
+    /// Takes the task whose thread has been idle for longest.
     pub(super) fn call(&self) -> Option<usize> {
         let called = self.idle.borrow_mut().pop_front()?;
         self.is_idle[called.place].set(false);

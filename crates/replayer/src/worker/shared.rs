@@ -91,6 +91,7 @@ impl<V: Vocabulary> Shared<V> {
             Loop::Closed(throttle) => (None, throttle),
             Loop::Open(overload) => (Some(Pacer::new(overload, threads, part == Part::Measured)), None),
         };
+        let snapshot = RefCell::new(Snapshot::of(part, pacer.is_some()));
         let shared = Shared {
             pacer,
             throttle,
@@ -110,7 +111,7 @@ impl<V: Vocabulary> Shared<V> {
             abandon: plan.abandon,
             tasks: RefCell::new(vec![None; threads]),
             published: plan.snapshot,
-            snapshot: RefCell::new(Snapshot { part, ..Snapshot::default() }),
+            snapshot,
             waiting: RefCell::default(),
             resting: RefCell::new(vec![None; threads]),
             resting_count: Cell::new(0),
@@ -249,7 +250,7 @@ impl<V: Vocabulary> Shared<V> {
         };
         self.part_began_ns.set(began_ns);
         self.deadline_ns.set(self.duration_ns.map_or(i64::MAX, |duration_ns| began_ns + duration_ns));
-        let before = self.snapshot.replace(Snapshot::default());
+        let before = self.snapshot.replace(Snapshot::of(Part::Measured, self.pacer.is_some()));
         self.sessions.set(0);
         self.session_ns.set(0);
         self.idle_ns.set(0);

@@ -1,11 +1,15 @@
-//! Open loop: one thread at a time waits for the next due time, and starts the session that is due.
+//! Open loop: one task at a time waits for the next due time, and starts the session that is due.
 //! The others queue behind it.
 //!
-//! The thread that waits keeps the turn while it works at a session without waiting for the store.
-//! When it has to wait, it gives the turn to the thread that has been idle for longest. So sessions
-//! that are due together cost one wake-up each, and none against a store that answers at once. A
-//! thread that ends a session takes the next one only if no other thread is idle: what was due before
-//! then has queued.
+//! The task that waits keeps the turn while it works at a session without waiting for the store.
+//! When it has to wait, it gives the turn to the task whose thread has been idle for longest. So
+//! sessions that are due together cost one wake-up each, and none against a store that answers at
+//! once.
+//!
+//! A thread that ends a session takes the next one only if no other thread has been idle since that
+//! one was due: then it has queued. Else the session is the other thread's, but the task goes on: it
+//! takes that thread and leaves its own in exchange. To wake the other task instead would take a
+//! microsecond each time, so that with 64 threads each session would wait for a round of all tasks.
 
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
@@ -29,15 +33,14 @@ const LOOK_NS: i64 = 3_000;
 const SPIN_NS: i64 = 20_000;
 
 impl<V: Vocabulary> Shared<V> {
-    /// What a thread that asks for work at `now_ns` gets. [`Next::ForOther`] means that it should
-    /// wait for its turn.
+    /// What a task that asks for work at `now_ns` gets.
     #[inline(never)]
     pub(super) fn next_due(&self, pacer: &Pacer, session: &mut Session<V>, asker: Asker, now_ns: i64) -> Next {
         let Asker { place, freed_ns } = asker;
         let turn = pacer.turn.get();
         let mut dispatcher = self.dispatcher.borrow_mut();
         if turn != NO_PLACE && turn != place && !dispatcher.is_closed() && !dispatcher.has_ready() {
-            return Next::ForOther;
+            return Next::NotItsTurn;
         }
         let other_freed_ns = pacer.longest_idle_freed_ns();
         let next = dispatcher.hand_out_due(session, Asking { now_ns, freed_ns, other_freed_ns });
@@ -53,11 +56,10 @@ impl<V: Vocabulary> Shared<V> {
                 }
                 return self.start_due(pacer, session, freed_ns, now_ns);
             }
-            Next::NotDue(_) => pacer.turn.set(place),
-            Next::ForOther => self.pass_on(pacer),
+            Next::NotDue(_) | Next::ForOther => pacer.turn.set(place),
             Next::Blocked if turn == place => pacer.turn.set(NO_PLACE),
             Next::Finished => self.call_all(pacer),
-            Next::Blocked | Next::NeedsChunk(_) | Next::Overdue => {}
+            Next::Blocked | Next::NeedsChunk(_) | Next::Overdue | Next::NotItsTurn => {}
         }
         next
     }
@@ -103,8 +105,8 @@ impl<V: Vocabulary> Shared<V> {
         }
     }
 
-    /// A thread is about to wait for something else than a due time. If it has the turn, another
-    /// thread gets it.
+    /// The task at `place` is about to wait for something else than a due time. If it has the turn,
+    /// another one gets it.
     #[inline]
     pub(super) fn leave(&self, place: usize) {
         if let Some(pacer) = self.pacer.as_ref().filter(|pacer| pacer.turn.get() == place) {
@@ -112,14 +114,21 @@ impl<V: Vocabulary> Shared<V> {
         }
     }
 
-    /// Gives the turn to the thread that has been idle for longest.
+    /// Exchanges a thread that became free at `freed_ns` for the one that has been idle for longest.
+    /// Returns the place of the task that has it.
+    #[inline]
+    pub(super) fn exchange(&self, freed_ns: i64) -> Option<usize> {
+        self.pacer.as_ref().and_then(|pacer| pacer.exchange(freed_ns))
+    }
+
+    /// Gives the turn to the task whose thread has been idle for longest.
     fn pass_on(&self, pacer: &Pacer) {
         let called = pacer.call();
         pacer.turn.set(called.unwrap_or(NO_PLACE));
         self.wake(called);
     }
 
-    /// Sessions that waited aside can start: calls a thread for the first of them. The thread at
+    /// Sessions that waited aside can start: calls a task for the first of them. The task at
     /// `place` has one already.
     #[cold]
     fn call_for_ready(&self, pacer: &Pacer, place: usize) {
@@ -128,7 +137,7 @@ impl<V: Vocabulary> Shared<V> {
         self.wake(called);
     }
 
-    /// Calls all idle threads, and the one that waits for the next due time.
+    /// Calls all idle tasks, and the one that waits for the next due time.
     pub(super) fn call_all(&self, pacer: &Pacer) {
         while let Some(called) = pacer.call() {
             self.wake(Some(called));
@@ -143,19 +152,19 @@ impl<V: Vocabulary> Shared<V> {
         }
     }
 
-    /// Waits until it is the thread's turn. Returns the time afterwards.
+    /// Waits until it is the task's turn. Returns the time afterwards.
     pub(super) async fn wait_turn(&self, asker: Asker) -> i64 {
         if let Some(pacer) = &self.pacer {
             let Asker { place, freed_ns } = asker;
             pacer.idle.borrow_mut().push_back(Idle { place, freed_ns });
             pacer.is_idle[place].set(true);
-            // The thread has registered its waker at its start.
+            // The task has registered its waker at its start.
             poll_fn(|_| if pacer.is_idle[place].get() { Poll::Pending } else { Poll::Ready(()) }).await;
         }
         self.clock.now_ns()
     }
 
-    /// Waits until `at_ns`, or until the thread that has the turn should ask again. Returns the time
+    /// Waits until `at_ns`, or until the task that has the turn should ask again. Returns the time
     /// afterwards.
     pub(super) async fn wait_due(&self, at_ns: i64) -> i64 {
         let at_ns = at_ns.min(self.deadline_ns.get());
@@ -202,7 +211,7 @@ impl<V: Vocabulary> Shared<V> {
         now_ns
     }
 
-    /// Sleeps until `until_ns`, or until the thread should ask again.
+    /// Sleeps until `until_ns`, or until the task should ask again.
     async fn sleep(&self, until_ns: i64) -> i64 {
         let mut asked = false;
         poll_fn(|context| {
@@ -219,7 +228,7 @@ impl<V: Vocabulary> Shared<V> {
         .await
     }
 
-    /// Whether the thread that has the turn should ask for a session before the next one is due.
+    /// Whether the task that has the turn should ask for a session before the next one is due.
     fn should_ask(&self) -> bool {
         let dispatcher = self.dispatcher.borrow();
         self.stop.load(Ordering::Relaxed) || dispatcher.is_closed() || dispatcher.has_ready()
