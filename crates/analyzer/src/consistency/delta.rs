@@ -1,0 +1,73 @@
+//! Δ (Golab, Li, Shah: "Analyzing consistency properties for fun and profit", 2011): the least time t
+//! such that the history is linearizable once each read starts t earlier. It says how stale a read
+//! was, at least, if the writes took effect within their intervals.
+//!
+//! Moving the starts of reads changes no end. So `v` can be before `w` at the cost of
+//! max(0, greatest start of the reads of v - f(w)), and not at all if v was written after f(w). Of two values
+//! the less costly order counts, and Δ is the greatest of these costs over all pairs. It is found as
+//! Γ is.
+
+use super::history::{BEFORE, Cluster, Peaks, crossing};
+
+/// An order that no shift of reads allows.
+const NEVER: i64 = i64::MAX;
+
+/// Δ of the clusters of a history. None if a read ended before its write started: no shift of the
+/// starts of reads helps.
+pub fn delta(clusters: &[Cluster]) -> Option<i64> {
+    if clusters.iter().any(|cluster| cluster.future > 0) {
+        return None;
+    }
+    let mut order: Vec<&Cluster> = clusters.iter().collect();
+    order.sort_unstable_by_key(|cluster| cluster.first_end);
+    let written = Peaks::new(order.iter().map(|cluster| cluster.written));
+    let read = Peaks::new(order.iter().map(|cluster| cluster.last_read));
+    let mut greatest = 0;
+    for (place, cluster) in order.iter().enumerate() {
+        let falls = |other: usize| cost(cluster.written, cluster.last_read, order[other].first_end);
+        let rises =
+            |other: usize| cost(written.greatest(other, place).0, read.greatest(other, place).0, cluster.first_end);
+        if let Some((found, _)) = crossing(order.len(), falls, rises) {
+            greatest = found.max(greatest);
+        }
+    }
+    Some(greatest)
+}
+
+/// By how much reads must start earlier for a value to be before one that was there at `first_end`.
+fn cost(written: i64, last_read: i64, first_end: i64) -> i64 {
+    match (written > first_end, last_read) {
+        (true, _) => NEVER,
+        (false, BEFORE) => 0,
+        (false, last_read) => last_read.saturating_sub(first_end).max(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::brute::{self, histories, history, r, w};
+    use super::super::history::History;
+    use super::*;
+
+    #[test]
+    fn delta_is_what_exhaustive_search_finds() {
+        let (mut undefined, mut stale) = (0, 0);
+        for (writes, reads) in histories(4_000, 11, 14) {
+            let history = History::new(writes, reads);
+            let found = delta(&history.clusters());
+            assert_eq!(found, brute::delta(&history), "{history:?}");
+            undefined += u32::from(found.is_none());
+            stale += u32::from(found.is_some_and(|found| found > 0));
+        }
+        assert!(undefined > 100 && stale > 500, "{undefined} {stale}");
+    }
+
+    #[test]
+    fn known_answers() {
+        let of = |accesses: &[brute::Event]| delta(&history(accesses).clusters());
+        assert_eq!(of(&[w(1, 0, 5), r(1, 6, 7)]), Some(0));
+        assert_eq!(of(&[w(1, 0, 5), r(0, 15, 16)]), Some(10));
+        assert_eq!(of(&[w(1, 0, 100), r(1, 10, 20), r(0, 50, 60)]), Some(30));
+        assert_eq!(of(&[r(1, 0, 5), w(1, 9, 12)]), None);
+    }
+}
