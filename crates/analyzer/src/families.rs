@@ -31,6 +31,8 @@ pub(crate) trait AnyFamily: Send + Sync {
     fn closing_reads_schema(&self) -> SchemaRef;
     /// [`Family::views`].
     fn views(&self) -> String;
+    /// [`Family::registers`].
+    fn registers(&self) -> Option<&'static str>;
     /// [`Family::words`].
     fn words(&self, item: &str) -> Option<ItemWords>;
     /// [`Family::wrongness`].
@@ -70,6 +72,10 @@ impl<F: Family> AnyFamily for Of<F> {
 
     fn views(&self) -> String {
         F::views()
+    }
+
+    fn registers(&self) -> Option<&'static str> {
+        F::registers()
     }
 
     fn words(&self, item: &str) -> Option<ItemWords> {

@@ -274,6 +274,8 @@ fn sql_views_have_documented_columns() {
     let fixture = liar();
     let derived = ["sessions", "experiments", "timeline", "spectrum", "service_spectrum"];
     let of_items = ["item_updates", "item_reads", "freshness"];
+    let of_registers = ["register_writes", "register_reads", "read_staleness", "register_staleness"];
+    let of_items = of_items.into_iter().chain(of_registers);
     for view in ["operations", "unpredictable", "closing_reads"].into_iter().chain(derived).chain(of_items) {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");
         insta::assert_snapshot!(format!("view_{view}"), sql(&fixture, &statement, "csv"));

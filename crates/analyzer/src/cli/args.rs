@@ -31,6 +31,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     Summary(Summary),
     Validate(Validate),
+    Consistency(Consistency),
     Sql(Sql),
     Report(Report),
     Export(Export),
@@ -83,12 +84,42 @@ pub(super) struct Validate {
     pub(super) json: bool,
 }
 
+/// Print how stale reads were, and how far registers are from linearizable.
+///
+/// Prints Γ, Δ and k of the registers that an experiment wrote, k-staleness and t-staleness of their
+/// reads, t-visibility of their writes, the share of fresh reads by the time since the last write, the session
+/// guarantees by thread and by actor, and the availability. The registers that are farthest from
+/// linearizable come with the operations that prove it. Workloads of the kv family have registers.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze consistency runs/NAME
+  encore analyze consistency runs/NAME --experiment 7 --worst 20
+  encore analyze consistency runs/NAME --json
+
+The reference page on metrics has the definitions.")]
+pub(super) struct Consistency {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// The experiment. [default: the last one]
+    #[arg(long)]
+    pub(super) experiment: Option<u32>,
+    /// How many of the registers that are not linearizable to show.
+    #[arg(long, default_value_t = 3)]
+    pub(super) worst: usize,
+    /// Print one JSON object: experiment, consistency (the figures of the registers; times in
+    /// nanoseconds) and availability.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
 /// Run a SELECT over a run, without changing the run.
 ///
 /// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
 /// of time), spectrum (one row per response time), service_spectrum (open loop: one row per service
 /// time), item_updates and item_reads (one row per item that an operation changed or observed),
-/// freshness (by time since the last update), closing_reads (one row per item that was read after
+/// freshness (by time since the last update), register_writes and register_reads (kv: one row per field
+/// written or read), read_staleness and register_staleness (by read and by field), closing_reads (one row per item that was read after
 /// an experiment), unpredictable (one row per wrong item of a read). Experiments that are not
 /// analyzed yet are analyzed first. For a comparison: cells (one row per store and point).
 #[derive(Debug, Args)]

@@ -13,12 +13,12 @@ use schemas::run::{ReplayReport, RunFolder};
 use schemas::terminal::complain;
 use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
 
-use self::args::{Cli, Command, Compare, Export, Report, Sql, Summarize, Summary, Validate};
+use self::args::{Cli, Command, Compare, Consistency, Export, Report, Sql, Summarize, Summary, Validate};
 use self::verdicts::{note_left_behind, select, verdict, whole};
 use crate::error::AnalyzeError;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
-use crate::{checks, compare, export, families, html, ratings, report, witness};
+use crate::{checks, compare, consistency, export, families, html, ratings, report, witness};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
@@ -56,6 +56,7 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
     match command {
         Command::Summary(arguments) => summary(&arguments),
         Command::Validate(arguments) => validate(&arguments),
+        Command::Consistency(arguments) => consistent(&arguments),
         Command::Sql(arguments) => sql(&arguments),
         Command::Report(arguments) => page(&arguments),
         Command::Export(arguments) => exported(&arguments),
@@ -146,6 +147,36 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         notes + &report::validation(family, verdict, in_warmup, &worst)
     };
     Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
+}
+
+fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
+    let (run, verdicts) = whole(&arguments.run)?;
+    let verdict = match arguments.experiment {
+        Some(_) => select(&run, arguments.experiment, None, &verdicts)?,
+        None => verdicts.last(),
+    };
+    let Some(verdict) = verdict else {
+        return Ok((if arguments.json { "null\n" } else { "this run has no experiment yet\n" }.to_string(), SUCCESS));
+    };
+    let family = families::of(&run.read_document()?.spec)?;
+    let database = Database::open(&run, &verdicts, None)?;
+    let figures = consistency::consistency(&run, &database, family, verdict, arguments.worst)?;
+    let availability = consistency::availability(verdict);
+    let output = if arguments.json {
+        let available = serde_json::json!({
+            "outages": availability.outages,
+            "between_failures_s": availability.between_failures_s(),
+            "to_repair_s": availability.to_repair_s(),
+        });
+        let (experiment, missing) = (verdict.experiment, &verdict.figures.missing);
+        let object = serde_json::json!({
+            "experiment": experiment, "missing": missing, "consistency": figures, "availability": available,
+        });
+        format!("{object}\n")
+    } else {
+        consistency::text(&database, family, verdict, &figures, &availability)?
+    };
+    Ok((output, SUCCESS))
 }
 
 /// Whether a read of the measured part, or the closing read, returned what no correct store could have.

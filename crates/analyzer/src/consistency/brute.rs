@@ -53,9 +53,9 @@ pub(super) type Accesses = (Vec<Access>, Vec<Access>);
 pub(super) fn histories(count: u64, seed: u64, horizon: u64) -> impl Iterator<Item = Accesses> {
     (0..count).map(move |index| {
         let mut dice = Dice((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed << 32);
-        (0..4).for_each(|_| drop(dice.below(2)));
+        (0..4).for_each(|_| _ = dice.below(2));
         let (writes, reads) = (dice.below(5), 1 + dice.below(5));
-        let mut by = |dice: &mut Dice| Clients { thread: dice.below(3) as u32, actor: dice.below(2) };
+        let by = |dice: &mut Dice| Clients { thread: dice.below(3) as u32, actor: dice.below(2) };
         // When each write takes effect.
         let mut effects: Vec<(i64, i64)> = Vec::new();
         let mut written = Vec::new();

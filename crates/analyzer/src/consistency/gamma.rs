@@ -11,7 +11,7 @@
 //! All Γ(v) take O(n log n): with the clusters in the order of f, s(v) - f(w) falls. What rises is the
 //! greatest s(w) - f(v) of the clusters so far. The greatest minimum is where the two cross.
 
-use super::history::{Cluster, History, Peaks, crossing};
+use super::history::{BEFORE, Clients, Cluster, History, Peaks, crossing};
 use crate::validate::{FOREVER, Interval};
 
 /// Γ of the values of a register.
@@ -43,7 +43,7 @@ impl Gamma {
         order.sort_unstable();
         let last_start = |place: usize| clusters[order[place].1 as usize].last_start();
         let peaks = Peaks::new((0..order.len()).map(last_start));
-        let mut shortest = i64::MAX;
+        let mut shortest = None;
         // The clusters before this place end before the one at hand starts last. It moves little.
         let mut end = 0;
         for place in 0..order.len() {
@@ -69,9 +69,11 @@ impl Gamma {
                 continue;
             }
             let other_end = order[other].0;
-            let span = last_start.max(start).saturating_sub(first_end.min(other_end));
-            if span < shortest {
-                shortest = span;
+            // The initial value has always been there.
+            let first = [first_end, other_end].into_iter().filter(|end| *end != BEFORE).min();
+            let span = last_start.max(start).saturating_sub(first.unwrap_or(BEFORE));
+            if shortest.is_none_or(|shortest| span < shortest) {
+                shortest = Some(span);
                 let pair = (index as usize, order[other].1 as usize);
                 conflict = Some(Conflict::Pair(pair.0.min(pair.1), pair.0.max(pair.1)));
             }
@@ -133,7 +135,7 @@ pub fn proof(history: &History, clusters: &[Cluster], conflict: Conflict) -> Vec
     steps
 }
 
-fn step(is_write: bool, value: i64, at: Interval, by: super::history::Clients) -> Step {
+fn step(is_write: bool, value: i64, at: Interval, by: Clients) -> Step {
     let end_ns = (at.end != FOREVER).then_some(at.end);
     Step { is_write, value, thread: by.thread, actor: by.actor, start_ns: at.start, end_ns }
 }

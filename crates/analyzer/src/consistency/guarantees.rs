@@ -17,7 +17,7 @@
 //! monotonic reads of the reader too, and a violation that no client saw is not counted.
 
 use super::history::{Access, BEFORE, Clients, History};
-use crate::validate::{FOREVER, Interval};
+use crate::validate::Interval;
 
 /// How many reads a guarantee was checked with, and how many of them violate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -122,9 +122,6 @@ struct Seen {
 /// Checks the guarantees of clients. `client` says which client ran an operation.
 pub fn guarantees(history: &History, client: impl Fn(&Clients) -> u64) -> Guarantees {
     let mut found = Guarantees::default();
-    if history.writes.is_empty() {
-        return found;
-    }
     let mut events: Vec<(u64, i64, u32)> = Vec::with_capacity(history.writes.len() + history.reads.len());
     let writes = history.writes.len() as u32;
     let of = |access: &Access, index| (client(&access.by), access.at.start, index);
@@ -263,17 +260,16 @@ pub fn by_actor(history: &History) -> Guarantees {
     guarantees(history, |by| by.actor)
 }
 
-/// Whether an operation of unknown fate never ends.
-#[cfg(test)]
-fn is_known(write: &Access) -> bool {
-    write.at.end != FOREVER
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::brute::{Event, histories, history, r, shuffled, w};
     use super::super::history::Read;
     use super::*;
+    use crate::validate::FOREVER;
+
+    fn is_known(write: &Access) -> bool {
+        write.at.end != FOREVER
+    }
 
     /// From the table, operation by operation.
     fn brute(history: &History) -> Guarantees {
@@ -296,7 +292,10 @@ mod tests {
             }
             let before = |first: &Read| -> Vec<&Access> {
                 let later = saw(first);
-                writes.iter().filter(|write| is_known(write) && later.is_some_and(|later| is_own(write, later))).collect()
+                writes
+                    .iter()
+                    .filter(|write| is_known(write) && later.is_some_and(|later| is_own(write, later)))
+                    .collect()
             };
             if earlier.iter().any(|first| !before(first).is_empty()) {
                 let seen = saw(read);
@@ -377,7 +376,7 @@ mod tests {
         // Another client saw the first value before it wrote.
         let answer = [w(1, 0, 5).by(1), r(1, 6, 7).by(2), w(2, 8, 9).by(2)];
         assert_eq!(violations(&[&answer[..], &[r(2, 10, 11).by(3), r(1, 12, 13).by(3)]].concat()), [0, 1, 0, 1]);
-        // A write of unknown fate is not promised to anybody, and may take effect late.
+        // No client was promised a write of unknown fate, and it may take effect late.
         assert_eq!(violations(&[w(1, 0, FOREVER).by(1), r(0, 6, 7).by(1)]), [0; 4]);
         assert_eq!(violations(&[w(1, 0, FOREVER).by(1), w(2, 1, 2).by(2), r(2, 3, 4).by(2), r(1, 5, 6).by(2)]), [0; 4]);
     }

@@ -193,7 +193,10 @@ mod tests {
     fn a_history_does_not_depend_on_the_order_of_input() {
         for (writes, reads) in histories(500, 1, 12) {
             let (a, b) = (History::new(writes.clone(), reads.clone()), shuffled(&writes, &reads, 99));
-            assert_eq!((a.writes.clone(), a.reads.clone(), a.clusters()), (b.writes.clone(), b.reads.clone(), b.clusters()));
+            assert_eq!(
+                (a.writes.clone(), a.reads.clone(), a.clusters()),
+                (b.writes.clone(), b.reads.clone(), b.clusters())
+            );
         }
     }
 

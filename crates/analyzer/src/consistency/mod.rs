@@ -20,4 +20,11 @@ pub mod gamma;
 pub mod guarantees;
 pub mod history;
 pub mod k_atomicity;
+pub mod measure;
+mod source;
 pub mod staleness;
+pub mod summary;
+mod text;
+
+pub(crate) use source::{availability, consistency};
+pub(crate) use text::text;

@@ -44,6 +44,20 @@ pub trait Family: Send + Sync + 'static {
     /// Functions that the family offers to those who write SQL are defined here too.
     fn views() -> String;
 
+    /// The definitions of two views on `sealed_operations`, for families with items that are registers: each
+    /// write writes a value of its own, and a read says which value it saw. None without registers.
+    ///
+    /// - `register_writes`: one row for each register that a write changes, for writes that happened or
+    ///   may have happened: `experiment, fragment, session, step, thread, actor, outcome, start_ns, end_ns,
+    ///   item, owner, element, value`. Values are above 0.
+    /// - `register_reads`: one row for each register that an answered read observes: `experiment, fragment,
+    ///   session, step, thread, actor, start_ns, end_ns, warmup, drained, item, owner, element, value,
+    ///   absent`. `value` is 0 for the initial value and NULL if it is not known which write was seen;
+    ///   `absent` says that the owner was not found.
+    fn registers() -> Option<&'static str> {
+        None
+    }
+
     /// What an item is called in sentences; None if the family has no such item.
     fn words(item: &str) -> Option<ItemWords>;
 

@@ -96,7 +96,8 @@ impl Database {
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
         let hint = "; the views are operations, sessions, experiments, timeline, spectrum, service_spectrum, freshness, \
-                    item_reads, item_updates, closing_reads and unpredictable";
+                    item_reads, item_updates, register_reads, register_writes, read_staleness, register_staleness, \
+                    closing_reads and unpredictable";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
@@ -366,6 +367,8 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
         include_str!("derived.sql").into(),
         family.views(),
         include_str!("freshness.sql").into(),
+        family.registers().unwrap_or(include_str!("no_registers.sql")).into(),
+        include_str!("read_staleness.sql").into(),
     ]
     .join("\n"))
 }

@@ -35,6 +35,10 @@ impl Family for Kv {
         include_str!("views.sql").to_string()
     }
 
+    fn registers() -> Option<&'static str> {
+        Some(include_str!("registers.sql"))
+    }
+
     fn words(item: &str) -> Option<ItemWords> {
         names::words(item)
     }

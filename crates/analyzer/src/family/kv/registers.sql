@@ -1,0 +1,41 @@
+-- A delete writes each field that the run uses: no later read may see what was there before.
+CREATE VIEW register_writes AS
+WITH used AS (SELECT bit_or(fields) AS mask FROM sealed_operations),
+places AS (SELECT place FROM used, range(63) AS of_mask(place) WHERE (mask >> place) & 1 = 1)
+SELECT
+    experiment, fragment, session, step, thread, actor, outcome, start_ns, end_ns,
+    'field' AS item, key AS owner, place AS element, ((fragment << 48) | (session << 12) | step::BIGINT) + 1 AS value
+FROM sealed_operations, places
+WHERE operation IN ('insert', 'update', 'delete') AND outcome IN ('ok', 'unknown')
+    AND (operation = 'delete' OR (fields >> place) & 1 = 1);
+
+-- A record that is not found has its initial values if it was inserted and never deleted. Otherwise it is not known
+-- which delete was seen. A scan is left out: which records it observed depends on its answer.
+CREATE VIEW register_reads AS
+WITH used AS (SELECT bit_or(fields) AS mask FROM sealed_operations),
+places AS (SELECT place FROM used, range(63) AS of_mask(place) WHERE (mask >> place) & 1 = 1),
+born AS (
+    SELECT experiment, fragment, key
+    FROM sealed_operations
+    WHERE operation IN ('insert', 'delete') AND outcome IN ('ok', 'unknown')
+    GROUP BY ALL
+    HAVING bool_and(operation = 'insert')
+),
+reads AS (
+    SELECT r.*, b.key IS NOT NULL AS is_born
+    FROM sealed_operations AS r
+    LEFT JOIN born AS b ON r.experiment = b.experiment AND r.fragment = b.fragment AND r.key = b.key
+    WHERE r.operation = 'read' AND r.outcome = 'ok'
+)
+SELECT
+    experiment, fragment, session, step, thread, actor, start_ns, end_ns, warmup, drained,
+    'field' AS item, key AS owner, place AS element,
+    CASE
+        WHEN len(observed) = 0 THEN CASE WHEN is_born THEN 0 END
+        WHEN (observed[1] >> place) & 1 = 0 THEN 0
+        WHEN observed[2 + bit_count(observed[1] & ((1::BIGINT << place) - 1))] > 0
+            THEN observed[2 + bit_count(observed[1] & ((1::BIGINT << place) - 1))]
+    END AS value,
+    len(observed) = 0 AS absent
+FROM reads, places
+WHERE (fields >> place) & 1 = 1;
