@@ -25,9 +25,11 @@ type KvEvent = Event<Operation>;
 /// An experiment on a generated trace set of one fragment with few records, without its log.
 fn generated(mix: &str) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
+    // A record that was inserted can only be drawn, and so deleted, where the latest ones are popular.
+    let latest = if mix.contains("delete") { "distribution = 'latest'\n" } else { "" };
     let text = format!(
         "name = 'kv'\nfamily = 'kv'\nsessions = 4000\nfragments = 1\n[data]\nrecords = 12\nfields = 2\n\
-         [access]\nread_all_fields = false\nclients = 8\n[mix]\n{mix}\n"
+         [access]\nread_all_fields = false\nclients = 8\n{latest}[mix]\n{mix}\n"
     );
     let spec = Spec::parse(&text, "kv.toml").unwrap();
     let run = RunFolder::new(folder.path().join("run"));
