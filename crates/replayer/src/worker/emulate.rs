@@ -29,6 +29,8 @@ pub struct Thread<C> {
     connection: C,
     /// Its number in the experiment.
     number: u32,
+    /// The place among the worker's tasks of the one that works for it.
+    place: usize,
     /// The earliest time at which it takes its next session.
     free_at_ns: i64,
     /// When it ended its last operation.
@@ -44,6 +46,7 @@ impl<C> Thread<C> {
         let thread = |(place, connection)| Thread {
             connection,
             number: first_thread + place as u32,
+            place,
             free_at_ns: i64::MIN,
             freed_ns: i64::MIN,
             aside_ns: 0,
@@ -62,23 +65,29 @@ impl<C> IdleThreads<C> {
         IdleThreads((0..tasks).map(|_| Cell::new(None)).collect())
     }
 
-    /// Leaves the thread of the task at `place`, which is idle from now on.
-    fn leave(&self, place: usize, thread: Box<Thread<C>>) {
+    /// Leaves a thread to the task at `place`, which is idle.
+    fn leave(&self, place: usize, mut thread: Box<Thread<C>>) {
+        thread.place = place;
         self.0[place].set(Some(thread));
     }
 
-    /// The thread that is now that of the task at `place`.
+    /// The thread that was left to the task at `place`.
     fn take(&self, place: usize) -> Box<Thread<C>> {
         self.0[place].take().expect("an idle task has a thread")
     }
+
+    /// Exchanges a thread for the one of the idle task at `place`.
+    fn exchange(&self, place: usize, thread: &mut Box<Thread<C>>) {
+        let mut other = self.take(place);
+        other.place = thread.place;
+        self.leave(place, std::mem::replace(thread, other));
+    }
 }
 
-/// One emulated stream of sessions, until nothing is left for it to do. `place` is that of the task
-/// among the worker's.
+/// One emulated stream of sessions, until nothing is left for it to do.
 pub async fn emulate<V: Vocabulary, C: Connection<V>>(
     shared: Rc<Shared<V>>,
     idle: Rc<IdleThreads<C>>,
-    place: usize,
     thread: Thread<C>,
 ) -> Thread<C> {
     let slice_ns = if idle.0.len() > 1 { SLICE_NS } else { SLICE_ALONE_NS };
@@ -86,17 +95,17 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
     let mut now_ns = shared.clock.now_ns();
     if thread.free_at_ns > now_ns {
         // The rest of a wait that began in the warm-up.
-        now_ns = shared.rest(place, thread.free_at_ns, Until::Over).await;
+        now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
     }
-    shared.register(place).await;
+    shared.register(thread.place).await;
     let mut yielded_ns = now_ns;
     let mut session = Session::default();
     let mut started = Started::default();
     loop {
         if shared.throttle.is_some() {
-            now_ns = shared.hold_back(place, thread.number, &mut started, now_ns).await;
+            now_ns = shared.hold_back(thread.place, thread.number, &mut started, now_ns).await;
         }
-        let asker = Asker { place, freed_ns: thread.freed_ns };
+        let asker = Asker { place: thread.place, freed_ns: thread.freed_ns };
         match shared.next(&mut session, asker, now_ns) {
             Next::Session => {}
             Next::Finished => return *thread,
@@ -114,15 +123,14 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
             }
             Next::ForOther => {
                 if let Some(other) = shared.exchange(thread.freed_ns) {
-                    let longest_idle = idle.take(other);
-                    idle.leave(other, std::mem::replace(&mut thread, longest_idle));
+                    idle.exchange(other, &mut thread);
                 }
                 continue;
             }
             Next::NotItsTurn => {
-                idle.leave(place, thread);
+                idle.leave(asker.place, thread);
                 now_ns = shared.wait_turn(asker).await;
-                thread = idle.take(place);
+                thread = idle.take(asker.place);
                 continue;
             }
             Next::Overdue => {
@@ -140,8 +148,8 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
         thread.aside_ns = aside_ns(&session, thread.freed_ns, now_ns);
         let taken_ns = now_ns;
         let mut writes_ok = true;
-        for step in 0..session.steps() {
-            let (succeeded, free_ns) = perform(&shared, place, &mut thread, &session, step, writes_ok, now_ns).await;
+        for place in 0..session.steps() {
+            let (succeeded, free_ns) = perform(&shared, &mut thread, &session, place, writes_ok, now_ns).await;
             now_ns = free_ns;
             writes_ok &= succeeded;
         }
@@ -149,7 +157,7 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
         let inter_arrival_us = session.think_us(0);
         if inter_arrival_us > 0 && shared.has_inter_arrival_times() {
             thread.free_at_ns = now_ns + inter_arrival_us as i64 * 1_000;
-            now_ns = shared.rest(place, thread.free_at_ns, Until::Over).await;
+            now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
             yielded_ns = now_ns;
         } else if now_ns - yielded_ns > slice_ns {
             // The thread yields even after a wait for the store. So answers that have come for
@@ -178,12 +186,12 @@ const OVERDUE: &str = "all threads were busy when its session was due (overload:
 #[cold]
 fn skip<V: Vocabulary>(shared: &Shared<V>, thread: u32, session: &Session<V>, now_ns: i64) {
     let mut writes_ok = true;
-    for step in 0..session.steps() {
+    for place in 0..session.steps() {
         let logged = LogRow {
             session: session.number(),
-            step: step as u16,
+            step: place as u16,
             thread,
-            due_ns: session.due_ns().filter(|_| step == 0),
+            due_ns: session.due_ns().filter(|_| place == 0),
             start_ns: now_ns,
             end_ns: now_ns,
             waited_ns: 0,
@@ -192,7 +200,7 @@ fn skip<V: Vocabulary>(shared: &Shared<V>, thread: u32, session: &Session<V>, no
             outcome: Outcome::Skipped,
         };
         shared.log(session.fragment, logged, &[], Some(OVERDUE));
-        if session.operation(step).writes() {
+        if session.operation(place).writes() {
             writes_ok = false;
             shared.writes_not_ok.set(shared.writes_not_ok.get() + 1);
         }
@@ -203,9 +211,8 @@ fn skip<V: Vocabulary>(shared: &Shared<V>, thread: u32, session: &Session<V>, no
 /// The error of operations that were in flight when a user interrupted the experiment for a second time.
 const GIVEN_UP: &str = "abandoned: the experiment was interrupted before the store answered";
 
-/// Performs the operation at this step of its session: waits as the trace says, calls the store,
+/// Performs the operation in this place of its session: waits as the trace says, calls the store,
 /// logs. Returns false for a write that did not succeed, and when the thread is free again.
-/// `place` is that of the task.
 /// `writes_ok` is false if an earlier write of the session did not succeed.
 ///
 /// The operation starts at `now_ns`, when its thread took it up, or after its waits. Some 50 ns
@@ -213,24 +220,23 @@ const GIVEN_UP: &str = "abandoned: the experiment was interrupted before the sto
 /// would take as long, and was a seventh of the cost of an operation against `null:`.
 async fn perform<V: Vocabulary, C: Connection<V>>(
     shared: &Shared<V>,
-    place: usize,
     thread: &mut Thread<C>,
     session: &Session<V>,
-    step: usize,
+    place: usize,
     writes_ok: bool,
     now_ns: i64,
 ) -> (bool, i64) {
     let clock = &shared.clock;
     let mut start_ns = now_ns;
     // The first operation's time is the inter-arrival time, which passes after the session.
-    if step > 0 && session.think_us(step) > 0 {
-        shared.leave(place);
-        let until_ns = now_ns + session.think_us(step) as i64 * 1_000;
-        start_ns = shared.rest(place, until_ns, Until::Stopped).await;
+    if place > 0 && session.think_us(place) > 0 {
+        shared.leave(thread.place);
+        let until_ns = now_ns + session.think_us(place) as i64 * 1_000;
+        start_ns = shared.rest(thread.place, until_ns, Until::Stopped).await;
     }
-    let mut waited_ns = if step == 0 { thread.aside_ns } else { 0 };
+    let mut waited_ns = if place == 0 { thread.aside_ns } else { 0 };
     let mut dependency = Dependency::Done;
-    if let Some(after) = session.after(step) {
+    if let Some(after) = session.after(place) {
         if after == session.number() {
             // The session itself is not done, but its earlier steps are.
             dependency = if writes_ok { Dependency::Done } else { Dependency::NotOk };
@@ -238,14 +244,15 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
             dependency = shared.dependency(session.fragment, after);
         }
         if dependency == Dependency::Pending {
-            shared.leave(place);
+            shared.leave(thread.place);
             let began_ns = start_ns;
             dependency = shared.wait_for(session.fragment, after).await;
             start_ns = clock.now_ns();
             waited_ns += start_ns - began_ns;
         }
     }
-    let operation = session.operation(step);
+    let operation = session.operation(place);
+    let own_place = thread.place;
     let answer = &mut thread.answer;
     answer.clear();
     let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
@@ -261,7 +268,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
             Poll::Pending => {
-                shared.leave(place);
+                shared.leave(own_place);
                 Poll::Pending
             }
         })
@@ -280,9 +287,9 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
     }
     let logged = LogRow {
         session: session.number(),
-        step: step as u16,
+        step: place as u16,
         thread: thread.number,
-        due_ns: session.due_ns().filter(|_| step == 0),
+        due_ns: session.due_ns().filter(|_| place == 0),
         start_ns,
         end_ns,
         waited_ns,

@@ -210,8 +210,8 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
 /// Lets all threads run until there is nothing left for them to do.
 async fn replay<V: Vocabulary, C: Connection<V>>(shared: &Rc<Shared<V>>, threads: Vec<Thread<C>>) -> Vec<Thread<C>> {
     let idle = Rc::new(IdleThreads::of(threads.len()));
-    let task = |(place, thread)| tokio::task::spawn_local(emulate(shared.clone(), idle.clone(), place, thread));
-    let tasks: Vec<_> = threads.into_iter().enumerate().map(task).collect();
+    let task = |thread| tokio::task::spawn_local(emulate(shared.clone(), idle.clone(), thread));
+    let tasks: Vec<_> = threads.into_iter().map(task).collect();
     let mut threads = Vec::with_capacity(tasks.len());
     for task in tasks {
         threads.push(joined(task).await);
