@@ -120,6 +120,9 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
+    if let Some(transactions) = &figures.transactions {
+        let _ = writeln!(out, "{}", transactions.in_words());
+    }
     out += &closing(figures);
     if !verdict.replayers.is_empty() {
         let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);
@@ -181,10 +184,11 @@ pub(crate) fn short_ones(verdicts: &[Verdict]) -> String {
 pub fn operations(figures: &Figures) -> String {
     type Count = fn(&OperationFigures) -> u64;
     let overall = &figures.overall;
-    let counts: [(&str, Count); 4] = [
+    let counts: [(&str, Count); 5] = [
         ("failed", |figures| figures.failed),
         ("unknown", |figures| figures.unknown),
         ("skipped", |figures| figures.skipped),
+        ("aborted", |figures| figures.aborted),
         ("unpredictable", |figures| figures.unpredictable),
     ];
     let shown = || counts.into_iter().filter(|(_, count)| count(overall) > 0);
