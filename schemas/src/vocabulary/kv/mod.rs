@@ -1,5 +1,5 @@
 //! The vocabulary of key-value stores: read, insert, update, delete and scan of records that have a
-//! key and some fields, as in YCSB.
+//! key and some fields, as in YCSB, and transactions of them.
 //!
 //! Each field of a record is a register: it holds what was written last. Every write has an id of
 //! its own ([`WriteId`]), and what it writes begins with that id. So a read tells whose write it
@@ -8,7 +8,7 @@
 mod answer;
 mod columns;
 
-use super::{OperationKind, Vocabulary};
+use super::{Control, OperationKind, Vocabulary};
 
 pub use answer::{ABSENT, Found, FoundRecords, Malformed, UNVERIFIABLE};
 
@@ -48,11 +48,26 @@ pub enum Verb {
     Delete = 3,
     /// Some fields of the records from a key on, in the order of their keys.
     Scan = 4,
+    /// The operations that follow are a transaction.
+    Begin = 5,
+    /// The transaction ends, and has happened.
+    Commit = 6,
+    /// The transaction ends, and has not happened.
+    Abort = 7,
 }
 
 impl Verb {
     /// Every verb, in the order of their codes.
-    pub const ALL: [Verb; 5] = [Verb::Read, Verb::Insert, Verb::Update, Verb::Delete, Verb::Scan];
+    pub const ALL: [Verb; 8] = [
+        Verb::Read,
+        Verb::Insert,
+        Verb::Update,
+        Verb::Delete,
+        Verb::Scan,
+        Verb::Begin,
+        Verb::Commit,
+        Verb::Abort,
+    ];
 
     /// The verbs as kinds of operations.
     const KINDS: [OperationKind; Verb::ALL.len()] = {
@@ -74,6 +89,9 @@ impl Verb {
             Verb::Update => "update",
             Verb::Delete => "delete",
             Verb::Scan => "scan",
+            Verb::Begin => "begin",
+            Verb::Commit => "commit",
+            Verb::Abort => "abort",
         }
     }
 
@@ -84,7 +102,18 @@ impl Verb {
 
     /// Whether it changes data.
     pub const fn writes(self) -> bool {
-        !self.reads()
+        matches!(self, Verb::Insert | Verb::Update | Verb::Delete)
+    }
+
+    /// What it does to a transaction; None for operations on records.
+    #[inline]
+    pub const fn control(self) -> Option<Control> {
+        match self {
+            Verb::Begin => Some(Control::Begin),
+            Verb::Commit => Some(Control::Commit),
+            Verb::Abort => Some(Control::Abort),
+            Verb::Read | Verb::Insert | Verb::Update | Verb::Delete | Verb::Scan => None,
+        }
     }
 }
 
@@ -93,14 +122,26 @@ impl Verb {
 pub struct Operation {
     /// What is done.
     pub verb: Verb,
-    /// The record; of a scan, the one that it begins with.
+    /// The record; of a scan, the one that it begins with. 0 for begin, commit and abort.
     pub key: u64,
-    /// Which fields are read or written: a bit each.
+    /// Which fields are read or written: a bit each. None for begin, commit and abort.
     pub fields: u64,
     /// How many records a scan asks for; 0 for the others.
     pub length: u32,
     /// The id of what is written. A read has an id too, which nothing uses.
     pub id: WriteId,
+}
+
+impl Operation {
+    /// The operation that begins or ends a transaction.
+    pub const fn of_transaction(control: Control, id: WriteId) -> Operation {
+        let verb = match control {
+            Control::Begin => Verb::Begin,
+            Control::Commit => Verb::Commit,
+            Control::Abort => Verb::Abort,
+        };
+        Operation { verb, key: 0, fields: 0, length: 0, id }
+    }
 }
 
 impl super::Operation for Operation {
@@ -116,6 +157,11 @@ impl super::Operation for Operation {
     #[inline]
     fn writes(&self) -> bool {
         self.verb.writes()
+    }
+
+    #[inline]
+    fn control(&self) -> Option<Control> {
+        self.verb.control()
     }
 
     fn adds(&self) -> Option<u64> {
