@@ -85,7 +85,8 @@ impl<E: Engine> Casql<E> {
             return Err(StoreError::usage(&url, "needs the address of memcached; add memcached=HOST:PORT"));
         };
         if url.text("locking").is_some() {
-            let message = "locking concerns transactions of key-value workloads, which this store does not serve; remove it";
+            let message =
+                "locking concerns transactions of key-value workloads, which this store does not serve; remove it";
             return Err(StoreError::usage(&url, message));
         }
         let consistency = url.choice("consistency", &Consistency::ALL)?;

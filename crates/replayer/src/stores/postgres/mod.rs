@@ -123,8 +123,9 @@ impl Engine for PostgresServer {
                 ("serializable", Isolation::Serializable),
             ],
         )?;
-        options =
-            options.options([("default_transaction_isolation", isolation.name())]).statement_cache_capacity(STATEMENTS_MAX);
+        options = options
+            .options([("default_transaction_isolation", isolation.name())])
+            .statement_cache_capacity(STATEMENTS_MAX);
         Ok(PostgresServer {
             options,
             database,

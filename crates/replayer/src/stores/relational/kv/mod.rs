@@ -19,11 +19,11 @@ use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::vocabulary::kv::Kv;
 
-use super::{LOCKING, Relational};
 use super::contents::Contents;
 use super::engine::{Client, Engine, Fields};
 use super::perform::Performer;
 use super::state::{self, sql};
+use super::{LOCKING, Relational};
 use crate::source::Source;
 use crate::stores::adoption::{Adopts, Marked, Records, adopt};
 use crate::stores::fields::lacks_field;
