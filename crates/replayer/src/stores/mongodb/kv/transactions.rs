@@ -44,10 +44,9 @@ impl KvActions {
         if matches!(self.transaction, Transaction::Open(_) | Transaction::Failed(..)) {
             return Err(OperationError::Failed("a transaction is under way already".to_string()));
         }
-        self.transaction = Transaction::Ended("the transaction did not begin".to_string());
+        self.transaction = Transaction::None;
         let most = self.shared.timeout;
-        let began = tokio::time::timeout(most, self.new_session()).await;
-        match began {
+        match tokio::time::timeout(most, self.new_session()).await {
             Ok(Ok(session)) => {
                 self.transaction = Transaction::Open(Box::new(session));
                 Ok(())
