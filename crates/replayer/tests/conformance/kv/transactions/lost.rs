@@ -1,10 +1,8 @@
 //! Connections that are cut in a transaction, and at its commit.
 
-use replayer::any_store::{self, Serving};
-use replayer::stores::{Blame, OperationError};
+use replayer::stores::OperationError;
 use servers::Proxy;
 
-use super::super::refused;
 use super::super::subjects::database;
 use super::subjects::{self, Subject};
 use crate::subjects::url_with;
@@ -128,10 +126,4 @@ fn transactions_end_in_time() {
             }
         });
     }
-}
-
-/// MongoDB has no transactions on a server by itself. Encore says so before an experiment begins.
-#[test]
-fn transactions_on_a_single_mongodb_server_are_refused() {
-    let _ = (any_store::open, refused::<()>, Blame::Usage, <dyn Serving>::load);
 }
