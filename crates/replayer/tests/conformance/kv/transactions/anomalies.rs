@@ -165,7 +165,9 @@ fn anomalies(histories: &[History]) -> Found {
     };
     found.single = anti.iter().filter(|(from, to)| reaches(*to, *from, &follows)).count();
     let mut every = follows.clone();
-    anti.iter().for_each(|(from, to)| drop(every[*from].insert(*to)));
+    for (from, to) in &anti {
+        every[*from].insert(*to);
+    }
     found.cycles = anti.iter().filter(|(from, to)| reaches(*to, *from, &every)).count();
     found
 }

@@ -147,7 +147,7 @@ fn reads_that_lock_lose_no_update() {
             let done = tokio::join!(second, first);
             assert_eq!(done, (Ok(()), Ok(())), "{url}");
             assert_eq!(one.read(A).await, Ok(Some(2)), "{url}");
-            // An operation by itself does not wait for locks of reads, except in MariaDB for a write.
+            // A read by itself does not wait for the locks of reads.
             one.begin().await.expect(url);
             one.read(B).await.expect(url);
             assert_eq!(two.read(B).await, Ok(Some(0)), "{url}");

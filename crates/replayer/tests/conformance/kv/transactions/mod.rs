@@ -19,7 +19,7 @@ const SETTINGS: [&str; 2] = ["sessions=1", "data.field_bytes=30"];
 const ALL: u64 = 0b1111;
 
 /// A connection, with short names for what tests do on it.
-struct Client {
+pub struct Client {
     connection: Box<dyn AnyConnection>,
     answer: Answer,
 }

@@ -36,19 +36,19 @@ pub trait AnyConnection {
 
 impl<C: Connection<Kv>> AnyConnection for C {
     fn execute<'a>(&'a mut self, operation: &'a Operation, answer: &'a mut Answer) -> Done<'a> {
-        Connection::execute(self, operation, answer).boxed_local()
+        Connection::<Kv>::execute(self, operation, answer).boxed_local()
     }
 
     fn begin<'a>(&'a mut self, answer: &'a mut Answer) -> Done<'a> {
-        Connection::begin(self, answer).boxed_local()
+        Connection::<Kv>::begin(self, answer).boxed_local()
     }
 
     fn commit<'a>(&'a mut self, answer: &'a mut Answer) -> Done<'a> {
-        Connection::commit(self, answer).boxed_local()
+        Connection::<Kv>::commit(self, answer).boxed_local()
     }
 
     fn abort<'a>(&'a mut self, answer: &'a mut Answer) -> Done<'a> {
-        Connection::abort(self, answer).boxed_local()
+        Connection::<Kv>::abort(self, answer).boxed_local()
     }
 }
 
