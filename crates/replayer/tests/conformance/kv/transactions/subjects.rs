@@ -14,7 +14,7 @@ use replayer::stores::postgres::Postgres;
 use replayer::stores::redis::Redis;
 use replayer::stores::sqlite::Sqlite;
 use replayer::stores::url::StoreUrl;
-use replayer::stores::{Answer, Connection, OperationError, Serves, Store, StoreError};
+use replayer::stores::{Answer, Connection, HeldState, OperationError, RUNNING, Serves, Store, StoreError};
 use schemas::isolation::Isolation;
 use schemas::vocabulary::kv::{Kv, Operation};
 
@@ -70,9 +70,22 @@ fn client(connection: impl AnyConnection + 'static) -> Client {
     Client { connection: Box::new(connection), answer: Answer::default() }
 }
 
+/// What follows is not part of a trace, so the next load must not rely on how far a trace was replayed. The
+/// marker says the same as while an experiment runs.
+async fn mark_running(store: &impl Store) {
+    let marked = async {
+        match store.held().await? {
+            Some(held) => store.set_held(&HeldState { diverged: Some(RUNNING.to_string()), ..held }).await,
+            None => Ok(()),
+        }
+    };
+    marked.await.unwrap_or_else(|error| panic!("{error}"));
+}
+
 impl<S: Serves<Kv>> Connects for Opened<S> {
     fn connect<'a>(&'a self, source: &'a Source, count: u32) -> LocalBoxFuture<'a, Vec<Client>> {
         async move {
+            mark_running(self.store()).await;
             let connected = self.store().connect(source, 0..count).await;
             connected.unwrap_or_else(|error| panic!("{error}")).into_iter().map(client).collect()
         }
@@ -81,6 +94,7 @@ impl<S: Serves<Kv>> Connects for Opened<S> {
 
     fn pooled<'a>(&'a self, source: &'a Source, count: u32, threads: u32) -> LocalBoxFuture<'a, Vec<Client>> {
         async move {
+            mark_running(self.store()).await;
             let connected = self.store().connect(source, 0..count).await.unwrap_or_else(|error| panic!("{error}"));
             let pool = std::rc::Rc::new(Pool::new(connected));
             (0..threads).map(|_| client(Route::through(pool.clone()))).collect()
