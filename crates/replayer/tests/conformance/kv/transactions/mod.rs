@@ -4,6 +4,7 @@ mod anomalies;
 mod answers;
 mod conflicts;
 mod lost;
+mod replays;
 mod subjects;
 
 use replayer::stores::{Answer, OperationError};
