@@ -42,7 +42,7 @@ abort_share = 0.1
 
 /// Runs the whole trace with 8 threads and some tries.
 fn run(place: &Place, url: &str, tries: u16, name: &str) -> ReplayReport {
-    let mut plan = place.experiment(url, 8, name).plan.clone();
+    let mut plan = place.experiment(url, 8, name).plan().clone();
     plan.transactions = Transactions { used: true, tries };
     let experiment = Experiment::prepare(plan, place.path().join(name)).expect("a plan");
     let store = any_store::open(url).expect(url);
