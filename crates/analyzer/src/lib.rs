@@ -25,6 +25,7 @@ pub mod checks;
 pub mod cli;
 mod closing;
 mod compare;
+pub mod consistency;
 mod difference;
 mod error;
 mod experiment;
