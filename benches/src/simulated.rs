@@ -131,7 +131,7 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
         let operation = Operation { action, socialite: 0, target: 1, comment: None };
         let place = Place::default();
         let row =
-            Row { log, operation, actor: 0, after: None, txn: None, kind: 0, noops: 0, warmup: false, drained: false, place };
+            Row { log, operation, actor: 0, after: None, txn: None, kind: 0, noops: 0, warmup: false, drained: false, place, of_try: None };
         summary.add(&row, &Findings::default());
     }
     SummaryDocument {

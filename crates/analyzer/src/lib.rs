@@ -51,6 +51,7 @@ pub mod sql;
 mod summarize;
 mod tables;
 pub mod timeline;
+pub mod transactions;
 pub mod validate;
 mod verify;
 mod witness;

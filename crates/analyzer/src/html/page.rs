@@ -174,13 +174,13 @@ fn operations_sql(verdict: &Verdict, time: &str) -> String {
     let (experiment, beta_ns) = (verdict.experiment, verdict.sla.beta_ns);
     format!(
         "-- The percentiles above are rounded to three significant digits; these are exact.\n\
-         SELECT operation, count(*) FILTER (outcome = 'ok') AS ok, count(*) FILTER (outcome = 'failed') AS failed,\n\
-         \u{20}      count(*) FILTER (outcome = 'unknown') AS unknown, count(*) FILTER (outcome = 'skipped') AS skipped,\n\
-         \u{20}      avg({time}) FILTER (outcome = 'ok') AS mean_ns,\n\
-         \u{20}      quantile_disc({time}, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,\n\
-         \u{20}      max({time}) FILTER (outcome = 'ok') AS max_ns,\n\
-         \u{20}      100.0 * count(*) FILTER (outcome = 'ok' AND response_ns <= {beta_ns})\n\
-         \u{20}          / nullif(count(*) FILTER (outcome <> 'skipped'), 0) AS within_percent,\n\
+         SELECT operation, count(*) FILTER (counts_as = 'ok') AS ok, count(*) FILTER (counts_as = 'failed') AS failed,\n\
+         \u{20}      count(*) FILTER (counts_as = 'unknown') AS unknown, count(*) FILTER (counts_as = 'skipped') AS skipped,\n\
+         \u{20}      avg({time}) FILTER (counts_as = 'ok') AS mean_ns,\n\
+         \u{20}      quantile_disc({time}, [0.5, 0.95, 0.99]) FILTER (counts_as = 'ok') AS percentiles_ns,\n\
+         \u{20}      max({time}) FILTER (counts_as = 'ok') AS max_ns,\n\
+         \u{20}      100.0 * count(*) FILTER (counts_as = 'ok' AND response_ns <= {beta_ns})\n\
+         \u{20}          / nullif(count(*) FILTER (counts_as NOT IN ('skipped', 'aborted', 'nothing')), 0) AS within_percent,\n\
          \u{20}      count(*) FILTER (unpredictable) AS unpredictable\n\
          FROM operations WHERE experiment = {experiment} AND NOT warmup AND NOT drained\n\
          GROUP BY ALL ORDER BY percentiles_ns[2] DESC"

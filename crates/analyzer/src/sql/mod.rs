@@ -95,7 +95,7 @@ impl Database {
         verify(run, verdicts)?;
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
-        let hint = "; the views are operations, sessions, experiments, timeline, spectrum, service_spectrum, freshness, \
+        let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, freshness, \
                     item_reads, item_updates, closing_reads and unpredictable";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;

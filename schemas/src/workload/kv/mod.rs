@@ -6,6 +6,7 @@ mod digest;
 pub mod keys;
 mod rules;
 mod statistics;
+mod transactions;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use crate::words::thousands;
 
 pub use keys::{KeyOrder, Keys};
 pub use statistics::KvStatistics;
+pub use transactions::Transactions;
 use values::VERIFIABLE_BYTES;
 pub use values::Values;
 
@@ -29,6 +31,9 @@ pub struct KvWorkload {
     /// How records, fields and lengths are drawn.
     #[serde(default)]
     pub access: Access,
+    /// Whether sessions are transactions. Without it, each operation is by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Transactions>,
 }
 
 /// The records.
@@ -229,7 +234,7 @@ impl SessionKind {
 
 impl Workload for KvWorkload {
     const FAMILY: &'static str = "kv";
-    const KEYS: &'static [&'static str] = &["data", "access"];
+    const KEYS: &'static [&'static str] = &["data", "access", "transactions"];
     const ACTORS: ActorWords = ActorWords { plural: "clients", keys: &["access.clients"] };
     type Vocabulary = Kv;
     type Statistics = KvStatistics;
@@ -297,10 +302,12 @@ impl KvWorkload {
         self.data.records.saturating_add(inserts as u64).saturating_add(1).min(MOST)
     }
 
-    /// Whether a whole replay leaves one state, whatever the number of threads.
-    pub fn leaves_one_state(common: &Spec, access: &Access) -> bool {
+    /// Whether a whole replay leaves one state, whatever the number of threads. It may not if a store may
+    /// roll transactions back.
+    pub fn leaves_one_state(&self, common: &Spec) -> bool {
         let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_some_and(SessionKind::overwrites);
-        access.ordered_writes || !common.kinds().into_iter().any(overwrites)
+        self.transactions.is_none()
+            && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
     }
 }
 
@@ -345,13 +352,14 @@ mod tests {
             ("read = 1\nupdate = 1", false, false),
             ("read_modify_write = 1", true, true),
             ("read = 1\ndelete = 0", false, true),
+            ("read_modify_write = 1\n[transactions]", true, false),
         ] {
             let text = format!(
                 "name = 't'\nfamily = 'kv'\nsessions = 5\n[data]\nrecords = 9\n[access]\nordered_writes = {ordered}\n\
                  [mix]\n{mix}\n"
             );
             let spec = SpecOf::<KvWorkload>::parse(&text, "t.toml").unwrap();
-            assert_eq!(KvWorkload::leaves_one_state(&spec.common, &spec.own.access), expect, "{mix}");
+            assert_eq!(spec.own.leaves_one_state(&spec.common), expect, "{mix}");
         }
     }
 }
