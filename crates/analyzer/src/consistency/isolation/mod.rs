@@ -80,6 +80,17 @@ pub enum Act {
     Delete,
 }
 
+/// What an operation did to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touched {
+    /// The item.
+    pub item: Item,
+    /// What was done.
+    pub act: Act,
+    /// The version that was read or written.
+    pub version: i64,
+}
+
 /// A read or a write of an item in a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
