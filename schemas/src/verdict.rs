@@ -11,6 +11,7 @@ use crate::sla::Sla;
 
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
+    TransactionFigures,
 };
 
 /// `verdict.json`: an experiment's figures, and whether it met the SLA.

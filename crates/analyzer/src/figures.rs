@@ -219,6 +219,7 @@ impl Summary {
         summary.by_outcome[row.log.outcome as usize] += 1;
         if row.log.outcome == Outcome::Ok {
             summary.record(&LogRow { due_ns: None, ..row.log });
+            summary.within_beta += u64::from(service_ns(&row.log) as u64 <= self.beta_ns);
         }
     }
 

@@ -39,7 +39,8 @@ impl TryEnd {
     /// Of the rows of a try: `begin` and `end` are those that begin and end it. The end is missing if the
     /// replayer was killed. `has_error` if an operation of the try failed or has an unknown outcome.
     pub fn of(begin: &LogRow, end: Option<(Control, &LogRow)>, has_error: bool) -> TryEnd {
-        if begin.outcome == Outcome::Ok && begin.attempts == 0 {
+        let is_noop = |row: &LogRow| row.outcome == Outcome::Ok && row.attempts == 0;
+        if is_noop(begin) || end.is_some_and(|(_, end)| is_noop(end)) {
             return TryEnd::BestEffort;
         }
         let Some((control, end)) = end else { return TryEnd::Unknown };

@@ -49,7 +49,7 @@ GROUP BY experiment, fragment, session, txn, try;
 CREATE TABLE experiments (
     experiment BIGINT, threads BIGINT, rate_per_s DOUBLE, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
     counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, drained_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
-    skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
+    skipped BIGINT, aborted BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
     p99_ns BIGINT, max_ns BIGINT, service_mean_ns DOUBLE, service_p50_ns BIGINT, service_p95_ns BIGINT,
     service_p99_ns BIGINT, service_max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,
     unpredictable_percent DOUBLE, met_percent DOUBLE, beta_ns BIGINT, sla VARCHAR, store VARCHAR, trace VARCHAR

@@ -58,9 +58,9 @@ impl Within for Try {
         self.number
     }
 
-    /// Another try begins at once.
+    /// Another try begins at once, and what is not sent waits for nothing.
     fn pauses(&self, place: usize) -> bool {
-        place > 0 && (self.number == 0 || place > self.begin)
+        place > 0 && self.stop.is_none() && (self.number == 0 || place > self.begin)
     }
 
     /// The figures leave out the operation that begins a transaction, and must not lose how long a
