@@ -421,11 +421,11 @@ impl<F: Family> Stream<'_, F> {
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
-            let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row.log, e))?;
-            self.summary.add(&row, findings);
             if F::Vocabulary::HAS_TRANSACTIONS {
                 self.history.add(&row, self.validator.items(), observed);
             }
+            let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row.log, e))?;
+            self.summary.add(&row, findings);
             if let Some(sealer) = &mut self.sealer {
                 let error = self.held.error(row.place);
                 sealer.push(&row, observed, error, &findings.violations);

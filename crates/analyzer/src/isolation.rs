@@ -10,7 +10,6 @@ use schemas::words::{plural, thousands};
 
 use crate::consistency::isolation::story::{self, Names};
 use crate::families::AnyFamily;
-use crate::family::ItemIs;
 use crate::tables::new_table;
 
 /// The setting in which a store says at which level it runs.
@@ -75,13 +74,7 @@ struct OfFamily<'a>(&'a dyn AnyFamily);
 
 impl Names for OfFamily<'_> {
     fn item(&self, owner: u64, element: u32) -> String {
-        match self.0.words("field") {
-            Some(words) => match words.is {
-                ItemIs::Register { noun, .. } => format!("{} {owner} {noun} {element}", words.owner),
-                _ => format!("{} {owner}", words.owner),
-            },
-            None => format!("item {owner}/{element}"),
-        }
+        self.0.item_in_history(owner, element)
     }
 
     fn writer(&self, write: i64) -> Option<(i64, i64)> {

@@ -38,7 +38,7 @@ fn text(document: &RunDocument, chosen: &[&Verdict], family: &dyn AnyFamily) -> 
     }
     out += &isolation::table(chosen, promised);
     let judged = || chosen.iter().filter_map(|verdict| Some((verdict, verdict.figures.anomalies.as_ref()?)));
-    let Some((verdict, found)) = judged().filter(|(_, found)| !found.witnesses.is_empty()).last().or(judged().last())
+    let Some((verdict, found)) = judged().rfind(|(_, found)| !found.witnesses.is_empty()).or(judged().next_back())
     else {
         return out;
     };
