@@ -306,8 +306,7 @@ impl KvWorkload {
     /// roll transactions back.
     pub fn leaves_one_state(&self, common: &Spec) -> bool {
         let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_some_and(SessionKind::overwrites);
-        self.transactions.is_none()
-            && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
+        self.transactions.is_none() && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
     }
 }
 

@@ -139,7 +139,9 @@ impl KvActions {
             Verb::Read => return shared.read(operation, key, answer).await.map_err(failed),
             Verb::Scan => return shared.scan(operation, key, answer).await.map_err(failed),
             Verb::Insert | Verb::Update | Verb::Delete => {}
-            Verb::Begin | Verb::Commit | Verb::Abort => return Err(OperationError::Failed(NO_OPERATION_ON_A_RECORD.to_string())),
+            Verb::Begin | Verb::Commit | Verb::Abort => {
+                return Err(OperationError::Failed(NO_OPERATION_ON_A_RECORD.to_string()));
+            }
         }
         let mut pause = Pause::default();
         loop {
