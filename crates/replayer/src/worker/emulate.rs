@@ -23,8 +23,10 @@ const SLICE_NS: i64 = 20_000;
 const SLICE_ALONE_NS: i64 = 1_000_000;
 
 /// The state of a thread, kept from one part of the experiment to the next.
-pub struct Thread<C> {
+pub struct Thread<V: Vocabulary, C> {
     connection: C,
+    /// What its session has read.
+    memory: V::Memory,
     /// Its number in the experiment.
     number: u32,
     /// Its place among the worker's threads.
@@ -38,11 +40,12 @@ pub struct Thread<C> {
     answer: Answer,
 }
 
-impl<C> Thread<C> {
+impl<V: Vocabulary, C> Thread<V, C> {
     /// A thread for each connection, numbered from `first_thread` on.
-    pub fn of(connections: Vec<C>, first_thread: u32) -> Vec<Thread<C>> {
+    pub fn of(connections: Vec<C>, first_thread: u32) -> Vec<Thread<V, C>> {
         let thread = |(place, connection)| Thread {
             connection,
+            memory: V::Memory::default(),
             number: first_thread + place as u32,
             place,
             free_at_ns: i64::MIN,
@@ -57,9 +60,9 @@ impl<C> Thread<C> {
 /// One emulated stream of sessions, until nothing is left for it to do.
 pub async fn emulate<V: Vocabulary, C: Connection<V>>(
     shared: Rc<Shared<V>>,
-    mut thread: Thread<C>,
+    mut thread: Thread<V, C>,
     others: bool,
-) -> Thread<C> {
+) -> Thread<V, C> {
     let slice_ns = if others { SLICE_NS } else { SLICE_ALONE_NS };
     let mut now_ns = shared.clock.now_ns();
     if thread.free_at_ns > now_ns {
@@ -109,6 +112,7 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
         thread.aside_ns = aside_ns(&session, thread.freed_ns, now_ns);
         let taken_ns = now_ns;
         let mut writes_ok = true;
+        V::forget(&mut thread.memory);
         for place in 0..session.steps() {
             let (succeeded, free_ns) = perform(&shared, &mut thread, &session, place, writes_ok, now_ns).await;
             now_ns = free_ns;
@@ -181,7 +185,7 @@ const GIVEN_UP: &str = "abandoned: the experiment was interrupted before the sto
 /// would take as long, and was a seventh of the cost of an operation against `null:`.
 async fn perform<V: Vocabulary, C: Connection<V>>(
     shared: &Shared<V>,
-    thread: &mut Thread<C>,
+    thread: &mut Thread<V, C>,
     session: &Session<V>,
     place: usize,
     writes_ok: bool,
@@ -212,7 +216,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
             waited_ns += start_ns - began_ns;
         }
     }
-    let operation = session.operation(place);
+    let mut operation = session.operation(place);
     let own_place = thread.place;
     let answer = &mut thread.answer;
     answer.clear();
@@ -222,6 +226,9 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
     } else if shared.is_abandoned() {
         answer.attempts = 0;
         (Outcome::Skipped, Some(GIVEN_UP.to_string()), start_ns)
+    } else if let Err(missing) = V::resolve(&mut operation, &thread.memory) {
+        answer.attempts = 0;
+        (Outcome::Skipped, Some(missing.to_string()), start_ns)
     } else {
         // Pinned here: moving it into another function would copy it for every operation.
         let mut execution = pin!(thread.connection.execute(&operation, answer));
@@ -236,7 +243,10 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
         .await;
         let end_ns = clock.now_ns();
         match result {
-            Some(Ok(())) => (Outcome::Ok, None, end_ns),
+            Some(Ok(())) => {
+                V::remember(&mut thread.memory, &operation, &answer.values);
+                (Outcome::Ok, None, end_ns)
+            }
             Some(Err(OperationError::Failed(error))) => (Outcome::Failed, Some(error), end_ns),
             Some(Err(OperationError::Unknown(error))) => (Outcome::Unknown, Some(error), end_ns),
             None if operation.writes() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),

@@ -1,13 +1,14 @@
-//! The `kv` family: records in the order of their keys. A field is the id of the write that it holds,
-//! since every value is a function of it.
+//! The vocabulary `kv`: records in the order of their keys. A field is the id of the write that it holds,
+//! since every value is a function of it. The balance of a record, if it has one, follows its fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemas::digest::StateDigest;
-use schemas::vocabulary::kv::{Found, Kv, Operation, Verb, WriteId};
+use schemas::vocabulary::kv::{Found, Kv, Operation, Seen, Verb, WriteId};
 use schemas::workload::kv::LengthDistribution;
 use schemas::workload::kv::keys::KeyPlace;
+use schemas::workload::kv::values::BALANCE_FIELD;
 
 use super::connection::State;
 use super::{Inner, Kept, Room};
@@ -20,7 +21,8 @@ impl Kept for Kv {
     type State = Records;
 }
 
-/// The number of the write that each field holds, 0 for its initial value; empty if all are initial.
+/// The number of the write that each field holds, 0 for its initial value, then the balance of the record,
+/// if it has one; empty if all are initial.
 type Ids = Box<[i64]>;
 
 /// A record, and what it was before its last write. None where it does not exist.
@@ -62,9 +64,15 @@ impl Records {
     fn value(&self, record: u64, ids: &Ids, field: u32, text: &mut String) {
         text.clear();
         match ids.get(field as usize).copied().and_then(WriteId::from_number) {
-            Some(id) => self.data.values.written(id, field, text),
+            Some(id) => self.data.values.written(id, self.balance(record, ids).unwrap_or_default(), field, text),
             None => self.data.values.initial(record, field, text),
         }
+    }
+
+    /// The balance of a record; None if records have none.
+    fn balance(&self, record: u64, ids: &Ids) -> Option<i64> {
+        let initial = || self.data.values.initial_balance(record);
+        self.data.data.total_cash.map(|_| ids.last().copied().unwrap_or_else(initial))
     }
 
     fn find(&self, record: u64, ids: &Ids, fields: u64, answer: &mut Answer) {
@@ -72,13 +80,18 @@ impl Records {
         let Answer { values, payload_bytes, .. } = answer;
         if let Some(bytes) = self.bytes_each {
             *payload_bytes += fields.count_ones() as u64 * bytes as u64;
-            return Found::push(values, places.map(|field| (field, ids.get(field as usize).copied().unwrap_or(0))));
+            let balance = self.balance(record, ids);
+            let seen = |field| {
+                let number = ids.get(field as usize).copied().unwrap_or(0);
+                (field, Seen { number, balance: balance.filter(|_| field == BALANCE_FIELD) })
+            };
+            return Found::push(values, places.map(seen));
         }
         let mut text = String::new();
         let numbers = places.map(|field| {
             self.value(record, ids, field, &mut text);
             *payload_bytes += text.len() as u64;
-            (field, self.data.values.number(text.as_bytes()))
+            (field, self.data.values.seen(field, text.as_bytes()))
         });
         Found::push(values, numbers);
     }
@@ -139,20 +152,24 @@ impl State<Kv> for Records {
 
     fn write(&mut self, write: &Operation, keep_before: bool) {
         let (place, fields) = (self.place(write.key), self.data.data.fields);
+        let initial_balance = self.balance(write.key, &Ids::default());
         let record = self.records.entry(place).or_insert_with(|| Record { number: write.key, now: None, before: None });
         if keep_before {
             record.before = Some(record.now.clone());
         }
         match (write.verb, &mut record.now) {
-            (Verb::Insert, now) => *now = Some(vec![write.id.number(); fields as usize].into()),
-            (Verb::Update, Some(ids)) => {
+            (Verb::Insert | Verb::Update, now @ Some(_)) | (Verb::Insert, now @ None) => {
+                let ids = now.get_or_insert_default();
                 if ids.is_empty() {
-                    *ids = vec![0; fields as usize].into();
+                    *ids = std::iter::repeat_n(0, fields as usize).chain(initial_balance).collect();
                 }
-                for (field, id) in ids.iter_mut().enumerate() {
+                for (field, id) in ids.iter_mut().enumerate().take(fields as usize) {
                     if write.fields >> field & 1 == 1 {
                         *id = write.id.number();
                     }
+                }
+                if initial_balance.is_some() && write.fields >> BALANCE_FIELD & 1 == 1 {
+                    ids[fields as usize] = write.amount;
                 }
             }
             (Verb::Delete, now) => *now = None,
