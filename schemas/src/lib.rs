@@ -20,6 +20,7 @@
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
+//! | [`isolation`] | the levels of isolation of transactions |
 //! | [`latency`], [`share`] | a histogram of response times; how sessions are divided among fragments |
 //! | [`files`], [`terminal`], [`words`] | how the tools write files, print, and write numbers |
 //!
@@ -40,6 +41,7 @@ pub mod comparison;
 mod damage;
 pub mod digest;
 pub mod files;
+pub mod isolation;
 pub mod latency;
 pub mod manifest;
 pub mod mean_rate;
@@ -74,4 +76,4 @@ pub use vocabulary::social;
 pub const TRACE_FORMAT_VERSION: u32 = 5;
 
 /// The version of the operation log and of the JSON documents of a run.
-pub const RUN_FORMAT_VERSION: u32 = 4;
+pub const RUN_FORMAT_VERSION: u32 = 5;

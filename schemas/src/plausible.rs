@@ -41,6 +41,7 @@ impl ReplayReport {
             ("failed", self.failed),
             ("unknown", self.unknown),
             ("skipped", self.skipped),
+            ("aborted", self.aborted),
             ("writes_not_ok", self.writes_not_ok),
         ];
         if let Some((name, value)) = self.store_counters.iter().find(|(_, value)| **value > MOST) {

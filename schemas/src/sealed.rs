@@ -17,6 +17,8 @@ pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
     let mut fields = vec![
         Field::new("session", DataType::Int64, false),
         Field::new("step", DataType::Int16, false),
+        Field::new("txn", DataType::Int16, true),
+        Field::new("try", DataType::Int16, false),
         Field::new("kind", name_type(), false),
         Field::new(OPERATION, name_type(), false),
         Field::new(ACTOR, DataType::Int64, false),

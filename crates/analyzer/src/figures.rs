@@ -21,7 +21,7 @@ struct KindSummary {
     name: String,
     /// Whether it observes data.
     reads: bool,
-    by_outcome: [u64; 4],
+    by_outcome: [u64; Outcome::ALL.len()],
     within_beta: u64,
     unpredictable: u64,
     met: u64,
@@ -71,12 +71,13 @@ impl KindSummary {
             p99_ns: service.percentile_ns(99.0),
             max_ns: service.max_ns(),
         };
-        let [ok, failed, unknown, skipped] = self.by_outcome;
+        let [ok, failed, unknown, skipped, aborted] = self.by_outcome;
         OperationFigures {
             ok,
             failed,
             unknown,
             skipped,
+            aborted,
             within_beta: self.within_beta,
             unpredictable: self.unpredictable,
             met: self.met,
@@ -245,7 +246,7 @@ impl Summary {
         let (mut by_operation, mut reads) = (IndexMap::new(), 0);
         let is_open_loop = self.kinds.iter().any(|kind| kind.service.is_some());
         for summary in &self.kinds {
-            if summary.by_outcome == [0; 4] {
+            if summary.by_outcome == [0; Outcome::ALL.len()] {
                 continue;
             }
             overall.merge(summary);

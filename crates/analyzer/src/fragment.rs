@@ -350,7 +350,7 @@ impl<F: Family> Stream<'_, F> {
                     Ok(findings) => findings.violations.as_slice(),
                     Err(unknown) => return Ok(Err(unknown.to_string())),
                 },
-                Outcome::Failed | Outcome::Unknown | Outcome::Skipped => &[],
+                Outcome::Failed | Outcome::Unknown | Outcome::Skipped | Outcome::Aborted => &[],
             };
             self.summary.add_closing(row.outcome, !violations.is_empty());
             if let Some(sealer) = &mut sealer {
@@ -379,6 +379,7 @@ impl<F: Family> Stream<'_, F> {
             operation: trace.operation,
             actor: trace.actor,
             after: trace.after,
+            txn: trace.txn,
             kind: trace.kind,
             noops: trace.noops,
             warmup: log.session < self.first_measured,

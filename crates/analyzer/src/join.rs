@@ -29,6 +29,8 @@ pub struct Row<O> {
     pub actor: u64,
     /// From the trace: the session that the operation depends on.
     pub after: Option<u64>,
+    /// From the trace: the step that began the transaction that it belongs to.
+    pub txn: Option<u16>,
     /// From the trace: the kind of the session, as an index into the names of kinds.
     pub kind: u8,
     /// From the trace: no-operations before the session; 0 except in its first operation.

@@ -181,10 +181,11 @@ pub(crate) fn short_ones(verdicts: &[Verdict]) -> String {
 pub fn operations(figures: &Figures) -> String {
     type Count = fn(&OperationFigures) -> u64;
     let overall = &figures.overall;
-    let counts: [(&str, Count); 4] = [
+    let counts: [(&str, Count); 5] = [
         ("failed", |figures| figures.failed),
         ("unknown", |figures| figures.unknown),
         ("skipped", |figures| figures.skipped),
+        ("aborted", |figures| figures.aborted),
         ("unpredictable", |figures| figures.unpredictable),
     ];
     let shown = || counts.into_iter().filter(|(_, count)| count(overall) > 0);

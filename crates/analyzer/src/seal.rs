@@ -109,9 +109,11 @@ impl Sealed {
 }
 
 /// The numbers of a row that every vocabulary has, all written as bit-packed differences.
-const NUMBERS: [&str; 12] = [
+const NUMBERS: [&str; 14] = [
     "session",
     "step",
+    "txn",
+    "try",
     ACTOR,
     "thread",
     "start_ns",
@@ -158,6 +160,8 @@ fn properties<V: Vocabulary>() -> WriterProperties {
 struct OperationColumns<V: Vocabulary> {
     session: Vec<i64>,
     step: Vec<i16>,
+    txn: Vec<Option<i16>>,
+    try_number: Vec<i16>,
     kind: Vec<i8>,
     operations: Vec<V::Operation>,
     actor: Vec<i64>,
@@ -219,6 +223,8 @@ impl<V: Vocabulary> OperationColumns<V> {
         OperationColumns {
             session: numbers(),
             step: Vec::with_capacity(BATCH_ROWS),
+            txn: Vec::with_capacity(BATCH_ROWS),
+            try_number: Vec::with_capacity(BATCH_ROWS),
             kind: Vec::with_capacity(BATCH_ROWS),
             operations: Vec::with_capacity(BATCH_ROWS),
             actor: numbers(),
@@ -244,6 +250,8 @@ impl<V: Vocabulary> OperationColumns<V> {
     fn push(&mut self, row: &Row<V::Operation>, observed: &[i64], error: Option<&str>, unpredictable: bool) {
         self.session.push(row.log.session as i64);
         self.step.push(row.log.step as i16);
+        self.txn.push(row.txn.map(|step| step as i16));
+        self.try_number.push(row.log.try_number as i16);
         self.kind.push(row.kind as i8);
         self.operations.push(row.operation);
         self.actor.push(row.actor as i64);
@@ -276,6 +284,8 @@ impl<V: Vocabulary> OperationColumns<V> {
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(rows.session)),
             Arc::new(Int16Array::from(rows.step)),
+            Arc::new(Int16Array::from(rows.txn)),
+            Arc::new(Int16Array::from(rows.try_number)),
             Arc::new(DictionaryArray::<Int8Type>::new(
                 rows.kind.into(),
                 Arc::new(StringArray::from_iter_values(kinds)),

@@ -76,7 +76,7 @@ pub struct Snapshot {
     /// Time since the part began. In the final snapshot it ends with the last operation.
     pub elapsed_ns: i64,
     /// Operations by outcome, in the order of [`Outcome::ALL`].
-    pub outcomes: [u64; 4],
+    pub outcomes: [u64; Outcome::ALL.len()],
     /// Operations that succeeded and ended within the planned time.
     pub ok_in_time: u64,
     /// Operations that started after the planned time, which are in none of the figures.

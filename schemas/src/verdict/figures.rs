@@ -203,6 +203,10 @@ pub struct OperationFigures {
     pub unknown: u64,
     /// Operations not issued.
     pub skipped: u64,
+    /// Operations of transactions that the store, or the replayer after an error, has rolled back. No other
+    /// figure counts them.
+    #[serde(default)]
+    pub aborted: u64,
     /// Operations that succeeded within β.
     pub within_beta: u64,
     /// Reads that returned data that no correct store could have returned.
@@ -243,7 +247,7 @@ pub struct ServiceTimes {
 }
 
 impl OperationFigures {
-    /// All operations, whatever became of them.
+    /// All operations, whatever became of them, except those that were rolled back.
     pub fn operations(&self) -> u64 {
         self.ok + self.failed + self.unknown + self.skipped
     }

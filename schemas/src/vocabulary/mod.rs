@@ -69,6 +69,25 @@ pub struct OperationKind {
     pub writes: bool,
 }
 
+impl OperationKind {
+    /// Whether it begins or ends a transaction, and is no operation on data.
+    pub const fn is_control(&self) -> bool {
+        !self.reads && !self.writes
+    }
+}
+
+/// What an operation does to the transaction of its session. Such an operation neither reads nor writes
+/// anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Control {
+    /// Begins one.
+    Begin,
+    /// Ends it: all that it wrote becomes visible.
+    Commit,
+    /// Ends it: nothing that it wrote happened.
+    Abort,
+}
+
 /// An operation of a vocabulary.
 pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
     /// Its kind, as an index into [`Vocabulary::KINDS`].
@@ -79,6 +98,13 @@ pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
 
     /// Whether it changes data.
     fn writes(&self) -> bool;
+
+    /// What it does to its session's transaction; None for operations on data. A vocabulary without
+    /// transactions has only those, which costs a replay nothing.
+    #[inline]
+    fn control(&self) -> Option<Control> {
+        None
+    }
 
     /// The item that it adds to those of the data set, if it adds one.
     fn adds(&self) -> Option<u64> {

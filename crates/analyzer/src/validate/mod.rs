@@ -146,7 +146,7 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
         let at = match row.log.outcome {
             Outcome::Ok => Some(Interval { start: row.log.start_ns, end: row.log.end_ns }),
             Outcome::Unknown => Some(Interval { start: row.log.start_ns, end: FOREVER }),
-            Outcome::Failed | Outcome::Skipped => None,
+            Outcome::Failed | Outcome::Skipped | Outcome::Aborted => None,
         };
         if let (Some(at), true) = (at, row.operation.writes()) {
             let horizon = self.window.front().map_or(row.log.start_ns, |first| first.log.start_ns);

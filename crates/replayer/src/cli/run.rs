@@ -243,7 +243,7 @@ fn exit_code(
 /// The progress line of a running experiment.
 fn line(snapshot: &Snapshot) -> String {
     let seconds = snapshot.elapsed_ns.max(0) as f64 / 1e9;
-    let [ok, failed, unknown, skipped] = snapshot.outcomes;
+    let [ok, failed, unknown, skipped, _] = snapshot.outcomes;
     let part = match snapshot.part {
         Part::WarmUp => "warm-up ",
         Part::Measured => "",

@@ -113,7 +113,7 @@ impl Runner {
             return;
         }
         let cpu_ns = process_cpu_ns();
-        let [ok, failed, unknown, skipped] = snapshot.outcomes;
+        let [ok, failed, unknown, skipped, aborted] = snapshot.outcomes;
         let phase = match snapshot.part {
             Part::WarmUp => Phase::WarmingUp,
             Part::Measured => Phase::Measuring,
@@ -125,6 +125,7 @@ impl Runner {
             failed,
             unknown,
             skipped,
+            aborted,
             response_times: snapshot.response_times.to_bytes(),
             dispatch_lag_ns_max: snapshot.lag_ns_max.max(0) as u64,
             cpus_used: (cpu_ns - measured.1) as f64 / elapsed.as_nanos() as f64,

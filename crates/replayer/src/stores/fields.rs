@@ -99,6 +99,10 @@ pub(crate) fn is_missing(key: &str) -> OperationError {
     OperationError::Failed(format!("record {key} does not exist"))
 }
 
+/// Why begin, commit and abort cannot be executed like operations on records. The worker calls the methods
+/// of the connection for them instead.
+pub(crate) const NO_OPERATION_ON_A_RECORD: &str = "is no operation on a record";
+
 /// Why a record cannot be digested or adopted.
 pub(crate) fn lacks_field(key: &str, field: &str) -> String {
     format!("record {key} has no {field}")

@@ -155,6 +155,7 @@ fn skip<V: Vocabulary>(shared: &Shared<V>, thread: u32, session: &Session<V>, no
         let logged = LogRow {
             session: session.number(),
             step: place as u16,
+            try_number: 0,
             thread,
             due_ns: session.due_ns().filter(|_| place == 0),
             start_ns: now_ns,
@@ -249,6 +250,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
             }
             Some(Err(OperationError::Failed(error))) => (Outcome::Failed, Some(error), end_ns),
             Some(Err(OperationError::Unknown(error))) => (Outcome::Unknown, Some(error), end_ns),
+            Some(Err(OperationError::Aborted(error))) => (Outcome::Aborted, Some(error), end_ns),
             None if operation.writes() => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
             None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
         }
@@ -259,6 +261,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
     let logged = LogRow {
         session: session.number(),
         step: place as u16,
+        try_number: 0,
         thread: thread.number,
         due_ns: session.due_ns().filter(|_| place == 0),
         start_ns,

@@ -115,7 +115,7 @@ impl KvRules {
         let all = self.all_fields;
         let fits = match verb {
             Verb::Insert => *fields == all,
-            Verb::Delete => *fields == 0,
+            Verb::Delete | Verb::Begin | Verb::Commit | Verb::Abort => *fields == 0,
             Verb::Read | Verb::Update | Verb::Scan => *fields != 0 && fields & !all == 0,
         };
         if fits {
@@ -123,7 +123,7 @@ impl KvRules {
         }
         let wanted = match verb {
             Verb::Insert => format!("{all}, all fields"),
-            Verb::Delete => "0".to_string(),
+            Verb::Delete | Verb::Begin | Verb::Commit | Verb::Abort => "0".to_string(),
             Verb::Read | Verb::Update | Verb::Scan => format!("bits of {all}, at least one"),
         };
         Err(format!("fields {fields} of {} must be {wanted} (data.fields is {})", verb.name(), self.data.fields))
@@ -135,7 +135,7 @@ impl KvRules {
             (Verb::Scan, most) if *length == 0 || *length > most => {
                 Err(format!("length {length} of scan is not between 1 and {most} (access.scan_length_max)"))
             }
-            (Verb::Read | Verb::Insert | Verb::Update | Verb::Delete, _) if *length != 0 => {
+            (verb, _) if *verb != Verb::Scan && *length != 0 => {
                 Err(format!("length {length} of {} must be 0; only scans have one", verb.name()))
             }
             _ => Ok(()),

@@ -174,7 +174,7 @@ impl State<Kv> for Records {
             }
             (Verb::Delete, now) => *now = None,
             // What a correct store would hold lacks records that this store has lost the delete of.
-            (Verb::Update | Verb::Read | Verb::Scan, _) => {}
+            (Verb::Update | Verb::Read | Verb::Scan, _) | (Verb::Begin | Verb::Commit | Verb::Abort, _) => {}
         }
         if record.now.is_none() && !keep_before {
             self.records.remove(&place);

@@ -10,7 +10,7 @@ use schemas::vocabulary::kv::{Kv, Operation, Verb};
 use super::scripts::{Index, Script, Scripts};
 use super::wire::{Connector, Wire};
 use super::words::words;
-use crate::stores::fields::{Fields, places};
+use crate::stores::fields::{Fields, NO_OPERATION_ON_A_RECORD, places};
 use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
@@ -75,6 +75,7 @@ impl RedisConnection {
             (Verb::Delete, Index::Apart) => Box::pin(self.delete_apart()).await,
             (Verb::Scan, _) => return outcome(self.scan(operation, answer).await.map(|()| true), operation, &self.key),
             (Verb::Insert, _) => self.write(&shared.scripts.insert, operation).await,
+            (Verb::Begin | Verb::Commit | Verb::Abort, _) => Err(Refusal::refused(NO_OPERATION_ON_A_RECORD)),
             (Verb::Delete, _) => match &shared.scripts.delete {
                 Some(script) => self.call(script, &script.call(&self.key), true).await,
                 None => self.ask(&redis::cmd("DEL").arg(&self.key).to_owned(), true).await,

@@ -75,6 +75,7 @@ impl Model {
                 places.iter().for_each(|field| ids[*field as usize] = Some(operation.id));
             }
             Verb::Delete => drop(self.records.remove(&key)?),
+            Verb::Begin | Verb::Commit | Verb::Abort => {}
         }
         Some((seen, bytes))
     }

@@ -11,7 +11,7 @@ use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::records::{binary, values};
 use crate::source::Source;
-use crate::stores::fields::{Fields, exists, is_missing, places};
+use crate::stores::fields::{Fields, NO_OPERATION_ON_A_RECORD, exists, is_missing, places};
 use crate::stores::mongodb::MongoDb;
 use crate::stores::mongodb::collections::RECORDS;
 use crate::stores::mongodb::retry::{Pause, Refusal};
@@ -139,6 +139,7 @@ impl KvActions {
             Verb::Read => return shared.read(operation, key, answer).await.map_err(failed),
             Verb::Scan => return shared.scan(operation, key, answer).await.map_err(failed),
             Verb::Insert | Verb::Update | Verb::Delete => {}
+            Verb::Begin | Verb::Commit | Verb::Abort => return Err(OperationError::Failed(NO_OPERATION_ON_A_RECORD.to_string())),
         }
         let mut pause = Pause::default();
         loop {

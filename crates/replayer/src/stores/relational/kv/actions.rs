@@ -9,6 +9,7 @@ use super::super::engine::{Client, Engine, Fields, Parameter};
 use super::super::perform::{Attempts, Refusal};
 use super::fields_of;
 use super::statements::Statements;
+use crate::stores::fields::NO_OPERATION_ON_A_RECORD;
 use crate::stores::kv::{ALREADY_THERE, KvData, MISSING};
 use crate::stores::{Answer, Fate};
 
@@ -80,6 +81,9 @@ impl<E: Engine> Attempts<Kv, E> for Actions {
                 client.change(statements.update(fields), &parameters[..=count]).await
             }
             Verb::Delete => client.change(statements.delete(), &keys).await,
+            Verb::Begin | Verb::Commit | Verb::Abort => {
+                return Err(Refusal::usable(Fate::Refused, NO_OPERATION_ON_A_RECORD.to_string()));
+            }
         };
         match done {
             Ok(0) => Err(Refusal::usable(Fate::Refused, MISSING.to_string())),
