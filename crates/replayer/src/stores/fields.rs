@@ -3,7 +3,7 @@
 
 use schemas::spec::Spec;
 use schemas::vocabulary::kv::{ABSENT, Found, Operation};
-use schemas::workload::kv::{KvWorkload, SessionKind};
+use schemas::workload::kv::SessionKind;
 
 use super::kv::KvData;
 use super::url::StoreUrl;
@@ -120,8 +120,7 @@ pub(crate) fn asks_for_scans(spec: &Spec) -> bool {
 
 /// Refuses to digest what a trace set leaves if that depends on the order of writes.
 pub(crate) fn check_one_state(url: &StoreUrl, source: &Source) -> Result<(), StoreError> {
-    let access = source.records().access;
-    match KvWorkload::leaves_one_state(&source.manifest.spec, &access) {
+    match source.records().leaves_one_state(&source.manifest.spec) {
         true => Ok(()),
         false => Err(StoreError::usage(
             url,

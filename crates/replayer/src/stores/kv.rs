@@ -1,7 +1,7 @@
 //! The data set of the `kv` family, for the stores that serve it.
 
 use schemas::workload::kv::dataset::{RECORDS, records};
-use schemas::workload::kv::{Data, Keys, KvWorkload, Values};
+use schemas::workload::kv::{Data, Keys, Values};
 
 use super::StoreError;
 use super::url::StoreUrl;
@@ -63,8 +63,7 @@ impl KvData {
 
     /// Refuses the digest of a store on which a replay may leave one of several states.
     pub fn has_one_state(source: &Source, url: &StoreUrl) -> Result<(), StoreError> {
-        let access = source.records().access;
-        if KvWorkload::leaves_one_state(&source.manifest.spec, &access) {
+        if source.records().leaves_one_state(&source.manifest.spec) {
             return Ok(());
         }
         let message = "has no single final state to compare: writes of a record do not wait for each other in this \

@@ -244,10 +244,7 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
         .await;
         let end_ns = clock.now_ns();
         match result {
-            Some(Ok(())) => {
-                V::remember(&mut thread.memory, &operation, &answer.values);
-                (Outcome::Ok, None, end_ns)
-            }
+            Some(Ok(())) => (Outcome::Ok, None, end_ns),
             Some(Err(OperationError::Failed(error))) => (Outcome::Failed, Some(error), end_ns),
             Some(Err(OperationError::Unknown(error))) => (Outcome::Unknown, Some(error), end_ns),
             Some(Err(OperationError::Aborted(error))) => (Outcome::Aborted, Some(error), end_ns),
@@ -255,7 +252,9 @@ async fn perform<V: Vocabulary, C: Connection<V>>(
             None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
         }
     };
-    if outcome != Outcome::Ok {
+    if outcome == Outcome::Ok {
+        V::remember(&mut thread.memory, &operation, &answer.values);
+    } else {
         answer.values.clear();
     }
     let logged = LogRow {

@@ -37,24 +37,24 @@ struct History {
 pub(crate) struct Sessions<'a> {
     spec: &'a SpecOf<KvWorkload>,
     space: &'a Space,
-    fragment: u32,
+    pub(crate) fragment: u32,
     kinds: Vec<SessionKind>,
-    mix: Mix,
+    pub(crate) mix: Mix,
     clients: Range<u64>,
-    draws: Draws<'a>,
+    pub(crate) draws: Draws<'a>,
     scan_lengths: Option<Zipfian>,
     /// The record that the next insert looks at.
     next_record: u64,
     /// Whether a write waits for the last write of its record.
-    ordered: bool,
+    pub(crate) ordered: bool,
     /// Records that sessions wrote.
     histories: IdMap<u64, History>,
     /// Records that were drawn.
     drawn: IdSet<u64>,
     tally: Tally,
     expectation: Expectation,
-    chance: Stream,
-    recorder: Recorder,
+    pub(crate) chance: Stream,
+    pub(crate) recorder: Recorder,
 }
 
 impl<'a> Sessions<'a> {
@@ -97,7 +97,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Draws a record of the fragment that exists; None if none can be drawn.
-    fn draw_record(&mut self) -> Option<Drawn> {
+    pub(crate) fn draw_record(&mut self) -> Option<Drawn> {
         let drawn = self.draws.draw(&mut self.chance)?;
         self.tally.draws += 1;
         self.tally.to_hottest += drawn.is_hot[0] as u64;
@@ -114,13 +114,13 @@ impl<'a> Sessions<'a> {
     }
 
     /// All fields, or one that is drawn.
-    fn fields(&mut self, all: bool) -> u64 {
+    pub(crate) fn fields(&mut self, all: bool) -> u64 {
         let data = &self.spec.own.data;
         if all { data.all_fields() } else { 1 << self.chance.below(data.fields as u64) }
     }
 
     /// The next record that belongs to this fragment and has never existed.
-    fn new_record(&mut self) -> u64 {
+    pub(crate) fn new_record(&mut self) -> u64 {
         loop {
             let record = self.next_record;
             self.next_record += 1;
@@ -130,11 +130,16 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// On whose behalf the session runs.
+    pub(crate) fn actor(&self) -> u64 {
+        self.clients.start + self.recorder.session() % (self.clients.end - self.clients.start)
+    }
+
     /// The operation, which becomes the next row of the session.
-    fn row(&mut self, place: usize, verb: Verb, record: u64, fields: u64, length: u32) -> TraceRow {
+    pub(crate) fn row(&mut self, place: usize, verb: Verb, record: u64, fields: u64, length: u32) -> TraceRow {
         let session = self.recorder.session();
         let after = self.after(record, verb.writes());
-        let actor = self.clients.start + session % (self.clients.end - self.clients.start);
+        let actor = self.actor();
         match verb {
             Verb::Insert => {
                 self.histories.insert(record, History { inserted: Some(session), ..History::default() });
@@ -149,10 +154,10 @@ impl<'a> Sessions<'a> {
             _ => {}
         }
         let id = WriteId::new(self.fragment, session, self.recorder.step());
-        self.recorder.row(place, Operation { verb, key: record, fields, length, id }, actor, after)
+        self.recorder.row(place, Operation { verb, key: record, fields, length, id, amount: 0 }, actor, after)
     }
 
-    fn scan_length(&mut self) -> u32 {
+    pub(crate) fn scan_length(&mut self) -> u32 {
         let access = &self.spec.own.access;
         let (least, most) = (access.scan_length_min, access.scan_length_max);
         match (access.scan_length, &self.scan_lengths) {
@@ -163,7 +168,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Where a scan of so many records begins, and how many it asks for: it stays inside the fragment.
-    fn inside(&self, record: u64, length: u32) -> (u64, u32) {
+    pub(crate) fn inside(&self, record: u64, length: u32) -> (u64, u32) {
         if self.space.is_last(self.fragment) || self.space.from(self.fragment, record) >= length as usize {
             return (record, length);
         }

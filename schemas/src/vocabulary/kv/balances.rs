@@ -38,6 +38,11 @@ impl Balances {
         self.0.extend(found.and_then(|found| found.balance()).map(|balance| (record, balance)));
     }
 
+    /// The balance that the session has read of a record.
+    pub fn of(&self, record: u64) -> Option<i64> {
+        self.0.iter().find(|(known, _)| *known == record).map(|(_, balance)| *balance)
+    }
+
     /// Replaces the amount of a write by the new balance. An update or a delete without an amount
     /// changes no balance: the data set has none.
     #[inline]
@@ -50,9 +55,8 @@ impl Balances {
 
     #[inline(never)]
     fn resolve_one(&self, operation: &mut Operation) -> Result<(), &'static str> {
-        let known = self.0.iter().find(|(record, _)| *record == operation.key);
-        let (_, balance) = known.ok_or(NOT_READ)?;
-        operation.amount = new_balance(*balance, operation.amount);
+        let balance = self.of(operation.key).ok_or(NOT_READ)?;
+        operation.amount = new_balance(balance, operation.amount);
         Ok(())
     }
 }

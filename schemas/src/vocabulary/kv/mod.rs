@@ -163,7 +163,7 @@ impl Operation {
             Control::Commit => Verb::Commit,
             Control::Abort => Verb::Abort,
         };
-        Operation { verb, key: 0, fields: 0, length: 0, id }
+        Operation { verb, key: 0, fields: 0, length: 0, id, amount: 0 }
     }
 }
 

@@ -5,6 +5,8 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use super::{AnyWorkload, Workload, families, family, written};
 use crate::files::at;
 use crate::spec::{Delay, Spec, SpecError, SpecOf, Wrong, default_fragments, default_seed};

@@ -35,7 +35,7 @@ pub struct KvItems {
 impl KvItems {
     /// The items of a fragment of the trace set in the folder.
     pub fn read(folder: &Path, manifest: &Manifest, fragment: u32) -> Result<KvItems, DataSetError> {
-        let workload: KvWorkload = manifest.spec.workload()?;
+        let workload = KvWorkload::of(&manifest.spec)?;
         let statistics: KvStatistics = manifest.statistics_of::<KvWorkload>().map_err(|e| {
             let path = folder.join(schemas::manifest::FILE_NAME);
             schemas::table::TableError::new(&path, format!("statistics: {e}"))
@@ -43,7 +43,7 @@ impl KvItems {
         let range = statistics.range(&Keys::new(&workload.data), fragment);
         let scans = manifest.spec.kinds().iter().any(|(kind, _)| *kind == Verb::Scan.name());
         let mut items = KvItems::new(&workload, range);
-        items.may_race = !KvWorkload::leaves_one_state(&manifest.spec, &workload.access);
+        items.may_race = !workload.leaves_one_state(&manifest.spec);
         if scans {
             let mut initial = Vec::new();
             for records in dataset::records(folder, fragment)? {
