@@ -45,8 +45,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of their codes.
-    pub const ALL: [Outcome; 5] =
-        [Outcome::Ok, Outcome::Failed, Outcome::Unknown, Outcome::Skipped, Outcome::Aborted];
+    pub const ALL: [Outcome; 5] = [Outcome::Ok, Outcome::Failed, Outcome::Unknown, Outcome::Skipped, Outcome::Aborted];
 
     /// The name used in files and tables.
     pub const fn name(self) -> &'static str {

@@ -37,6 +37,17 @@ pub struct TraceRow<O> {
 impl<O> TraceRow<O> {
     /// A row without waits, due time and dependency, of the first kind of sessions.
     pub fn plain(session: u64, step: u16, operation: O, actor: u64) -> TraceRow<O> {
-        TraceRow { session, step, kind: 0, noops: 0, think_us: 0, due_us: None, after: None, txn: None, actor, operation }
+        TraceRow {
+            session,
+            step,
+            kind: 0,
+            noops: 0,
+            think_us: 0,
+            due_us: None,
+            after: None,
+            txn: None,
+            actor,
+            operation,
+        }
     }
 }

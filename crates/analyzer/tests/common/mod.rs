@@ -315,7 +315,13 @@ impl Fixture {
     }
 
     /// Writes a report with a warm-up; the outcomes are those of the measured part.
-    pub fn write_warm_report(&self, warmup_ns: u64, warmup_operations: u64, elapsed_ns: u64, outcomes: [u64; Outcome::ALL.len()]) {
+    pub fn write_warm_report(
+        &self,
+        warmup_ns: u64,
+        warmup_operations: u64,
+        elapsed_ns: u64,
+        outcomes: [u64; Outcome::ALL.len()],
+    ) {
         let [ok, failed, unknown, skipped, aborted] = outcomes;
         let report = ReplayReport {
             warmup_ns,

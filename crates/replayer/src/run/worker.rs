@@ -131,5 +131,5 @@ async fn connect<V: Vocabulary, S: Serves<V>>(
         return Err(StoreError::usage(store.url(), message));
     }
     let pool = Rc::new(Pool::new(store.connect(source, threads.start..threads.start + share).await?));
-    Ok(threads.map(|_| Route::Pooled(pool.clone())).collect())
+    Ok(threads.map(|_| Route::through(pool.clone())).collect())
 }

@@ -406,8 +406,8 @@ fn what_the_code_of_ycsb_t_does_in_another_way_is_noted() {
     let (spec, notes, _) = converted(&[&text.replace("total_cash=10\n", "")], &[]).unwrap();
     assert_eq!(KvWorkload::of(&spec).unwrap().data.total_cash, Some(1_000_000));
     assert!(notes.contains("totalcash is missing: using the default of YCSB+T's code, 1000000"), "{notes}");
-    let twice = converted(&[&format!("{text}totalcash=11\n")], &[]).unwrap_err().to_string();
+    let twice = converted(&[&format!("{text}totalcash=11\n")], &[]).unwrap_err();
     assert!(twice.contains("total_cash=10 contradicts one:") && twice.contains("totalcash=11"), "{twice}");
-    let short = converted(&[&format!("{text}fieldlength=20\n")], &[]).unwrap_err().to_string();
+    let short = converted(&[&format!("{text}fieldlength=20\n")], &[]).unwrap_err();
     assert!(short.contains("fieldlength=20: data.field_bytes: 20 is less than 36"), "{short}");
 }

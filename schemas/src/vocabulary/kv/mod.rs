@@ -77,16 +77,8 @@ pub enum Verb {
 
 impl Verb {
     /// Every verb, in the order of their codes.
-    pub const ALL: [Verb; 8] = [
-        Verb::Read,
-        Verb::Insert,
-        Verb::Update,
-        Verb::Delete,
-        Verb::Scan,
-        Verb::Begin,
-        Verb::Commit,
-        Verb::Abort,
-    ];
+    pub const ALL: [Verb; 8] =
+        [Verb::Read, Verb::Insert, Verb::Update, Verb::Delete, Verb::Scan, Verb::Begin, Verb::Commit, Verb::Abort];
 
     /// The verbs as kinds of operations.
     const KINDS: [OperationKind; Verb::ALL.len()] = {

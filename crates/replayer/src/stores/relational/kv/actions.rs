@@ -20,6 +20,8 @@ const FOREIGN: i64 = -1;
 pub struct Actions {
     statements: Arc<Statements>,
     data: Arc<KvData>,
+    /// Whether the reads of a transaction lock what they read.
+    has_locking_reads: bool,
     /// The key and the values of the operation, which are made in place.
     key: String,
     values: Vec<String>,
@@ -27,9 +29,9 @@ pub struct Actions {
 
 impl Actions {
     /// Operations on records.
-    pub fn new(statements: Arc<Statements>, data: Arc<KvData>) -> Actions {
+    pub fn new(statements: Arc<Statements>, data: Arc<KvData>, has_locking_reads: bool) -> Actions {
         let values = vec![String::new(); data.data.fields as usize];
-        Actions { statements, data, key: String::new(), values }
+        Actions { statements, data, has_locking_reads, key: String::new(), values }
     }
 
     /// Makes the values that a write writes.
@@ -42,10 +44,19 @@ impl Actions {
 }
 
 impl<E: Engine> Attempts<Kv, E> for Actions {
+    fn begin(&self) -> &'static str {
+        // Where there are no locks of rows, the transaction locks as a whole.
+        match self.has_locking_reads && E::DIALECT.for_update.is_empty() {
+            true => E::DIALECT.begin,
+            false => E::DIALECT.begin_lazily,
+        }
+    }
+
     async fn attempt(
         &mut self,
         client: &mut E::Client,
         operation: &Operation,
+        is_inside: bool,
         answer: &mut Answer,
     ) -> Result<(), Refusal> {
         self.data.keys.write(self.data.keys.number(operation.key), &mut self.key);
@@ -58,7 +69,11 @@ impl<E: Engine> Attempts<Kv, E> for Actions {
         let count = fields.count_ones() as usize;
         let done = match operation.verb {
             Verb::Read => {
-                let found = client.read_one(statements.read(fields), &keys, |row| find(data, row, 0, fields, answer));
+                let read = match is_inside && self.has_locking_reads {
+                    true => statements.locking_read(fields),
+                    false => statements.read(fields),
+                };
+                let found = client.read_one(read, &keys, |row| find(data, row, 0, fields, answer));
                 return found.await.map(|_| ()).map_err(Refusal::of::<E>);
             }
             Verb::Scan => {
