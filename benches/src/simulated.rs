@@ -141,6 +141,7 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
             warmup: false,
             drained: false,
             place,
+            of_try: None,
         };
         summary.add(&row, &Findings::default());
     }

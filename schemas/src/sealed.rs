@@ -40,6 +40,10 @@ pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
         Field::new("unpredictable", DataType::Boolean, false),
         Field::new("warmup", DataType::Boolean, false),
         Field::new("drained", DataType::Boolean, false),
+        Field::new("counts_as", name_type(), true),
+        Field::new("snapshot_ns", DataType::Int64, true),
+        Field::new("visible_ns", DataType::Int64, true),
+        Field::new("try_end", name_type(), true),
     ]);
     Arc::new(Schema::new(fields))
 }

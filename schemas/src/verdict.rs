@@ -12,6 +12,7 @@ use crate::sla::Sla;
 
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
+    TransactionFigures,
 };
 pub use sum::SumFigures;
 

@@ -56,6 +56,7 @@ fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
             warmup: false,
             drained: false,
             place: Place::default(),
+            of_try: None,
         };
         validator.enter(row).unwrap();
     }

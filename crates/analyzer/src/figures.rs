@@ -6,13 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
-use schemas::verdict::{ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline};
+use schemas::verdict::{
+    ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
+};
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
 use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
 use crate::timeline::{Measured, TimelineSummary};
+use crate::transactions::CountTries;
 use crate::validate::{Findings, Sum};
 
 /// Counts and response times of one kind of operation.
@@ -21,6 +24,9 @@ struct KindSummary {
     name: String,
     /// Whether it observes data.
     reads: bool,
+    /// Whether it begins or ends a transaction: then it counts in no other figure.
+    #[serde(default)]
+    is_control: bool,
     by_outcome: [u64; Outcome::ALL.len()],
     within_beta: u64,
     unpredictable: u64,
@@ -34,7 +40,12 @@ struct KindSummary {
 
 impl KindSummary {
     fn new(kind: &OperationKind) -> KindSummary {
-        KindSummary { name: kind.name.to_string(), reads: kind.reads, ..KindSummary::default() }
+        KindSummary {
+            name: kind.name.to_string(),
+            reads: kind.reads,
+            is_control: kind.is_control(),
+            ..KindSummary::default()
+        }
     }
 
     fn merge(&mut self, other: &KindSummary) {
@@ -110,6 +121,9 @@ pub struct Summary {
     freshness: FreshnessSummary,
     /// By fragment, so that the order of merging does not matter.
     missing: BTreeMap<u32, String>,
+    /// None if there were no transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transactions: Option<TransactionFigures>,
     /// None if no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closing: Option<ClosingSummary>,
@@ -145,6 +159,7 @@ impl Summary {
             timeline: TimelineSummary::new(measured),
             freshness: FreshnessSummary::default(),
             missing: BTreeMap::new(),
+            transactions: None,
             closing: None,
             sum: None,
         }
@@ -160,30 +175,53 @@ impl Summary {
             self.drained_operations += 1;
             return;
         }
+        // Every session begins with step 0, whatever its outcome, and a later try repeats that.
+        let begins = row.log.step == 0 && row.log.try_number == 0;
+        self.sessions += u64::from(begins);
+        self.noops += if begins { u64::from(row.noops) } else { 0 };
+        if self.measured.counts(row.log.end_ns) && begins {
+            self.sessions_counted += 1 + u64::from(row.noops);
+        }
+        if let Some(of_try) = &row.of_try {
+            self.transactions.get_or_insert_default().add(row, of_try);
+        }
+        let Some(outcome) = row.counts_as() else { return self.add_control(row) };
+        // It counts with the outcome of its transaction.
+        let log = LogRow { outcome, ..row.log };
         let unpredictable = !findings.violations.is_empty();
         let summary = &mut self.kinds[usize::from(row.operation.code())];
-        summary.by_outcome[row.log.outcome as usize] += 1;
+        summary.by_outcome[outcome as usize] += 1;
         summary.unpredictable += u64::from(unpredictable);
         let mut has_met = false;
-        if row.log.outcome == Outcome::Ok {
-            summary.record(&row.log);
+        if outcome == Outcome::Ok {
+            summary.record(&log);
             let is_within_beta = response_ns(&row.log) as u64 <= self.beta_ns;
             has_met = is_within_beta && !unpredictable;
             summary.within_beta += u64::from(is_within_beta);
             summary.met += u64::from(has_met);
         }
-        if matches!(row.log.outcome, Outcome::Failed | Outcome::Unknown) {
+        if matches!(outcome, Outcome::Failed | Outcome::Unknown) {
             self.error_ns += self.measured.counted_of(row.log.start_ns, row.log.end_ns);
         }
-        // Every session begins with step 0, whatever its outcome.
-        self.sessions += u64::from(row.log.step == 0);
-        self.noops += u64::from(row.noops);
         if self.measured.counts(row.log.end_ns) {
-            self.ok_counted += u64::from(row.log.outcome == Outcome::Ok);
-            self.sessions_counted += u64::from(row.log.step == 0) + u64::from(row.noops);
+            self.ok_counted += u64::from(outcome == Outcome::Ok);
         }
-        self.timeline.add(&row.log, unpredictable, has_met);
+        self.timeline.add(&log, unpredictable, has_met);
         findings.items.iter().for_each(|item| self.freshness.add(item));
+    }
+
+    /// Counts an operation that begins or ends a transaction. What was not sent has no time.
+    fn add_control<O: Operation>(&mut self, row: &Row<O>) {
+        let summary = &mut self.kinds[usize::from(row.operation.code())];
+        self.timeline.begin_session(&row.log);
+        if row.log.outcome == Outcome::Ok && row.log.attempts == 0 {
+            return;
+        }
+        summary.by_outcome[row.log.outcome as usize] += 1;
+        if row.log.outcome == Outcome::Ok {
+            summary.record(&LogRow { due_ns: None, ..row.log });
+            summary.within_beta += u64::from(service_ns(&row.log) as u64 <= self.beta_ns);
+        }
     }
 
     /// The measured part.
@@ -239,6 +277,9 @@ impl Summary {
         self.error_ns += other.error_ns;
         self.timeline.merge(&other.timeline);
         self.freshness.merge(&other.freshness);
+        if let Some(theirs) = &other.transactions {
+            self.transactions.get_or_insert_default().merge(theirs);
+        }
         if let Some(theirs) = &other.closing {
             let mine = self.closing.get_or_insert_default();
             mine.items += theirs.items;
@@ -261,7 +302,9 @@ impl Summary {
             if summary.by_outcome == [0; Outcome::ALL.len()] {
                 continue;
             }
-            overall.merge(summary);
+            if !summary.is_control {
+                overall.merge(summary);
+            }
             by_operation.insert(summary.name.clone(), summary.figures(is_open_loop));
             if summary.reads {
                 reads += summary.by_outcome[Outcome::Ok as usize];
@@ -294,6 +337,7 @@ impl Summary {
             missing: self.missing.values().cloned().collect(),
             timeline,
             freshness: self.freshness.figures(),
+            transactions: self.transactions,
             closing: self.closing.as_ref().map(|closing| ClosingFigures {
                 items: closing.items,
                 failed: closing.failed,

@@ -37,6 +37,7 @@ pub(crate) fn row_of<O>(session: u64, start_ns: i64, end_ns: i64, operation: O) 
         warmup: false,
         drained: false,
         place: Place::default(),
+        of_try: None,
     }
 }
 

@@ -20,6 +20,7 @@ use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
 use crate::seal::{ClosedTable, Sealed, Sealer};
 use crate::timeline::Measured;
+use crate::transactions::Tries;
 use crate::validate::{FOREVER, Interval, Items, UnknownId, Validator};
 
 /// Rows of the trace that are read at a time.
@@ -101,6 +102,7 @@ impl FragmentInput<'_> {
             ring: TraceRing::new(self.reader()?, &self.plan),
             held: HeldBatches::default(),
             validator: Validator::new(items),
+            tries: Tries::new(matches!(survey.end, LogEnd::Torn { .. })),
             summary,
             sealer,
         };
@@ -260,6 +262,7 @@ struct Stream<'a, F: Family> {
     given_back: Option<&'a [u64]>,
     ring: TraceRing<F::Vocabulary>,
     held: HeldBatches,
+    tries: Tries<OperationOf<F>>,
     validator: Validator<F::Items, OperationOf<F>>,
     summary: Summary,
     sealer: Option<Sealer<F::Vocabulary>>,
@@ -280,11 +283,19 @@ impl<F: Family> Stream<'_, F> {
             let rows = columns.len();
             for row in 0..rows {
                 let place = Place { batch: number, row: row as u32 };
-                reorder.push(self.join(&columns, place, row_number)?);
+                let row = self.join(&columns, place, row_number)?;
+                if F::Vocabulary::HAS_TRANSACTIONS {
+                    self.tries.push(row, |row| reorder.push(row));
+                } else {
+                    reorder.push(row);
+                }
                 row_number += 1;
             }
             self.held.hold(columns);
-            for row in reorder.release(*later_start) {
+            if *later_start == i64::MAX {
+                self.tries.flush(|row| reorder.push(row));
+            }
+            for row in reorder.release(self.tries.earliest().min(*later_start)) {
                 self.enter(row)?;
             }
             progress(rows as u64);
@@ -377,11 +388,18 @@ impl<F: Family> Stream<'_, F> {
             let (session, start, end) = (log.session, log.start_ns, log.end_ns);
             return Err(wrong(format!("session {session} ends at {end} ns, before its start at {start} ns")));
         }
-        let trace = self.ring.take(log.session, log.step).map_err(|error| match error {
+        let trace = match log.try_number {
+            0 => self.ring.take(log.session, log.step),
+            _ => self.tries.again(&log),
+        };
+        let trace = trace.map_err(|error| match error {
             // The trace set's fault is not the log's.
             JoinError::Trace(error) => error,
             error => wrong(error.to_string()),
         })?;
+        if F::Vocabulary::HAS_TRANSACTIONS && log.try_number == 0 && trace.txn.is_some() {
+            self.tries.remember(log.thread, trace);
+        }
         Ok(Row {
             log,
             operation: trace.operation,
@@ -393,6 +411,7 @@ impl<F: Family> Stream<'_, F> {
             warmup: log.session < self.first_measured,
             drained: self.summary.measured().is_over_at(log.start_ns),
             place,
+            of_try: None,
         })
     }
 

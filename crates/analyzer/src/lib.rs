@@ -50,6 +50,7 @@ pub mod sql;
 mod summarize;
 mod tables;
 pub mod timeline;
+pub mod transactions;
 pub mod validate;
 mod verify;
 mod witness;

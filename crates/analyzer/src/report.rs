@@ -123,6 +123,9 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
+    if let Some(transactions) = &figures.transactions {
+        let _ = writeln!(out, "{}", transactions.in_words());
+    }
     out += &closing(figures);
     if !verdict.replayers.is_empty() {
         let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);

@@ -56,7 +56,7 @@ fn liar() -> Fixture {
         event(9, 15 * ms, 16 * ms, Ok, (ViewFriendRequests, 5, 5), &[]),
     ];
     let fixture = Fixture::new(&[(World::new(0, 20, 2), events)]);
-    fixture.write_report(20 * ms as u64, [9, 0, 1, 0]);
+    fixture.write_report(20 * ms as u64, [9, 0, 1, 0, 0]);
     fixture
 }
 
@@ -97,7 +97,7 @@ fn validate_leaves_out_the_warm_up() {
     let mut fixture = liar();
     fixture.fragments[0].warmup_sessions = 6;
     fixture.write_documents();
-    fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0]);
+    fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0, 0]);
     let text = run(&fixture, &["validate", "RUN"]);
     let expect = "4 reads checked, 3 unpredictable (75%)\n\
                   outside the measured part: 2 more unpredictable reads (not counted)\n";

@@ -47,6 +47,10 @@
 
 mod document;
 mod plan;
+mod store;
 
-pub use document::{Cell, ComparisonDocument, ComparisonFolder, Concern, Measurement, Outcome, SettingDifference};
-pub use plan::{Axis, ComparedStore, ComparisonPlan, ComparisonPlanError, Measure, Point, Question, Wanted};
+pub use document::{
+    Cell, ComparisonDocument, ComparisonFolder, Concern, Measurement, OperationTimes, Outcome, SettingDifference,
+};
+pub use plan::{Axis, ComparisonPlan, ComparisonPlanError, Measure, Point, Question, Wanted};
+pub use store::{ComparedStore, Use};

@@ -8,6 +8,7 @@
 
 mod frames;
 mod read;
+mod transaction;
 mod values;
 mod write;
 
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use frames::{LogEnd, has_begun};
 pub use read::{LogColumns, LogReader, Observed};
+pub use transaction::TryEnd;
 pub use write::{LogBuffer, LogCompression, LogWriter, ReservedLog};
 
 /// Maximum number of rows in a batch. Arrow's cost of some 30 µs for each batch is then a

@@ -45,6 +45,9 @@ pub struct ReplayReport {
     /// Operations of transactions that the store, or the replayer after an error, has rolled back.
     #[serde(default)]
     pub aborted: u64,
+    /// Begins, commits and aborts of transactions, whatever became of them. No other count has them.
+    #[serde(default)]
+    pub of_transactions: u64,
     /// CPU time over wall time of the busiest worker thread, 0 to 1.
     pub worker_cpu_share: f64,
     /// The scheduling delay: how late a worker notices that an event has happened. The worker
@@ -118,6 +121,7 @@ impl Default for ReplayReport {
             unknown: 0,
             skipped: 0,
             aborted: 0,
+            of_transactions: 0,
             worker_cpu_share: 0.0,
             dispatch_lag_ns_mean: 0.0,
             dispatch_lag_ns_p99: 0,

@@ -26,6 +26,9 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     /// Its operations, in the order of their codes.
     const KINDS: &'static [OperationKind];
 
+    /// Whether it has transactions. Where it has none, nothing that is compiled for it knows of them.
+    const HAS_TRANSACTIONS: bool = has_control(Self::KINDS);
+
     /// One of its operations: small enough to copy.
     type Operation: Operation;
 
@@ -86,6 +89,18 @@ pub enum Control {
     Commit,
     /// Ends it: nothing that it wrote happened.
     Abort,
+}
+
+/// Whether one of these kinds begins or ends a transaction.
+const fn has_control(kinds: &[OperationKind]) -> bool {
+    let mut code = 0;
+    while code < kinds.len() {
+        if kinds[code].is_control() {
+            return true;
+        }
+        code += 1;
+    }
+    false
 }
 
 /// An operation of a vocabulary.

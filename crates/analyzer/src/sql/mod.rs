@@ -95,8 +95,8 @@ impl Database {
         verify(run, verdicts)?;
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
-        let hint = "; the views are operations, sessions, experiments, timeline, spectrum, service_spectrum, freshness, \
-                    item_reads, item_updates, closing_reads and unpredictable";
+        let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
+                    freshness, item_reads, item_updates, closing_reads and unpredictable";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         Ok(database)
@@ -130,6 +130,7 @@ impl Database {
                 overall.failed,
                 overall.unknown,
                 overall.skipped,
+                overall.aborted,
                 figures.throughput_per_s,
                 figures.sessions_per_s,
                 overall.mean_ns,

@@ -284,6 +284,7 @@ impl Fixture {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
+            transactions: Default::default(),
         }
     }
 

@@ -374,6 +374,8 @@ mod tests {
                 unpredictable_reads,
                 ruling,
                 reasons: Vec::new(),
+                transactions: None,
+                by_operation: Default::default(),
             };
             assert_eq!(Entry::measured(&measured, metric).text(), expect);
         };

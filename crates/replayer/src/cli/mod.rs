@@ -9,6 +9,7 @@ mod report;
 mod run;
 mod serve;
 mod target;
+pub mod transactions;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -69,6 +69,7 @@ pub fn summarize(
         unknown,
         skipped,
         aborted,
+        of_transactions: all.of_transactions,
         worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
         dispatch_lag_ns_mean: lag.mean_ns(),
         dispatch_lag_ns_p99: lag.times.percentile_ns(99.0),

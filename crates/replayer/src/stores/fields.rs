@@ -120,8 +120,17 @@ pub(crate) fn asks_for_scans(spec: &Spec) -> bool {
 
 /// Refuses to digest what a trace set leaves if that depends on the order of writes.
 pub(crate) fn check_one_state(url: &StoreUrl, source: &Source) -> Result<(), StoreError> {
-    match source.records().leaves_one_state(&source.manifest.spec) {
+    let workload = source.records();
+    match workload.leaves_one_state(&source.manifest.spec) {
         true => Ok(()),
+        false if workload.transactions.is_some() => Err(StoreError::usage(
+            url,
+            format!(
+                "has no single final state to digest: a store may roll transactions of {} back; generate it without \
+                 [transactions]",
+                source.folder.display()
+            ),
+        )),
         false => Err(StoreError::usage(
             url,
             format!(

@@ -63,8 +63,14 @@ impl KvData {
 
     /// Refuses the digest of a store on which a replay may leave one of several states.
     pub fn has_one_state(source: &Source, url: &StoreUrl) -> Result<(), StoreError> {
-        if source.records().leaves_one_state(&source.manifest.spec) {
+        let workload = source.records();
+        if workload.leaves_one_state(&source.manifest.spec) {
             return Ok(());
+        }
+        if workload.transactions.is_some() {
+            let message = "has no single final state to compare: a store may roll transactions of this trace set back; \
+                           generate one without [transactions]";
+            return Err(StoreError::usage(url, message));
         }
         let message = "has no single final state to compare: writes of a record do not wait for each other in this \
                        trace set; generate one with access.ordered_writes = true";

@@ -10,6 +10,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod transact;
 mod turns;
 mod waits;
 
@@ -19,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use schemas::pace::Overload;
+use schemas::plan::Transactions;
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
 use schemas::vocabulary::Vocabulary;
@@ -94,6 +96,8 @@ pub struct WorkerPlan<V: Vocabulary> {
     pub abandon: Arc<AtomicBool>,
     /// What starts the sessions.
     pub loop_kind: Loop,
+    /// Whether the store is asked for transactions, and how often each is tried.
+    pub transactions: Transactions,
     /// Set by the worker whose session had to queue, if the experiment ends then.
     pub overloaded: Arc<AtomicBool>,
     /// Where progress is published.

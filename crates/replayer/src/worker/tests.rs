@@ -15,6 +15,7 @@ use crate::log::OperationLogs;
 use crate::stores::{Answer, OperationError};
 
 mod pace;
+mod transactions;
 
 const HOUR_US: u32 = 3_600_000_000;
 
@@ -28,27 +29,34 @@ fn write(row: TraceRow, after: Option<u64>) -> TraceRow {
     TraceRow { after, operation: Operation { action: Action::InviteFriend, ..row.operation }, ..row }
 }
 
+/// A row of a trace in a vocabulary.
+type RowOf<V> = schemas::trace::TraceRow<<V as Vocabulary>::Operation>;
+
 /// The settings of a replay; fragments have equal weights.
-struct Setup {
-    fragments: Vec<Vec<TraceRow>>,
+struct SetupOf<V: Vocabulary> {
+    fragments: Vec<Vec<RowOf<V>>>,
     threads: usize,
     unique_actors: bool,
     warmup_sessions: u64,
     duration_ns: Option<i64>,
     loop_kind: Loop,
+    transactions: Transactions,
     stop: Arc<AtomicBool>,
     abandon: Arc<AtomicBool>,
 }
 
-impl Setup {
-    fn of(rows: Vec<TraceRow>, threads: usize) -> Setup {
-        Setup {
+type Setup = SetupOf<Social>;
+
+impl<V: Vocabulary> SetupOf<V> {
+    fn of(rows: Vec<RowOf<V>>, threads: usize) -> SetupOf<V> {
+        SetupOf {
             fragments: vec![rows],
             threads,
             unique_actors: true,
             warmup_sessions: 0,
             duration_ns: None,
             loop_kind: Loop::Closed(None),
+            transactions: Transactions::default(),
             stop: Arc::default(),
             abandon: Arc::default(),
         }
@@ -56,7 +64,7 @@ impl Setup {
 
     /// Replays all sessions. Returns the report, and each fragment's log. A replay that takes
     /// longer than a minute fails.
-    fn replay<C: Connection<Social>>(self, connections: Vec<C>) -> (WorkerReport, Vec<Vec<LogRow>>) {
+    fn replay<C: Connection<V>>(self, connections: Vec<C>) -> (WorkerReport, Vec<Vec<LogRow>>) {
         assert_eq!(connections.len(), self.threads);
         let folder = tempfile::tempdir().unwrap();
         let path = |fragment: usize| folder.path().join(format!("{fragment}.arrows"));
@@ -111,6 +119,7 @@ impl Setup {
             stop: self.stop,
             abandon: self.abandon,
             loop_kind: self.loop_kind,
+            transactions: self.transactions,
             overloaded: Arc::default(),
             snapshot: Arc::default(),
         };

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use schemas::vocabulary::Control;
-use schemas::vocabulary::kv::{Operation, TraceRow, Verb, WHOLE_BALANCE, WriteId, new_balance};
+use schemas::vocabulary::kv::{Operation, TraceRow, Verb, WHOLE_BALANCE, new_balance};
 use schemas::workload::economy::SessionKind;
 use schemas::workload::kv::Values;
 use schemas::workload::kv::values::BALANCE_FIELD;
@@ -90,10 +90,8 @@ impl<'a> Sessions<'a> {
     }
 
     /// $1 of what was captured; if nothing is left, $1 is captured of the record.
-    fn dollar(&mut self) -> i64 {
-        let amount = if self.captured > 0 { 1 } else { -1 };
-        self.captured -= amount;
-        amount
+    fn dollar(&self) -> i64 {
+        if self.captured > 0 { 1 } else { -1 }
     }
 
     /// Two different records; None if none are found.
@@ -114,19 +112,17 @@ impl<'a> Sessions<'a> {
             self.leaving.push_back((record, session));
         }
         let (record, _) = self.leaving.front().filter(|(_, chosen)| chosen.saturating_add(self.window) <= session)?;
-        let record = *record;
-        self.leaving.pop_front();
-        Some(record)
+        Some(*record)
     }
 
     /// The operations of a session of the kind at this place of the mix; none if there are no records
     /// for it.
     fn make(&mut self, place: usize, each: impl FnMut(&TraceRow)) {
+        self.records.draw_ending();
         match self.kinds[place] {
             SessionKind::Insert => {
                 let record = self.records.new_record();
                 let amount = self.captured.min(self.cash_each);
-                self.captured -= amount;
                 self.transaction(place, each, &[(Verb::Insert, record, amount)]);
             }
             SessionKind::Read => {
@@ -162,14 +158,21 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// Deletes the first record of those that are leaving.
     fn delete(&mut self, place: usize, each: impl FnMut(&TraceRow), record: u64) {
-        self.captured += self.balance(record);
+        if !self.records.aborts {
+            self.leaving.pop_front();
+        }
         self.transaction(place, each, &[(Verb::Read, record, 0), (Verb::Delete, record, WHOLE_BALANCE)]);
     }
 
     /// The rows of a transaction with these operations: verb, record and amount.
     fn transaction(&mut self, place: usize, mut each: impl FnMut(&TraceRow), steps: &[(Verb, u64, i64)]) {
-        each(&self.control(place, Control::Begin));
+        // It waits for inserts before it begins: later it would hold what they need.
+        let after = |(verb, record, _): &(Verb, u64, i64)| self.records.after(*record, verb.writes());
+        let after = steps.iter().filter_map(after).max();
+        each(&self.records.control(place, Control::Begin, after));
+        let (mut captured, is_kept) = (0, !self.records.aborts);
         for (verb, record, amount) in steps.iter().copied() {
             let (fields, (record, length)) = match verb {
                 Verb::Scan => {
@@ -181,23 +184,18 @@ impl<'a> Sessions<'a> {
                 Verb::Update => (self.written_fields, (record, 0)),
                 _ => (0, (record, 0)),
             };
-            if verb.writes() {
+            if verb.writes() && is_kept {
                 let found = if verb == Verb::Insert { 0 } else { self.balance(record) };
-                self.balances.insert(record, new_balance(found, amount));
+                let left = new_balance(found, amount);
+                captured += found - left;
+                self.balances.insert(record, left);
             }
             let row = self.records.row(place, verb, record, fields, length);
-            each(&TraceRow { operation: Operation { amount, ..row.operation }, txn: Some(0), ..row });
+            each(&TraceRow { operation: Operation { amount, ..row.operation }, ..row });
         }
-        each(&self.control(place, Control::Commit));
-    }
-
-    /// The row that begins or ends a transaction, which is the whole session.
-    fn control(&mut self, place: usize, control: Control) -> TraceRow {
-        let recorder = &mut self.records.recorder;
-        let id = WriteId::new(self.records.fragment, recorder.session(), recorder.step());
-        let actor = self.records.actor();
-        let row = self.records.recorder.row(place, Operation::of_transaction(control, id), actor, None);
-        TraceRow { txn: Some(0), ..row }
+        self.captured += captured;
+        let end = if is_kept { Control::Commit } else { Control::Abort };
+        each(&self.records.control(place, end, None));
     }
 }
 
@@ -218,7 +216,7 @@ impl generator::Sessions<Operation> for Sessions<'_> {
         }
         // A record that was chosen lately is better than no session at all.
         let delete = self.kinds.iter().position(|kind| *kind == SessionKind::Delete);
-        if let (Some(place), Some((record, _))) = (delete, self.leaving.pop_front()) {
+        if let (Some(place), Some((record, _))) = (delete, self.leaving.front().copied()) {
             self.delete(place, &mut each, record);
             if self.records.recorder.end(place, 1) {
                 return generator::Drawn::Session;

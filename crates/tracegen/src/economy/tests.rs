@@ -187,3 +187,22 @@ fn updates_alone_keep_the_money() {
     let amounts: Vec<i64> = sessions(&spec)[0].iter().map(|rows| rows[2].operation.amount).collect();
     assert!(amounts.chunks(2).all(|two| *two == [-1, 1]), "{amounts:?}");
 }
+
+/// A transaction that aborts leaves no trace in what comes later.
+#[test]
+fn aborted_transactions_leave_nothing() {
+    let spec = spec(&format!(
+        "sessions = 3000\n[data]\nrecords = 500\n[access]\ndependency_window = 20\n[transactions]\nabort_share = 0.3\n[mix]\n{MIX}"
+    ));
+    let economy = Economy::new(spec.clone()).unwrap();
+    let mut bank = Bank::of(&economy, 0);
+    let (total, mut aborted) = (bank.total(), 0);
+    for rows in &sessions(&spec)[0] {
+        match rows.last().unwrap().operation.verb {
+            Verb::Abort => aborted += 1,
+            _ => bank.transact(rows),
+        }
+        assert_eq!(bank.total(), total);
+    }
+    assert!((800..1_000).contains(&aborted), "{aborted}");
+}

@@ -29,6 +29,9 @@ pub(crate) fn digest(
     folder: &Path,
     position: &FragmentPosition,
 ) -> Result<StateDigest, DigestError> {
+    if spec.own.transactions.is_some() {
+        return Err(DigestError::Undetermined { what: "a store may roll transactions back" });
+    }
     if !spec.own.leaves_one_state(&spec.common) {
         return Err(DigestError::Undetermined {
             what: "writes of a record do not wait for each other; a specification with access.ordered_writes = true \

@@ -82,6 +82,7 @@ fn without_values() -> KvWorkload {
             key_digits: 1,
         },
         access: Access::default(),
+        transactions: None,
     }
 }
 

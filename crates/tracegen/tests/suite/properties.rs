@@ -95,7 +95,7 @@ fn kv(spec: &Spec) -> KvWorkload {
 #[test]
 fn ycsb_is_a_workload_of_its_own_family() {
     let (spec, notes, unknown) = converted(&[MANY_READS], &[]).unwrap();
-    let KvWorkload { data, access } = kv(&spec);
+    let KvWorkload { data, access, .. } = kv(&spec);
     assert_eq!((spec.family.as_str(), data.records, spec.sessions, data.fields), ("kv", 1_000, 1_000, 10));
     assert_eq!((data.field_bytes, data.key_order, data.key_digits), (100, KeyOrder::Hashed, 1));
     assert_eq!((access.distribution, access.key_space, access.read_all_fields), (KvDistribution::Zipfian, 1_001, true));
@@ -135,7 +135,7 @@ fn all_properties_of_ycsb_are_known() {
                 latencytrackederrors=a\nworkload=site.ycsb.workloads.CoreWorkload\nunknown=1\n";
     let (spec, notes, unknown) = converted(&[text], &[]).unwrap();
     assert_eq!(unknown, ["one:57: unknown=1"]);
-    let KvWorkload { data, access } = kv(&spec);
+    let KvWorkload { data, access, .. } = kv(&spec);
     assert_eq!((data.records, data.first_record, data.fields, data.field_bytes), (400, 100, 4, 80));
     assert_eq!((data.field_bytes_min, data.field_length), (20, LengthDistribution::Zipfian));
     assert_eq!((data.key_order, data.key_digits), (KeyOrder::Ordered, 8));

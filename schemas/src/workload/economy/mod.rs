@@ -124,6 +124,7 @@ impl Workload for EconomyWorkload {
 
     fn resolve(&mut self, common: &Spec) {
         self.0.resolve(common);
+        self.0.transactions.get_or_insert_default();
         let data = &mut self.0.data;
         data.total_cash.get_or_insert(data.records.saturating_mul(CASH_EACH).min(i64::MAX as u64));
     }

@@ -1,6 +1,6 @@
 //! Which values of a specification are refused, and why.
 
-use super::{Access, Distribution, KeyOrder, KvWorkload, SessionKind, share};
+use super::{Access, Distribution, KeyOrder, KvWorkload, SessionKind, Transactions, share};
 use crate::spec::{SpecOf, Wrong};
 use crate::vocabulary::kv::{FIELDS_MAX, WriteId};
 use crate::words::thousands;
@@ -30,6 +30,7 @@ pub(in crate::workload) fn check_records(spec: &SpecOf<KvWorkload>) -> Result<()
     check_data(spec)?;
     check_access(&spec.own.access)?;
     check_key_space(&spec.own)?;
+    Transactions::check(&spec.own)?;
     check_fragments(spec)?;
     check_deletes(spec)
 }
@@ -202,6 +203,8 @@ mod tests {
             ("[access]\nclients = 1", "read = 1", "access.clients"),
             ("[access]\nhotspot_data_share = 1.5", "read = 1", "access.hotspot_data_share"),
             ("[access]\ndistribution = 'zipf'", "read = 1", "distribution"),
+            ("[transactions]\nabort_share = 1.5", "read = 1", "transactions.abort_share"),
+            ("[transactions]\naborts = 1", "read = 1", "aborts"),
         ] {
             let error = refused(&format!("{data}{more}"), mix).unwrap_or_else(|| panic!("{more} {mix} is accepted"));
             assert!(error.contains("t.toml") && error.contains(key), "{more} {mix}: {error}");

@@ -6,6 +6,7 @@ mod digest;
 pub mod keys;
 pub(super) mod rules;
 mod statistics;
+mod transactions;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use crate::words::thousands;
 
 pub use keys::{KeyOrder, Keys};
 pub use statistics::KvStatistics;
+pub use transactions::Transactions;
 use values::VERIFIABLE_BYTES;
 pub use values::Values;
 
@@ -29,6 +31,9 @@ pub struct KvWorkload {
     /// How records, fields and lengths are drawn.
     #[serde(default)]
     pub access: Access,
+    /// Whether sessions are transactions. Without it, each operation is by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Transactions>,
 }
 
 /// The records.
@@ -233,7 +238,7 @@ impl SessionKind {
 
 impl Workload for KvWorkload {
     const FAMILY: &'static str = "kv";
-    const KEYS: &'static [&'static str] = &["data", "access"];
+    const KEYS: &'static [&'static str] = &["data", "access", "transactions"];
     const ACTORS: ActorWords = ActorWords { plural: "clients", keys: &["access.clients"] };
     type Vocabulary = Kv;
     type Statistics = KvStatistics;
@@ -307,13 +312,13 @@ impl KvWorkload {
         spec.part()
     }
 
-    /// Whether a whole replay leaves one state, whatever the number of threads.
+    /// Whether a whole replay leaves one state, whatever the number of threads. It may not if a store may
+    /// roll transactions back.
     pub fn leaves_one_state(&self, common: &Spec) -> bool {
         // A kind of another family is not known here.
         let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_none_or(SessionKind::overwrites);
-        let is_ordered = self.access.ordered_writes || !common.kinds().into_iter().any(overwrites);
-        // Transactions may be replayed in any order, and a balance depends on all of them.
-        is_ordered && self.data.total_cash.is_none()
+        self.transactions.is_none()
+            && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
     }
 }
 
@@ -358,6 +363,7 @@ mod tests {
             ("read = 1\nupdate = 1", false, false),
             ("read_modify_write = 1", true, true),
             ("read = 1\ndelete = 0", false, true),
+            ("read_modify_write = 1\n[transactions]", true, false),
         ] {
             let text = format!(
                 "name = 't'\nfamily = 'kv'\nsessions = 5\n[data]\nrecords = 9\n[access]\nordered_writes = {ordered}\n\

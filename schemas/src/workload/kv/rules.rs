@@ -16,6 +16,8 @@ pub(in crate::workload) struct KvRules {
     range: KeyRange,
     all_fields: u64,
     scan_length_max: u32,
+    /// Whether each session is a transaction.
+    transactions: bool,
     /// For each verb, by its code: whether a kind of session in the mix has it.
     in_mix: [bool; Verb::ALL.len()],
 }
@@ -42,21 +44,27 @@ impl KvRules {
         }
         let kinds = spec.common.kinds();
         let in_mix = Verb::ALL.map(|verb| kinds.iter().any(|(name, _)| verbs(name).contains(&verb)));
-        let scan_length_max = spec.own.access.scan_length_max;
-        Ok(KvRules { data: data.clone(), keys, range, all_fields: data.all_fields(), scan_length_max, in_mix })
+        let (scan_length_max, transactions) = (spec.own.access.scan_length_max, spec.own.transactions.is_some());
+        let all_fields = data.all_fields();
+        Ok(KvRules { data: data.clone(), keys, range, all_fields, scan_length_max, transactions, in_mix })
     }
 
     /// Refuses an operation that does not fit, by its column.
     #[inline]
     fn check_one(&self, operation: &Operation, step: u16, has_after: bool) -> Result<(), String> {
-        if !self.in_mix[operation.verb as usize] {
-            return Err(format!("operation {} is in no kind of session of the mix", operation.verb.name()));
-        }
         // The ids of writes would not differ.
         if u32::from(step) >= WriteId::STEPS_MAX {
             return Err(format!("step {step} is more than {}", WriteId::STEPS_MAX - 1));
         }
-        self.check_key(operation, has_after)?;
+        if operation.verb.control().is_some() {
+            if operation.key != 0 {
+                return Err(format!("key {} of {} must be 0", operation.key, operation.verb.name()));
+            }
+        } else if !self.in_mix[operation.verb as usize] {
+            return Err(format!("operation {} is in no kind of session of the mix", operation.verb.name()));
+        } else {
+            self.check_key(operation, has_after)?;
+        }
         self.check_fields(operation)?;
         self.check_length(operation)?;
         self.check_amount(operation)
@@ -85,6 +93,27 @@ impl KvRules {
             return Err(format!("fields {fields} of {} lack the field with the balance (1)", verb.name()));
         }
         Ok(())
+    }
+
+    /// Refuses a transaction that the specification does not want, or an operation outside of one.
+    #[inline]
+    fn check_transaction(&self, verb: Verb, txn: Option<u16>) -> Result<(), String> {
+        match (self.transactions, txn) {
+            (true, Some(0)) => Ok(()),
+            (false, None) if verb.control().is_none() => Ok(()),
+            (false, _) => {
+                Err(format!("operation {} is of a transaction (txn), and the specification has no [transactions]", verb.name()))
+            }
+            (true, None) => Err(format!(
+                "operation {} is outside of a transaction (txn is empty), and the specification has [transactions]",
+                verb.name()
+            )),
+            (true, Some(begin)) => Err(format!(
+                "operation {} is of a transaction that began at step {begin}, and by the specification each session is \
+                 one transaction",
+                verb.name()
+            )),
+        }
     }
 
     #[inline]
@@ -146,7 +175,10 @@ impl KvRules {
 impl Rules<Kv> for KvRules {
     fn check(&self, chunk: &Chunk<Kv>, rows: Range<usize>) -> Result<(), BadRow> {
         for row in rows {
-            let checked = self.check_one(&chunk.operation(row), chunk.step(row), chunk.after(row).is_some());
+            let operation = chunk.operation(row);
+            let checked = self
+                .check_transaction(operation.verb, chunk.txn(row))
+                .and_then(|()| self.check_one(&operation, chunk.step(row), chunk.after(row).is_some()));
             checked.map_err(|message| BadRow { row, message })?;
         }
         Ok(())
@@ -236,10 +268,38 @@ mod tests {
         let spec = spec("update = 1");
         let rules = KvRules::new(&spec, &halves(&spec), 1, verbs).unwrap();
         let operation = |verb| Operation { verb, key: 100, fields: 1, length: 0, id: WriteId::new(0, 0, 0), amount: 0 };
-        for verb in Verb::ALL.into_iter().filter(|verb| *verb != Verb::Update) {
+        for verb in Verb::ALL.into_iter().filter(|verb| *verb != Verb::Update && verb.control().is_none()) {
             let refused = rules.check_one(&operation(verb), 0, false).unwrap_err();
             assert_eq!(refused, format!("operation {} is in no kind of session of the mix", verb.name()));
         }
+    }
+
+    #[test]
+    fn each_session_is_a_transaction_if_the_specification_wants_it() {
+        let refusal = |more: &str, verb, key, txn| {
+            let spec = spec(&format!("update = 1\n{more}"));
+            let rules = KvRules::new(&spec, &halves(&spec), 0, verbs).unwrap();
+            let [old, _] = records_from(&rules, 100);
+            let key = if key { old } else { 0 };
+            let fields = u64::from(verb == Verb::Update);
+            let operation = Operation { verb, key, fields, length: 0, id: WriteId::new(0, 0, 0), amount: 0 };
+            let row = TraceRow { txn, ..TraceRow::plain(3, 1, operation, 0) };
+            let chunk: Chunk<Kv> = [row].into_iter().collect();
+            rules.check(&chunk, 0..1).err().map(|bad| bad.message).unwrap_or_default()
+        };
+        assert_eq!(refusal("[transactions]", Verb::Update, true, Some(0)), "");
+        assert_eq!(refusal("[transactions]", Verb::Commit, false, Some(0)), "");
+        assert_eq!(refusal("", Verb::Update, true, None), "");
+        let outside = refusal("[transactions]", Verb::Update, true, None);
+        assert!(outside.contains("update is outside of a transaction"), "{outside}");
+        let later = refusal("[transactions]", Verb::Update, true, Some(1));
+        assert!(later.contains("began at step 1"), "{later}");
+        for (verb, txn) in [(Verb::Update, Some(0)), (Verb::Commit, None), (Verb::Begin, Some(1))] {
+            let unwanted = refusal("", verb, verb == Verb::Update, txn);
+            assert!(unwanted.contains("the specification has no [transactions]"), "{unwanted}");
+        }
+        let keyed = refusal("[transactions]", Verb::Commit, true, Some(0));
+        assert!(keyed.contains("of commit must be 0"), "{keyed}");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct KvItems {
     /// Whether writes of a record may have run at the same time, so that the sessions before the
     /// experiment leave one of several states.
     may_race: bool,
+    /// Whether a store may have rolled back what the sessions before the experiment wrote.
+    may_be_undone: bool,
     records: HashMap<u64, Registers>,
     /// None if no session scans.
     order: Option<Order>,
@@ -44,6 +46,7 @@ impl KvItems {
         let scans = manifest.spec.kinds().iter().any(|(kind, _)| *kind == Verb::Scan.name());
         let mut items = KvItems::new(&workload, range);
         items.may_race = !workload.leaves_one_state(&manifest.spec);
+        items.may_be_undone = workload.transactions.is_some();
         if scans {
             let mut initial = Vec::new();
             for records in dataset::records(folder, fragment)? {
@@ -70,6 +73,7 @@ impl KvItems {
             initial: data.records,
             range,
             may_race: false,
+            may_be_undone: false,
             records: HashMap::new(),
             order: None,
         }
@@ -260,11 +264,15 @@ impl Items<Operation> for KvItems {
             order.add(place, key);
         }
         let fields = if is_delete { 0 } else { fields };
+        let exists_initially = self.index(key).is_ok();
         let registers = self.records.entry(key).or_default();
         // Times of the experiment are not below 0.
         if self.may_race && at.end < 0 {
             // What was updated existed.
             registers.register_earlier(fields | EXISTENCE_BIT, value);
+            if self.may_be_undone {
+                registers.may_be_initial(fields | EXISTENCE_BIT, exists_initially);
+            }
         } else {
             let places = fields | if changes_existence { EXISTENCE_BIT } else { 0 };
             registers.register(RegisterWrite { at, places, value }, horizon);

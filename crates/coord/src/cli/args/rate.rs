@@ -10,13 +10,15 @@ use super::WorkloadArgs;
 use crate::rate::Wanted;
 
 /// The arguments that a resumed rating takes from its run.
-const FROM_THE_RUN: [&str; 25] = [
+const FROM_THE_RUN: [&str; 27] = [
     "spec",
     "trace",
     "settings",
     "sla",
     "warmup",
     "shared_actors",
+    "transactions",
+    "tries",
     "no_closing_read",
     "workers",
     "leave_logs",
