@@ -8,6 +8,7 @@
 //! | module | format |
 //! |---|---|
 //! | [`spec`], [`workload`] | the workload specification (TOML); the part of each family |
+//! | [`anomalies`] | classes of anomalies of transactions, what a check of a history found |
 //! | [`arrivals`] | when sessions arrive: the rate over time of a specification |
 //! | [`vocabulary`] | the operations that a store can be asked for |
 //! | [`social`] | the vocabulary of BG: what each action changes and observes; kinds of sessions |
@@ -35,6 +36,7 @@
 //! assert!(accept.action.is_write());
 //! ```
 
+pub mod anomalies;
 pub mod arrivals;
 mod called;
 pub mod comparison;

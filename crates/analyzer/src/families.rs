@@ -37,6 +37,8 @@ pub(crate) trait AnyFamily: Send + Sync {
     fn wrongness(&self) -> &'static str;
     /// [`Family::writer`].
     fn writer(&self, value: i64) -> Option<WritePlace>;
+    /// [`Family::item_in_history`].
+    fn item_in_history(&self, owner: u64, element: u32) -> String;
     /// [`Family::popularity`].
     fn popularity(&self, manifest: &Manifest) -> Option<String>;
     /// [`FragmentInput::analyze`].
@@ -82,6 +84,10 @@ impl<F: Family> AnyFamily for Of<F> {
 
     fn writer(&self, value: i64) -> Option<WritePlace> {
         F::writer(value)
+    }
+
+    fn item_in_history(&self, owner: u64, element: u32) -> String {
+        F::item_in_history(owner, element)
     }
 
     fn popularity(&self, manifest: &Manifest) -> Option<String> {

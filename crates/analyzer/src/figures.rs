@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
+use schemas::anomalies::Anomalies;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
 use schemas::verdict::{
@@ -124,6 +125,9 @@ pub struct Summary {
     /// None if there were no transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transactions: Option<TransactionFigures>,
+    /// None if no transaction was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    anomalies: Option<Anomalies>,
     /// None if no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closing: Option<ClosingSummary>,
@@ -160,6 +164,7 @@ impl Summary {
             freshness: FreshnessSummary::default(),
             missing: BTreeMap::new(),
             transactions: None,
+            anomalies: None,
             closing: None,
             sum: None,
         }
@@ -224,6 +229,11 @@ impl Summary {
         }
     }
 
+    /// Adds what the check of the transactions of a fragment found.
+    pub(crate) fn add_anomalies(&mut self, found: &Anomalies) {
+        self.anomalies.get_or_insert_default().merge(found);
+    }
+
     /// The measured part.
     pub(crate) fn measured(&self) -> Measured {
         self.measured
@@ -279,6 +289,9 @@ impl Summary {
         self.freshness.merge(&other.freshness);
         if let Some(theirs) = &other.transactions {
             self.transactions.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.anomalies {
+            self.add_anomalies(theirs);
         }
         if let Some(theirs) = &other.closing {
             let mine = self.closing.get_or_insert_default();
@@ -338,6 +351,7 @@ impl Summary {
             timeline,
             freshness: self.freshness.figures(),
             transactions: self.transactions,
+            anomalies: self.anomalies.clone(),
             closing: self.closing.as_ref().map(|closing| ClosingFigures {
                 items: closing.items,
                 failed: closing.failed,

@@ -15,6 +15,7 @@ use crate::closing::{ClosingFile, ClosingPlan, ClosingSealer, Expected};
 use crate::error::AnalyzeError;
 use crate::family::{Family, OperationOf};
 use crate::figures::Summary;
+use crate::history::History;
 use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
@@ -102,6 +103,7 @@ impl FragmentInput<'_> {
             ring: TraceRing::new(self.reader()?, &self.plan),
             held: HeldBatches::default(),
             validator: Validator::new(items),
+            history: History::new(fragment),
             tries: Tries::new(matches!(survey.end, LogEnd::Torn { .. })),
             summary,
             sealer,
@@ -263,6 +265,7 @@ struct Stream<'a, F: Family> {
     ring: TraceRing<F::Vocabulary>,
     held: HeldBatches,
     tries: Tries<OperationOf<F>>,
+    history: History,
     validator: Validator<F::Items, OperationOf<F>>,
     summary: Summary,
     sealer: Option<Sealer<F::Vocabulary>>,
@@ -301,6 +304,9 @@ impl<F: Family> Stream<'_, F> {
             progress(rows as u64);
         }
         self.leave(None)?;
+        if let Some(found) = std::mem::take(&mut self.history).finish() {
+            self.summary.add_anomalies(&found);
+        }
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
             self.check_gaps(last, survey.header.aside_sessions_max)?;
         }
@@ -424,6 +430,9 @@ impl<F: Family> Stream<'_, F> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
             self.validator.items().account(&row, observed);
+            if F::Vocabulary::HAS_TRANSACTIONS {
+                self.history.add(&row, self.validator.items(), observed);
+            }
             let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row.log, e))?;
             self.summary.add(&row, findings);
             if let Some(sealer) = &mut self.sealer {

@@ -14,14 +14,16 @@ use schemas::words::{rate, short_percent};
 use crate::families::AnyFamily;
 use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
+use crate::isolation;
 use crate::over_time;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 
 /// The SLA as a sentence.
 pub fn sla_in_words(sla: &Sla) -> String {
+    let isolation = sla.isolation.map_or(String::new(), |level| format!(" {} transactions,", level.name()));
     format!(
-        "{}% of operations within {}, at most {}% unpredictable reads, for {} s",
+        "{}% of operations within {}, at most {}% unpredictable reads,{isolation} for {} s",
         sla.alpha_percent,
         short_time(sla.beta_ns),
         sla.tau_percent,
@@ -125,6 +127,9 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     }
     if let Some(transactions) = &figures.transactions {
         let _ = writeln!(out, "{}", transactions.in_words());
+    }
+    if let Some(anomalies) = &figures.anomalies {
+        let _ = writeln!(out, "{}", isolation::sentence(anomalies));
     }
     out += &closing(figures);
     if !verdict.replayers.is_empty() {
@@ -256,6 +261,9 @@ pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i
         let _ = writeln!(out, "missing: {missing}");
     }
     out += &closing(figures);
+    if figures.transactions.is_some() {
+        let _ = write!(out, "\n{}", isolation::verdict_in_words(figures, family));
+    }
     for (index, offender) in offenders.iter().enumerate() {
         let _ = write!(out, "\n{}. {}", index + 1, offense(family, offender));
     }

@@ -42,6 +42,14 @@ pub fn rule(
     if !void.is_empty() {
         return (Ruling::Void, void);
     }
+    if let (Some(level), None) = (sla.isolation, &figures.anomalies) {
+        let reason = format!(
+            "the SLA asks for {} transactions, and the store ran none; use a trace with transactions, a store that has \
+             them, and --transactions on, or remove the clause",
+            level.name()
+        );
+        return (Ruling::Void, vec![reason]);
+    }
     let mut missed = missed_clauses(figures, sla);
     for replayer in each {
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));

@@ -67,7 +67,7 @@ fn honest() -> Fixture {
 
 #[test]
 fn help_shows_examples() {
-    for command in ["", "summary", "validate", "sql", "report", "export", "compare", "summarize"] {
+    for command in ["", "summary", "validate", "isolation", "sql", "report", "export", "compare", "summarize"] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let output = analyzer(&arguments);
         assert_eq!(output.status.code(), Some(0));
@@ -272,7 +272,7 @@ fn sql_prints_tables_csv_and_json() {
 #[test]
 fn sql_views_have_documented_columns() {
     let fixture = liar();
-    let derived = ["sessions", "experiments", "timeline", "spectrum", "service_spectrum"];
+    let derived = ["sessions", "isolation_anomalies", "experiments", "timeline", "spectrum", "service_spectrum"];
     let of_items = ["item_updates", "item_reads", "freshness"];
     for view in ["operations", "unpredictable", "closing_reads"].into_iter().chain(derived).chain(of_items) {
         let statement = format!("SELECT column_name, column_type FROM (DESCRIBE {view})");

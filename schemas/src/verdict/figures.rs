@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::anomalies::Anomalies;
 use crate::words::{plural, thousands};
 
 use super::sum::SumFigures;
@@ -63,6 +64,10 @@ pub struct Figures {
     /// Transactions; null if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionFigures>,
+    /// The anomalies of the transactions, warm-up included; null if there were none that were committed,
+    /// rolled back or are of unknown fate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anomalies: Option<Anomalies>,
     /// What the closing read found; null if none was planned. No other figure counts its reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<ClosingFigures>,

@@ -1,6 +1,7 @@
 //! The command line of the analyzer.
 
 mod args;
+mod isolation;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -57,6 +58,7 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
     match command {
         Command::Summary(arguments) => summary(&arguments),
         Command::Validate(arguments) => validate(&arguments),
+        Command::Isolation(arguments) => isolation::isolation(&arguments),
         Command::Sql(arguments) => sql(&arguments),
         Command::Report(arguments) => page(&arguments),
         Command::Export(arguments) => exported(&arguments),

@@ -59,6 +59,11 @@ pub trait Family: Send + Sync + 'static {
         None
     }
 
+    /// What an item in the history of transactions is called.
+    fn item_in_history(owner: u64, element: u32) -> String {
+        format!("item {element} of {owner}")
+    }
+
     /// A sentence on how often the most popular items of a trace set are drawn; None if it says
     /// nothing.
     fn popularity(manifest: &Manifest) -> Option<String>;

@@ -11,6 +11,8 @@ use arrow::datatypes::{DataType, Schema};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use schemas::comparison::{ComparisonDocument, ComparisonFolder};
+use schemas::anomalies::Class;
+use schemas::isolation::Isolation;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sealed::UNPREDICTABLE;
 use schemas::verdict::Verdict;
@@ -96,9 +98,10 @@ impl Database {
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
         let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
-                    freshness, item_reads, item_updates, closing_reads and unpredictable";
+                    freshness, item_reads, item_updates, closing_reads, unpredictable and isolation_anomalies";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
+        database.fill_anomalies(verdicts)?;
         Ok(database)
     }
 
@@ -153,6 +156,21 @@ impl Database {
                 document.store,
                 trace,
             ])?;
+        }
+        Ok(())
+    }
+
+    fn fill_anomalies(&self, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
+        let mut insert = self.connection.prepare("INSERT INTO isolation_anomalies VALUES (?, ?, ?, ?, ?)")?;
+        for verdict in verdicts {
+            let Some(anomalies) = &verdict.figures.anomalies else { continue };
+            for (second, counts) in anomalies.per_second.iter().enumerate() {
+                for class in Class::ALL.into_iter().filter(|class| counts[*class as usize] > 0) {
+                    let leaves = class.leaves().map(Isolation::name);
+                    let count = counts[class as usize];
+                    insert.execute(params![verdict.experiment, second as u64, class.name(), leaves, count])?;
+                }
+            }
         }
         Ok(())
     }
@@ -367,6 +385,7 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
         include_str!("derived.sql").into(),
         family.views(),
         include_str!("freshness.sql").into(),
+        include_str!("isolation.sql").into(),
     ]
     .join("\n"))
 }

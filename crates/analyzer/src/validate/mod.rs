@@ -23,6 +23,7 @@ pub use membership::{ElementWrite, States, acceptable_states};
 pub use register::{RegisterWrite, may_return, newest_before};
 pub use sum::{Change, Sum};
 
+use crate::consistency::isolation::Touched;
 use crate::join::Row;
 
 /// The end of a write of unknown fate: it may happen at any time after its start, or never.
@@ -54,6 +55,10 @@ pub trait Items<O> {
         horizon: i64,
         findings: &mut Findings,
     ) -> Result<(), UnknownId>;
+
+    /// Calls `each` with the versions of items that an operation read or wrote, for the check of
+    /// transactions; with None for a read of an item whose version is not known.
+    fn history(&self, _operation: &O, _observed: &[i64], _each: &mut dyn FnMut(Option<Touched>)) {}
 
     /// Whether the sessions before the experiment leave several states possible.
     fn is_open(&self) -> bool {
@@ -156,6 +161,11 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
     /// A validator that starts from this state of the items.
     pub fn new(items: I) -> Validator<I, O> {
         Validator { items, window: VecDeque::new(), begun: BTreeMap::new(), findings: Findings::default() }
+    }
+
+    /// The items.
+    pub fn items(&self) -> &I {
+        &self.items
     }
 
     /// Adds the next row; rows come in the order of their start.

@@ -16,7 +16,7 @@ use schemas::workload::kv::{KvWorkload, Values, dataset};
 use crate::error::DataSetError;
 use crate::family::kv::items::KvItems;
 use crate::join::Row;
-use crate::validate::{Change, Findings, Interval, Items, Sum, UnknownId};
+use crate::validate::{Change, Findings, Interval, Items, Sum, Touched, UnknownId};
 
 /// A transaction that has not ended.
 #[derive(Debug, Default)]
@@ -124,6 +124,10 @@ impl Items<Operation> for EconomyItems {
         findings: &mut Findings,
     ) -> Result<(), UnknownId> {
         self.records.check(operation, observed, read, horizon, findings)
+    }
+
+    fn history(&self, operation: &Operation, observed: &[i64], each: &mut dyn FnMut(Option<Touched>)) {
+        self.records.history(operation, observed, each);
     }
 
     fn is_open(&self) -> bool {

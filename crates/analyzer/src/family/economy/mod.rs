@@ -43,6 +43,10 @@ impl Family for Economy {
         kv::Kv::writer(value)
     }
 
+    fn item_in_history(owner: u64, element: u32) -> String {
+        kv::Kv::item_in_history(owner, element)
+    }
+
     fn popularity(manifest: &Manifest) -> Option<String> {
         kv::Kv::popularity(manifest)
     }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use schemas::manifest::Manifest;
-use schemas::vocabulary::kv::{Found, FoundRecords, Operation, UNVERIFIABLE, Verb};
+use schemas::vocabulary::kv::{ABSENT, FIELDS_MAX, Found, FoundRecords, Operation, UNVERIFIABLE, Verb};
 use schemas::workload::kv::keys::{KeyPlace, KeyRange};
 use schemas::workload::kv::{Keys, KvStatistics, KvWorkload, dataset};
 
 use super::names;
 use super::scans::Order;
+use crate::consistency::isolation::{self, Act, Item, Touched};
 use crate::error::DataSetError;
 use crate::validate::register::{EXISTENCE, Registers, places};
 use crate::validate::{Findings, Interval, ItemRead, Items, RegisterWrite, SHAPE, UnknownId, Violation};
@@ -20,6 +21,8 @@ const EXISTENCE_BIT: u64 = 1 << EXISTENCE;
 /// The items of a fragment. A record takes memory once it is written.
 pub struct KvItems {
     keys: Keys,
+    /// All fields of a record, a bit each.
+    fields: u64,
     /// The number of the first record of the data set, and how many there are in all fragments.
     first: u64,
     initial: u64,
@@ -69,6 +72,7 @@ impl KvItems {
         let data = &workload.data;
         KvItems {
             keys: Keys::new(data),
+            fields: (1 << data.fields.min(FIELDS_MAX)) - 1,
             first: data.first_record,
             initial: data.records,
             range,
@@ -253,7 +257,45 @@ fn shape(operation: &Operation, observed: &[i64], records: i64) -> Violation {
     }
 }
 
+impl KvItems {
+    /// The version that a read of a field saw; None if that is not known.
+    fn version(&self, key: u64, found: Option<Found<'_>>, field: u32) -> Option<i64> {
+        let is_initial = self.index(key).is_ok();
+        match found.map(|found| found.of(field)) {
+            // A record that is not of the data set is absent before its insert, and after its delete.
+            None => is_initial.then_some(isolation::DELETED),
+            Some(0) => is_initial.then_some(isolation::INITIAL),
+            Some(UNVERIFIABLE | ABSENT) => None,
+            Some(id) => Some(id),
+        }
+    }
+}
+
 impl Items<Operation> for KvItems {
+    /// The fields of records; a delete leaves all of them without a value. Scans are left out: which
+    /// records they should have seen is not a matter of items.
+    fn history(&self, operation: &Operation, observed: &[i64], each: &mut dyn FnMut(Option<Touched>)) {
+        let Operation { key, fields, .. } = *operation;
+        let (act, version, fields) = match operation.verb {
+            Verb::Insert => (Act::Insert, operation.id.number(), fields),
+            Verb::Update => (Act::Write, operation.id.number(), fields),
+            Verb::Delete => (Act::Delete, isolation::DELETED, self.fields),
+            Verb::Read => {
+                let Ok(found) = Found::read(observed) else { return };
+                for field in places(fields) {
+                    let version = self.version(key, found, field);
+                    let item = Item::new(key, field);
+                    each(version.map(|version| Touched { item, act: Act::Read, version }));
+                }
+                return;
+            }
+            Verb::Scan | Verb::Begin | Verb::Commit | Verb::Abort => return,
+        };
+        for field in places(fields) {
+            each(Some(Touched { item: Item::new(key, field), act, version }));
+        }
+    }
+
     fn register(&mut self, operation: &Operation, at: Interval, horizon: i64) -> Result<(), UnknownId> {
         let Operation { verb, key, fields, id, .. } = *operation;
         let place = self.place(key)?;
