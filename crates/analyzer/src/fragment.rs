@@ -312,7 +312,7 @@ impl<F: Family> Stream<'_, F> {
         }
         let closing_reads = self.close(progress)?;
         if self.input.closing.after.is_some()
-            && let Some(sum) = self.validator.items().sum()
+            && let Some(sum) = self.validator.items_mut().sum()
         {
             self.summary.add_sum(&sum);
         }
@@ -368,7 +368,7 @@ impl<F: Family> Stream<'_, F> {
             let Some(read) = F::Vocabulary::read_whole(row.session, self.input.closing.parts) else { continue };
             let at = Interval { start: row.start_ns, end: row.end_ns };
             if row.outcome == Outcome::Ok {
-                self.validator.items().account_closing(observed);
+                self.validator.items_mut().account_closing(observed);
             }
             let violations = match row.outcome {
                 Outcome::Ok => match self.validator.check_closing(&read, observed, at) {
@@ -429,7 +429,7 @@ impl<F: Family> Stream<'_, F> {
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
-            self.validator.items().account(&row, observed);
+            self.validator.items_mut().account(&row, observed);
             if F::Vocabulary::HAS_TRANSACTIONS {
                 self.history.add(&row, self.validator.items(), observed);
             }

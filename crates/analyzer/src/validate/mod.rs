@@ -180,8 +180,8 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
         Ok(())
     }
 
-    /// The items.
-    pub fn items(&mut self) -> &mut I {
+    /// The items, for what the rows change in them besides.
+    pub fn items_mut(&mut self) -> &mut I {
         &mut self.items
     }
 

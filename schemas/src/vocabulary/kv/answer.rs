@@ -10,8 +10,8 @@
 //! is the id of the write that it came from, [`UNVERIFIABLE`] or [`ABSENT`]. So a record with its
 //! initial values is a single 0.
 //!
-//! In a data set with balances, the balance that was read follows the numbers of its record. The mask
-//! then has its highest bit, so it is a negative number.
+//! In a data set with balances, the balance that was read follows the numbers of its record. All bits of
+//! the mask are then inverted, so that it is a negative number.
 
 use super::{FIELDS_MAX, WriteId};
 
@@ -20,9 +20,6 @@ pub const UNVERIFIABLE: i64 = -1;
 
 /// In place of an id: the record exists, but the field has no value. No write leaves that.
 pub const ABSENT: i64 = -2;
-
-/// The bit of a mask that says that a balance follows.
-const WITH_BALANCE: i64 = i64::MIN;
 
 /// What was seen of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +66,7 @@ impl<'a> Found<'a> {
             known = known.or(balance);
         }
         if let Some(balance) = known {
-            mask |= WITH_BALANCE;
+            mask = !mask;
             values.push(balance);
         }
         values[at] = mask;
@@ -78,7 +75,7 @@ impl<'a> Found<'a> {
     /// Whether the first record of an answer to a read has a balance.
     #[inline]
     pub(super) fn begins_with_balance(observed: &[i64]) -> bool {
-        observed.first().is_some_and(|mask| mask & WITH_BALANCE != 0)
+        observed.first().is_some_and(|mask| *mask < 0)
     }
 
     /// What a read observed; None if the record does not exist.
@@ -92,9 +89,9 @@ impl<'a> Found<'a> {
 
     fn split(observed: &'a [i64]) -> Result<(Found<'a>, &'a [i64]), Malformed> {
         let (first, rest) = observed.split_first().ok_or(Malformed)?;
-        let mask = (first & !WITH_BALANCE) as u64;
+        let mask = if *first < 0 { !first } else { *first } as u64;
         let (numbers, rest) = rest.split_at_checked(mask.count_ones() as usize).ok_or(Malformed)?;
-        if first & WITH_BALANCE == 0 {
+        if *first >= 0 {
             return Ok((Found { mask, numbers, balance: None }, rest));
         }
         let (balance, rest) = rest.split_first().ok_or(Malformed)?;
@@ -196,7 +193,7 @@ mod tests {
         let (mut one, mut initial) = (Vec::new(), Vec::new());
         Found::push(&mut one, [(0, Seen { number: 7, balance: Some(-12) }), (3, 9.into())].into_iter());
         Found::push(&mut initial, [(0, Seen { number: 0, balance: Some(1_000) })].into_iter());
-        assert_eq!((one.as_slice(), initial.as_slice()), (&[WITH_BALANCE | 9, 7, 9, -12][..], &[WITH_BALANCE, 1_000][..]));
+        assert_eq!((one.as_slice(), initial.as_slice()), (&[!9, 7, 9, -12][..], &[!0, 1_000][..]));
         let found = Found::read(&one).unwrap().unwrap();
         assert_eq!((found.mask(), found.of(0), found.of(3), found.balance()), (9, 7, 9, Some(-12)));
         let found = Found::read(&initial).unwrap().unwrap();
@@ -209,7 +206,7 @@ mod tests {
 
     #[test]
     fn answers_of_another_shape_are_refused() {
-        for wrong in [&[1][..], &[-1], &[0, 0], &[3, 5], &[1, 5, 6], &[WITH_BALANCE], &[WITH_BALANCE | 1, 5]] {
+        for wrong in [&[1][..], &[-1], &[0, 0], &[3, 5], &[1, 5, 6], &[!1, 5], &[!0, 5, 6]] {
             assert_eq!(Found::read(wrong), Err(Malformed), "{wrong:?}");
         }
         let mut records = FoundRecords::new(&[4, 0, 5, 1]);
