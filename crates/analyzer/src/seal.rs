@@ -279,8 +279,7 @@ impl<V: Vocabulary> OperationColumns<V> {
         if V::HAS_TRANSACTIONS {
             self.txn.push(row.txn.map(|step| step as i16));
             self.try_number.push(row.log.try_number as i16);
-            let of_try =
-                row.of_try.map(|of_try| (row.counts_as(), row.snapshot_ns(), row.visible_ns(), of_try.end));
+            let of_try = row.of_try.map(|of_try| (row.counts_as(), row.snapshot_ns(), row.visible_ns(), of_try.end));
             self.of_tries.push(of_try);
         }
         self.kind.push(row.kind as i8);

@@ -87,7 +87,7 @@ impl<O: Operation> Tries<O> {
     /// The trace row of a later try.
     pub(crate) fn again(&mut self, log: &LogRow) -> Result<TraceRow<O>, JoinError> {
         let (session, step) = (log.session, log.step);
-        let known = self.known.get_mut(&log.thread).map_or(&mut [][..], |known| known.as_mut_slice());
+        let known = self.known.get_mut(&log.thread).map(Vec::as_mut_slice).unwrap_or_default();
         match known.iter_mut().find(|(row, _)| (row.session, row.step) == (session, step)) {
             Some((row, number)) if log.try_number == *number + 1 => {
                 *number = log.try_number;

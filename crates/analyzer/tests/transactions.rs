@@ -379,7 +379,8 @@ fn lies_are_found() {
     see(&mut events[stale], 2, 0);
     let verdict = analyzed(&fixture, &events);
     assert_eq!(verdict.figures.unpredictable_reads, 2);
-    let rows = integers(&fixture, &verdict, "SELECT session, CAST(step AS BIGINT) FROM unpredictable ORDER BY start_ns");
+    let rows =
+        integers(&fixture, &verdict, "SELECT session, CAST(step AS BIGINT) FROM unpredictable ORDER BY start_ns");
     let place = |at: usize| vec![events[at].log.session as i64, i64::from(events[at].log.step)];
     assert_eq!(rows, [place(victim), place(stale)]);
 }

@@ -301,7 +301,10 @@ mod tests {
         let begin = (5, 0, Begin, Some(0));
         check(&[begin, (5, 1, Read, Some(0)), (5, 2, Commit, Some(0)), (6, 0, Read, None)], "");
         check(&[begin, (5, 1, Abort, Some(0)), (5, 2, Begin, Some(2)), (5, 3, Commit, Some(2))], "");
-        check(&[begin, (5, 1, Begin, Some(1))], "session 5 step 1 begins a transaction inside of the one that began at step 0");
+        check(
+            &[begin, (5, 1, Begin, Some(1))],
+            "session 5 step 1 begins a transaction inside of the one that began at step 0",
+        );
         check(&[begin, (6, 0, Read, None)], "session 5 step 0 begins a transaction that no commit or abort");
         check(&[begin, (5, 1, Read, Some(0))], "session 5 step 0 begins a transaction that no commit or abort");
         check(&[(5, 0, Commit, None)], "session 5 step 0 ends a transaction, and none has begun");

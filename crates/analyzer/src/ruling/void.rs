@@ -63,7 +63,8 @@ pub(super) fn void_reasons(
     let operations = overall.operations();
     // The counts of a lost replayer are lost with it.
     if let Some(report) = report.filter(|report| report.faults.is_empty()) {
-        let reported = report.ok + report.failed + report.unknown + report.skipped + report.aborted + report.of_transactions;
+        let reported =
+            report.ok + report.failed + report.unknown + report.skipped + report.aborted + report.of_transactions;
         let (drained, reported_drained) = (figures.drained_operations, report.drained_operations);
         if reported_drained != drained {
             let rows = plural(drained, "row");

@@ -385,6 +385,7 @@ mod tests {
                 within_beta_percent: 99.99999,
                 reads,
                 unpredictable_reads,
+                anomaly_score: None,
                 ruling,
                 reasons: Vec::new(),
                 transactions: None,

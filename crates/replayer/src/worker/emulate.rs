@@ -11,8 +11,8 @@ use schemas::vocabulary::{Operation, Vocabulary};
 use super::pacer::Asker;
 use super::shared::Shared;
 use super::throttle::Started;
-use super::waits::Until;
 use super::transact::transact;
+use super::waits::Until;
 use crate::dispatch::{Dependency, Ended, Next, Session};
 use crate::stores::{Answer, Connection, OperationError};
 
@@ -223,11 +223,8 @@ pub(super) trait Within {
     fn may_have_happened<O: Operation>(&self, operation: &O) -> bool;
 
     /// What the outcome of a call stands for.
-    fn outcome<O: Operation>(
-        &mut self,
-        operation: &O,
-        result: Result<(), OperationError>,
-    ) -> (Outcome, Option<String>);
+    fn outcome<O: Operation>(&mut self, operation: &O, result: Result<(), OperationError>)
+    -> (Outcome, Option<String>);
 
     /// Logs and counts the operation. True as for [`Shared::log`].
     fn log<V: Vocabulary>(

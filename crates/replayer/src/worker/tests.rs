@@ -82,7 +82,7 @@ impl<V: Vocabulary> SetupOf<V> {
         let count = self.fragments.len();
         let logs =
             OperationLogs::create((0..count).map(|f| (path(f), header(f))).collect(), Default::default()).unwrap();
-        let stretch = |rows: &Vec<TraceRow>| Stretch {
+        let stretch = |rows: &Vec<RowOf<V>>| Stretch {
             weight: 1.0,
             given_back: Vec::new(),
             first_session: 0,

@@ -43,7 +43,9 @@ impl Try {
         let step = row.step;
         self.stop = match (control, row.outcome) {
             (_, Outcome::Ok) => None,
-            (Some(Control::Begin), Outcome::Aborted) => Some((Outcome::Aborted, "its transaction was rolled back".into())),
+            (Some(Control::Begin), Outcome::Aborted) => {
+                Some((Outcome::Aborted, "its transaction was rolled back".into()))
+            }
             (Some(Control::Begin), _) => Some((Outcome::Skipped, "its transaction did not begin".into())),
             (_, Outcome::Aborted) if !self.is_open => {
                 Some((Outcome::Aborted, format!("its transaction was rolled back at step {step}")))

@@ -311,7 +311,9 @@ fn each_session_is_one_transaction_and_some_end_with_an_abort() {
             }
             if last == Verb::Abort {
                 aborts += 1;
-                never.extend(session.iter().filter(|row| row.operation.verb == Verb::Insert).map(|row| row.operation.key));
+                never.extend(
+                    session.iter().filter(|row| row.operation.verb == Verb::Insert).map(|row| row.operation.key),
+                );
             }
             sessions += 1;
         }

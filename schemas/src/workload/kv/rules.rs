@@ -101,9 +101,10 @@ impl KvRules {
         match (self.transactions, txn) {
             (true, Some(0)) => Ok(()),
             (false, None) if verb.control().is_none() => Ok(()),
-            (false, _) => {
-                Err(format!("operation {} is of a transaction (txn), and the specification has no [transactions]", verb.name()))
-            }
+            (false, _) => Err(format!(
+                "operation {} is of a transaction (txn), and the specification has no [transactions]",
+                verb.name()
+            )),
             (true, None) => Err(format!(
                 "operation {} is outside of a transaction (txn is empty), and the specification has [transactions]",
                 verb.name()

@@ -228,6 +228,7 @@ fn limits(target_per_s: Option<f64>, steps: &str) -> Plan {
         open_loop: None,
         target_per_s,
         threads_over_time: schedule.0,
+        transactions: Transactions::default(),
     }
 }
 

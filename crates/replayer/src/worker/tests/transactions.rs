@@ -154,7 +154,8 @@ fn a_commit_may_fail_or_stay_unknown() {
 
 #[test]
 fn a_transaction_that_does_not_begin_is_skipped() {
-    let done = replay(transaction(0, Verb::Commit), tries(5), vec![(0, OperationError::Failed("no connection".into()))]);
+    let done =
+        replay(transaction(0, Verb::Commit), tries(5), vec![(0, OperationError::Failed("no connection".into()))]);
     assert_eq!(done.calls, [Begin]);
     let outcomes: Vec<Outcome> = done.rows.iter().map(|row| row.3).collect();
     assert_eq!(outcomes, [Failed, Skipped, Skipped, Skipped]);
