@@ -130,6 +130,12 @@ pub trait Serves<V: Vocabulary>: Store {
         None
     }
 
+    /// Refuses transactions that the store has by its kind, but this server has not. Called before an
+    /// experiment with transactions.
+    fn check_transactions(&self) -> impl Future<Output = Result<(), StoreError>> {
+        std::future::ready(Ok(()))
+    }
+
     /// Loads the data set of a trace set by the fastest way. This overwrites any data set that
     /// Encore has loaded there.
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;

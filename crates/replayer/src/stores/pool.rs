@@ -106,11 +106,9 @@ impl<V: Vocabulary, C: Connection<V>> Connection<V> for Route<C> {
                 }
                 let Some(taken) = held else { return Ok(()) };
                 let done = taken.connection()?.begin(answer).await;
-                if is_over(&done) {
+                if done.is_err() {
                     *held = None;
                 }
-                // After another error the connection stays with the thread until `abort`: operations
-                // that follow must not be performed outside of the transaction.
                 done
             }
         }

@@ -207,18 +207,15 @@ impl MongoDb {
         Ok(database)
     }
 
-    /// Refuses transactions if the server has none.
-    async fn check_transactions(&self, database: &Database) -> Result<(), StoreError> {
-        if !self.transactions {
-            return Ok(());
-        }
+    /// Refuses transactions if the server has none. `remedy` is how to do without them.
+    async fn check_replica_set(&self, database: &Database, remedy: &str) -> Result<(), StoreError> {
         let hello = self.in_time(database.run_command(doc! { "hello": 1 })).await?;
         match settings::is_single_server(&hello) {
             false => Ok(()),
-            true => Err(self.misused(
-                "is a single server, but transactions=on requires a replica set (one member is enough); start it with \
-                 --replSet and initiate the set, or use transactions=off",
-            )),
+            true => Err(self.misused(format!(
+                "is a single server, but transactions require a replica set (one member is enough); start it with \
+                 --replSet and initiate the set, or use {remedy}"
+            ))),
         }
     }
 

@@ -32,9 +32,6 @@ pub(super) enum Transaction {
 /// What an operation finds that follows one that was given up midway.
 const GIVEN_UP: &str = "an earlier operation of the transaction did not end";
 
-/// What ended a transaction that did not begin.
-const NOT_BEGUN: &str = "the transaction did not begin";
-
 impl Transaction {
     /// Whether operations belong to a transaction.
     #[inline]
@@ -49,7 +46,7 @@ impl<E: Engine, A> Performer<E, A> {
         if matches!(self.transaction, Transaction::Open | Transaction::Failed(_) | Transaction::Stuck(_)) {
             return Err(OperationError::Failed("a transaction is under way already".to_string()));
         }
-        self.transaction = Transaction::Lost(NOT_BEGUN.to_string());
+        self.transaction = Transaction::Lost(GIVEN_UP.to_string());
         let began = self.in_time(async |performer| {
             let mut client = performer.connected().await.map_err(|error| Refusal::unsent(&error))?;
             match client.run(statement.into_sql_str()).await {
@@ -59,14 +56,19 @@ impl<E: Engine, A> Performer<E, A> {
             Ok(())
         });
         match began.await {
-            Ok(()) => self.transaction = Transaction::Open,
-            Err(refusal) if refusal.fate == Fate::RolledBack => {
-                self.transaction = Transaction::None;
-                return Err(OperationError::Aborted(refusal.message));
+            Ok(()) => {
+                self.transaction = Transaction::Open;
+                Ok(())
             }
-            Err(refusal) => return Err(OperationError::Failed(refusal.message)),
+            // The transaction is over before it has begun.
+            Err(refusal) => {
+                self.transaction = Transaction::None;
+                Err(match refusal.fate {
+                    Fate::RolledBack => OperationError::Aborted(refusal.message),
+                    Fate::Refused | Fate::Lost => OperationError::Failed(refusal.message),
+                })
+            }
         }
-        Ok(())
     }
 
     /// Performs an operation in the transaction that is under way.

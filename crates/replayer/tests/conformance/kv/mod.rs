@@ -13,6 +13,7 @@ mod redis;
 mod redis_cluster;
 mod replays;
 mod subjects;
+mod transactions;
 
 use replayer::stores::{Blame, StoreError};
 use schemas::vocabulary::kv::{Operation, Verb, WriteId};

@@ -30,6 +30,11 @@ impl Serves<Kv> for MongoDb {
         Some(self.isolation)
     }
 
+    async fn check_transactions(&self) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        closing(&client, self.check_replica_set(&client.database(&self.database), "--transactions off")).await
+    }
+
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         let client = self.keeper().await?;
         closing(&client, load::load(self, &Records, &client, source, progress)).await

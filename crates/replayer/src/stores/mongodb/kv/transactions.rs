@@ -23,8 +23,9 @@ pub enum Transaction {
     /// It is open, but an operation of it has found no document, so it must not be committed.
     Failed(Box<ClientSession>, String),
     /// The server has ended it, or will. No operation of it may be sent: the server would say that there is no
-    /// such transaction, which sounds as if it had rolled it back because of others.
-    Ended(String),
+    /// such transaction, which sounds as if it had rolled it back because of others. With the session whose
+    /// transaction the server may still have open, since it does not end with a connection.
+    Ended(String, Option<Box<ClientSession>>),
 }
 
 /// What an operation finds that follows one that was given up midway.
@@ -44,10 +45,9 @@ impl KvActions {
         if matches!(self.transaction, Transaction::Open(_) | Transaction::Failed(..)) {
             return Err(OperationError::Failed("a transaction is under way already".to_string()));
         }
-        self.transaction = Transaction::Ended("the transaction did not begin".to_string());
+        self.transaction = Transaction::None;
         let most = self.shared.timeout;
-        let began = tokio::time::timeout(most, self.new_session()).await;
-        match began {
+        match tokio::time::timeout(most, self.new_session()).await {
             Ok(Ok(session)) => {
                 self.transaction = Transaction::Open(Box::new(session));
                 Ok(())
@@ -81,12 +81,12 @@ impl KvActions {
     ) -> Result<(), OperationError> {
         // If this is given up midway, the session goes with it, and the driver aborts the transaction.
         let (mut session, failed) =
-            match std::mem::replace(&mut self.transaction, Transaction::Ended(GIVEN_UP.to_string())) {
+            match std::mem::replace(&mut self.transaction, Transaction::Ended(GIVEN_UP.to_string(), None)) {
                 Transaction::Open(session) => (session, None),
                 Transaction::Failed(session, why) => (session, Some(why)),
                 Transaction::None => return Err(OperationError::Failed(GIVEN_UP.to_string())),
-                Transaction::Ended(why) => {
-                    self.transaction = Transaction::Ended(why.clone());
+                Transaction::Ended(why, session) => {
+                    self.transaction = Transaction::Ended(why.clone(), session);
                     let why = format!("not sent, since an operation of the transaction failed before: {why}");
                     return Err(OperationError::Failed(why));
                 }
@@ -108,7 +108,7 @@ impl KvActions {
                     // The server ends a transaction whose insert it has refused.
                     Verb::Insert => {
                         self.end(&mut session).await;
-                        Transaction::Ended(why)
+                        Transaction::Ended(why, None)
                     }
                     _ => Transaction::Failed(session, failed.unwrap_or(why)),
                 };
@@ -125,13 +125,12 @@ impl KvActions {
             }
             Fate::Refused => {
                 self.end(&mut session).await;
-                self.transaction = Transaction::Ended(refusal.message.clone());
+                self.transaction = Transaction::Ended(refusal.message.clone(), None);
                 Err(OperationError::Failed(refusal.message))
             }
-            // Without a commit the transaction has no effect. The driver aborts it as soon as it reaches
-            // the server again.
+            // Without a commit the transaction has no effect, but it is in the way of others until it is aborted.
             Fate::Lost => {
-                self.transaction = Transaction::Ended(refusal.message.clone());
+                self.transaction = Transaction::Ended(refusal.message.clone(), Some(session));
                 Err(OperationError::Failed(refusal.message))
             }
         }
@@ -157,7 +156,12 @@ impl KvActions {
         let mut session = match std::mem::take(&mut self.transaction) {
             Transaction::Open(session) => session,
             Transaction::None => return Err(OperationError::Failed("no transaction is under way".to_string())),
-            Transaction::Ended(why) => return Err(OperationError::Failed(why)),
+            Transaction::Ended(why, session) => {
+                if let Some(mut session) = session {
+                    self.end(&mut session).await;
+                }
+                return Err(OperationError::Failed(why));
+            }
             Transaction::Failed(mut session, why) => {
                 self.end(&mut session).await;
                 return Err(OperationError::Failed(format!("rolled back, since an operation of it failed: {why}")));
@@ -183,8 +187,10 @@ impl KvActions {
     /// Aborts the transaction that is under way. That always succeeds: without a commit it has no effect.
     pub(super) async fn abort_it(&mut self) {
         match std::mem::take(&mut self.transaction) {
-            Transaction::Open(mut session) | Transaction::Failed(mut session, _) => self.end(&mut session).await,
-            Transaction::None | Transaction::Ended(_) => {}
+            Transaction::Open(mut session)
+            | Transaction::Failed(mut session, _)
+            | Transaction::Ended(_, Some(mut session)) => self.end(&mut session).await,
+            Transaction::None | Transaction::Ended(_, None) => {}
         }
     }
 
