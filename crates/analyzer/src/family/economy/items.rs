@@ -72,6 +72,10 @@ impl EconomyItems {
     }
 
     fn begin(&mut self, row: &Row<Operation>) {
+        // None of the session is sent then.
+        if row.log.outcome == Outcome::Skipped {
+            return;
+        }
         let is_atomic = row.log.attempts > 0;
         if row.log.try_number == 0 {
             self.sum.transactions += 1;
