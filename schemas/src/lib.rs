@@ -75,7 +75,7 @@ mod wrong;
 pub use vocabulary::social;
 
 /// The version of the trace format. The same spec, seed and version give the same bytes.
-pub const TRACE_FORMAT_VERSION: u32 = 5;
+pub const TRACE_FORMAT_VERSION: u32 = 6;
 
 /// The version of the operation log and of the JSON documents of a run.
 pub const RUN_FORMAT_VERSION: u32 = 5;

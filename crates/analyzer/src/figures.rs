@@ -7,7 +7,9 @@ use indexmap::IndexMap;
 use schemas::anomalies::Anomalies;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
-use schemas::verdict::{ClosingFigures, Figures, OperationFigures, ServiceTimes, Timeline, TransactionFigures};
+use schemas::verdict::{
+    ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
+};
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
 use crate::timeline::{Measured, TimelineSummary};
 use crate::transactions::CountTries;
-use crate::validate::Findings;
+use crate::validate::{Findings, Sum};
 
 /// Counts and response times of one kind of operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -129,6 +131,9 @@ pub struct Summary {
     /// None if no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closing: Option<ClosingSummary>,
+    /// None if the family has no sum, or no closing read was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sum: Option<Sum>,
 }
 
 /// The summary of closing reads.
@@ -161,6 +166,7 @@ impl Summary {
             transactions: None,
             anomalies: None,
             closing: None,
+            sum: None,
         }
     }
 
@@ -261,6 +267,11 @@ impl Summary {
         self.closing.get_or_insert_default().missing.insert(sentence);
     }
 
+    /// Adds the sum of a fragment whose closing read was planned.
+    pub fn add_sum(&mut self, sum: &Sum) {
+        self.sum.get_or_insert_default().merge(sum);
+    }
+
     /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
@@ -288,6 +299,9 @@ impl Summary {
             mine.failed += theirs.failed;
             mine.unpredictable += theirs.unpredictable;
             mine.missing.extend(theirs.missing.iter().cloned());
+        }
+        if let Some(theirs) = &other.sum {
+            self.add_sum(theirs);
         }
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
@@ -344,6 +358,24 @@ impl Summary {
                 unpredictable: closing.unpredictable,
                 missing: closing.missing.iter().cloned().collect(),
             }),
+            sum: self.sum.as_ref().map(|sum| self.sum_figures(sum)),
+        }
+    }
+
+    fn sum_figures(&self, sum: &Sum) -> SumFigures {
+        let is_read = self.closing.as_ref().is_some_and(|closing| closing.failed == 0 && closing.missing.is_empty());
+        let is_known = is_read && self.missing.is_empty() && !sum.is_incomplete;
+        SumFigures {
+            start: sum.start,
+            end: sum.end,
+            captured: sum.captured,
+            released: sum.released,
+            unknown_low: sum.unknown.0,
+            unknown_high: sum.unknown.1,
+            off: sum.off,
+            transactions: sum.transactions,
+            apart: sum.apart,
+            score: is_known.then(|| sum.off as f64 / sum.transactions.max(1) as f64),
         }
     }
 }

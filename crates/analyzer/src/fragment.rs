@@ -311,6 +311,11 @@ impl<F: Family> Stream<'_, F> {
             self.check_gaps(last, survey.header.aside_sessions_max)?;
         }
         let closing_reads = self.close(progress)?;
+        if self.input.closing.after.is_some()
+            && let Some(sum) = self.validator.items_mut().sum()
+        {
+            self.summary.add_sum(&sum);
+        }
         let Some(mut sealer) = self.sealer else { return Ok((self.summary, None)) };
         sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
         let mut sealed = sealer.close().map_err(AnalyzeError::Write)?;
@@ -362,6 +367,9 @@ impl<F: Family> Stream<'_, F> {
             let (row, observed) = (columns.row(index), columns.observed.of_row(index));
             let Some(read) = F::Vocabulary::read_whole(row.session, self.input.closing.parts) else { continue };
             let at = Interval { start: row.start_ns, end: row.end_ns };
+            if row.outcome == Outcome::Ok {
+                self.validator.items_mut().account_closing(observed);
+            }
             let violations = match row.outcome {
                 Outcome::Ok => match self.validator.check_closing(&read, observed, at) {
                     Ok(findings) => findings.violations.as_slice(),
@@ -421,6 +429,7 @@ impl<F: Family> Stream<'_, F> {
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
+            self.validator.items_mut().account(&row, observed);
             if F::Vocabulary::HAS_TRANSACTIONS {
                 self.history.add(&row, self.validator.items(), observed);
             }

@@ -102,6 +102,9 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
         if let Some(closing) = verdict.figures.closing.as_ref().filter(|closing| closing.is_notable()) {
             let _ = writeln!(out, "# {} {}", verdict.experiment, closing.in_words());
         }
+        if let Some(sum) = &verdict.figures.sum {
+            let _ = writeln!(out, "# {} {}", verdict.experiment, sum.in_words());
+        }
     }
     out
 }
@@ -154,10 +157,13 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     out
 }
 
-/// What the closing read found; empty if there was none.
+/// What the closing read found, and the sum that follows from it; empty if there was none.
 fn closing(figures: &Figures) -> String {
     let Some(closing) = &figures.closing else { return String::new() };
     let mut out = format!("{}\n", closing.in_words());
+    if let Some(sum) = &figures.sum {
+        let _ = writeln!(out, "{}", sum.in_words());
+    }
     for missing in &closing.missing {
         let _ = writeln!(out, "missing of the closing read: {missing}");
     }

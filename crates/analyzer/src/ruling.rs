@@ -3,6 +3,7 @@
 
 mod missed;
 mod open_loop;
+mod sum;
 mod void;
 
 use schemas::RUN_FORMAT_VERSION;
@@ -12,6 +13,7 @@ use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
 use self::missed::{issued, missed_clauses};
 use self::open_loop::{never_started, stopped_early};
+pub(crate) use self::sum::broken_promise;
 pub use self::void::TraceLimits;
 use self::void::void_reasons;
 
@@ -54,6 +56,7 @@ pub fn rule(
     }
     missed.extend(report.and_then(|report| never_started(figures, report, sla)));
     missed.extend(report.and_then(stopped_early));
+    missed.extend(broken_promise(figures, report));
     if !missed.is_empty() {
         return (Ruling::Fail, missed);
     }

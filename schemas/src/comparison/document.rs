@@ -135,6 +135,9 @@ pub struct Measurement {
     pub reads: u64,
     /// Those of them that returned data that no correct store could have returned.
     pub unpredictable_reads: u64,
+    /// How far the sum of all money is off, a transaction. None if no closing read tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anomaly_score: Option<f64>,
     /// Pass, fail or void.
     pub ruling: Ruling,
     /// Why it is not a pass.
@@ -174,6 +177,7 @@ impl From<&Verdict> for Measurement {
             within_beta_percent: verdict.figures.within_beta_percent,
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
+            anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),
             ruling: verdict.ruling,
             reasons: verdict.reasons.clone(),
             transactions: verdict.figures.transactions,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::anomalies::Anomalies;
 use crate::words::{plural, thousands};
 
+use super::sum::SumFigures;
+
 /// The figures of an experiment's measured part, over all its fragments. They cover the
 /// operations that started in it. Operations in flight at the end of the planned time count for
 /// all figures except the rates: without them the slowest answers would be missing.
@@ -69,6 +71,10 @@ pub struct Figures {
     /// What the closing read found; null if none was planned. No other figure counts its reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<ClosingFigures>,
+    /// The sum that every transaction keeps, by the closing read; null if the family has none, or if no
+    /// closing read was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<SumFigures>,
 }
 
 /// What became of the transactions of the measured part. All but the first two numbers count tries.

@@ -35,10 +35,29 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     /// Some of its operations, column by column.
     type Columns: Columns<Self::Operation>;
 
+    /// What a session keeps of its reads for its later writes; `()` if no write depends on a read.
+    type Memory: Default + Debug;
+
     /// The read of a whole item, for a [closing read](crate::workload::Closing). `parts` are the
     /// item's parts: a bit each. None if the vocabulary has no such read.
     fn read_whole(_item: u64, _parts: u64) -> Option<Self::Operation> {
         None
+    }
+
+    /// Clears the memory for a new session, or for a new try of its transaction.
+    #[inline]
+    fn forget(_memory: &mut Self::Memory) {}
+
+    /// Keeps what a read that succeeded has observed.
+    #[inline]
+    fn remember(_memory: &mut Self::Memory, _operation: &Self::Operation, _observed: &[i64]) {}
+
+    /// Fills in what an operation of the trace leaves open because it depends on what its session has
+    /// read. This is the only way in which a read decides anything. The error says which read is
+    /// missing; then the operation is not sent.
+    #[inline]
+    fn resolve(_operation: &mut Self::Operation, _memory: &Self::Memory) -> Result<(), &'static str> {
+        Ok(())
     }
 }
 

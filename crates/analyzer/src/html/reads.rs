@@ -55,6 +55,7 @@ pub(super) fn unpredictable_reads(
         }
         @if let Some(closing) = &figures.closing {
             p { (sentence(&closing.in_words())) }
+            @if let Some(sum) = &figures.sum { p { (sentence(&sum.in_words())) } }
             @for missing in &closing.missing { p.soft { (sentence(missing)) } }
         }
         @for read in worst { (read) }

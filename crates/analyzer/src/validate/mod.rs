@@ -9,6 +9,7 @@ pub(crate) mod brute;
 pub(crate) mod count;
 pub(crate) mod membership;
 pub(crate) mod register;
+pub(crate) mod sum;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use schemas::vocabulary::Operation;
 pub use count::{CountWrite, Range, acceptable_range};
 pub use membership::{ElementWrite, States, acceptable_states};
 pub use register::{RegisterWrite, may_return, newest_before};
+pub use sum::{Change, Sum};
 
 use crate::consistency::isolation::Touched;
 use crate::join::Row;
@@ -68,6 +70,18 @@ pub trait Items<O> {
     /// nothing about the state.
     fn begin_with(&mut self, _operation: &O, _observed: &[i64]) -> Result<(), UnknownId> {
         Ok(())
+    }
+
+    /// Follows the sum of a family that has one. Gets every row once; those of a session are in their
+    /// order, with all tries of a transaction.
+    fn account(&mut self, _row: &Row<O>, _observed: &[i64]) {}
+
+    /// Adds what the closing read saw of an item.
+    fn account_closing(&mut self, _observed: &[i64]) {}
+
+    /// The sum after the closing read; None if the family has none.
+    fn sum(&mut self) -> Option<Sum> {
+        None
     }
 }
 
@@ -164,6 +178,11 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
         }
         self.window.push_back(row);
         Ok(())
+    }
+
+    /// The items, for what the rows change in them besides.
+    pub fn items_mut(&mut self) -> &mut I {
+        &mut self.items
     }
 
     /// Removes the first row of the window, once nothing that starts at `now` or later can

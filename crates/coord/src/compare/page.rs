@@ -120,6 +120,7 @@ fn statement(metric: Metric) -> String {
         Metric::Throughput => "throughput_per_s, ruling",
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
+        Metric::AnomalyScore => "anomaly_score, ruling",
     };
     format!("SELECT point, store, {value} FROM cells")
 }

@@ -146,6 +146,7 @@ async fn check_sample<S: Adopts>(store: &S, source: &Source) -> Result<(), Store
             fields: data.data.all_fields(),
             length: 0,
             id: WriteId::new(0, 0, 0),
+            amount: 0,
         };
         answer.clear();
         let done = connection.execute(&read, &mut answer).await;

@@ -26,8 +26,10 @@ const SLICE_ALONE_NS: i64 = 1_000_000;
 
 /// The state of a thread, kept from one part of the experiment to the next. A task works for one
 /// thread; in an open loop tasks may exchange theirs.
-pub struct Thread<C> {
+pub struct Thread<V: Vocabulary, C> {
     pub(super) connection: C,
+    /// What its session has read.
+    pub(super) memory: V::Memory,
     /// Its number in the experiment.
     number: u32,
     /// The place among the worker's tasks of the one that works for it.
@@ -43,11 +45,12 @@ pub struct Thread<C> {
     pub(super) uncounted: Vec<(LogRow, bool)>,
 }
 
-impl<C> Thread<C> {
+impl<V: Vocabulary, C> Thread<V, C> {
     /// A thread for each connection, numbered from `first_thread` on.
-    pub fn of(connections: Vec<C>, first_thread: u32) -> Vec<Thread<C>> {
+    pub fn of(connections: Vec<C>, first_thread: u32) -> Vec<Thread<V, C>> {
         let thread = |(place, connection)| Thread {
             connection,
+            memory: V::Memory::default(),
             number: first_thread + place as u32,
             place,
             free_at_ns: i64::MIN,
@@ -61,27 +64,27 @@ impl<C> Thread<C> {
 }
 
 /// The threads of idle tasks, by the task's place; boxed, so that an exchange moves a pointer.
-pub struct IdleThreads<C>(Vec<Cell<Option<Box<Thread<C>>>>>);
+pub struct IdleThreads<V: Vocabulary, C>(Vec<Cell<Option<Box<Thread<V, C>>>>>);
 
-impl<C> IdleThreads<C> {
+impl<V: Vocabulary, C> IdleThreads<V, C> {
     /// For so many tasks.
-    pub fn of(tasks: usize) -> IdleThreads<C> {
+    pub fn of(tasks: usize) -> IdleThreads<V, C> {
         IdleThreads((0..tasks).map(|_| Cell::new(None)).collect())
     }
 
     /// Leaves a thread to the task at `place`, which is idle.
-    fn leave(&self, place: usize, mut thread: Box<Thread<C>>) {
+    fn leave(&self, place: usize, mut thread: Box<Thread<V, C>>) {
         thread.place = place;
         self.0[place].set(Some(thread));
     }
 
     /// The thread that was left to the task at `place`.
-    fn take(&self, place: usize) -> Box<Thread<C>> {
+    fn take(&self, place: usize) -> Box<Thread<V, C>> {
         self.0[place].take().expect("an idle task has a thread")
     }
 
     /// Exchanges a thread for the one of the idle task at `place`.
-    fn exchange(&self, place: usize, thread: &mut Box<Thread<C>>) {
+    fn exchange(&self, place: usize, thread: &mut Box<Thread<V, C>>) {
         let mut other = self.take(place);
         other.place = thread.place;
         self.leave(place, std::mem::replace(thread, other));
@@ -91,9 +94,9 @@ impl<C> IdleThreads<C> {
 /// One emulated stream of sessions, until nothing is left for it to do.
 pub async fn emulate<V: Vocabulary, C: Connection<V>>(
     shared: Rc<Shared<V>>,
-    idle: Rc<IdleThreads<C>>,
-    thread: Thread<C>,
-) -> Thread<C> {
+    idle: Rc<IdleThreads<V, C>>,
+    thread: Thread<V, C>,
+) -> Thread<V, C> {
     let slice_ns = if idle.0.len() > 1 { SLICE_NS } else { SLICE_ALONE_NS };
     let mut thread = Box::new(thread);
     let mut now_ns = shared.clock.now_ns();
@@ -151,6 +154,7 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
         started.add_one();
         thread.aside_ns = aside_ns(&session, thread.freed_ns, now_ns);
         let taken_ns = now_ns;
+        V::forget(&mut thread.memory);
         let mut writes = Ended::Ok;
         let mut place = 0;
         while place < session.steps() {
@@ -359,7 +363,7 @@ pub(super) fn plain_outcome(result: Result<(), OperationError>) -> (Outcome, Opt
 /// would take as long, and was a seventh of the cost of an operation against `null:`.
 pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
     shared: &Shared<V>,
-    thread: &mut Thread<C>,
+    thread: &mut Thread<V, C>,
     session: &Session<V>,
     place: usize,
     writes: Ended,
@@ -394,7 +398,7 @@ pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
             waited_ns += start_ns - began_ns;
         }
     }
-    let operation = session.operation(place);
+    let mut operation = session.operation(place);
     let own_place = thread.place;
     let answer = &mut thread.answer;
     answer.clear();
@@ -410,6 +414,9 @@ pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
     } else if let Some((outcome, why)) = within.refusal(&operation) {
         answer.attempts = 0;
         (outcome, Some(why), start_ns)
+    } else if let Err(missing) = V::resolve(&mut operation, &thread.memory) {
+        answer.attempts = 0;
+        (Outcome::Skipped, Some(missing.to_string()), start_ns)
     } else {
         let result = {
             // Pinned here: moving it into another function would copy it for every operation.
@@ -434,7 +441,9 @@ pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
             None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
         }
     };
-    if outcome != Outcome::Ok {
+    if outcome == Outcome::Ok {
+        V::remember(&mut thread.memory, &operation, &answer.values);
+    } else {
         answer.values.clear();
     }
     let logged = LogRow {

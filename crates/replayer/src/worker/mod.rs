@@ -176,7 +176,7 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
     first_thread: u32,
     connections: Vec<C>,
 ) -> Result<WorkerReport, TableError> {
-    let mut threads: Vec<Thread<C>> = Thread::of(connections, first_thread);
+    let mut threads: Vec<Thread<V, C>> = Thread::of(connections, first_thread);
     let (shared, pass) = Shared::new(plan, threads.len());
     let alarms = Rc::new(Alarms::new().map_err(|e| TableError::refused(Path::new("timerfd"), e))?);
     set_alarms(Some(alarms.clone()));
@@ -212,7 +212,10 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
 }
 
 /// Lets all threads run until there is nothing left for them to do.
-async fn replay<V: Vocabulary, C: Connection<V>>(shared: &Rc<Shared<V>>, threads: Vec<Thread<C>>) -> Vec<Thread<C>> {
+async fn replay<V: Vocabulary, C: Connection<V>>(
+    shared: &Rc<Shared<V>>,
+    threads: Vec<Thread<V, C>>,
+) -> Vec<Thread<V, C>> {
     let idle = Rc::new(IdleThreads::of(threads.len()));
     let task = |thread| tokio::task::spawn_local(emulate(shared.clone(), idle.clone(), thread));
     let tasks: Vec<_> = threads.into_iter().map(task).collect();

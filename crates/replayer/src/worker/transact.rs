@@ -159,7 +159,7 @@ impl Within for Try {
 /// when the thread is free again. `writes` says how the earlier writes of the session ended.
 pub(super) async fn transact<V: Vocabulary, C: Connection<V>>(
     shared: &Shared<V>,
-    thread: &mut Thread<C>,
+    thread: &mut Thread<V, C>,
     session: &Session<V>,
     places: Range<usize>,
     writes: Ended,
@@ -182,6 +182,7 @@ pub(super) async fn transact<V: Vocabulary, C: Connection<V>>(
             uncounted: std::mem::take(&mut thread.uncounted),
         };
         let mut own = writes;
+        V::forget(&mut thread.memory);
         for place in places.clone() {
             let (ended, free_ns) = perform(shared, thread, session, place, own, now_ns, &mut one).await;
             now_ns = free_ns;

@@ -47,7 +47,7 @@ pub(crate) fn digest(
         for (field, text) in texts.iter_mut().enumerate() {
             text.clear();
             match fields.and_then(|changed| changed.fields[field]) {
-                Some(id) => values.written(id, field as u32, text),
+                Some(id) => values.written(id, 0, field as u32, text),
                 None => values.initial(record, field as u32, text),
             }
         }

@@ -47,26 +47,26 @@ pub(crate) struct Sessions<'a> {
     space: &'a Space,
     fragment: u32,
     kinds: Vec<SessionKind>,
-    mix: Mix,
+    pub(crate) mix: Mix,
     clients: Range<u64>,
-    draws: Draws<'a>,
+    pub(crate) draws: Draws<'a>,
     scan_lengths: Option<Zipfian>,
     /// Which transactions end with an abort; None if sessions are no transactions.
     endings: Option<Endings>,
     /// Whether the session that is made ends with an abort, and leaves nothing.
-    aborts: bool,
+    pub(crate) aborts: bool,
     /// The record that the next insert looks at.
     next_record: u64,
     /// Whether a write waits for the last write of its record.
-    ordered: bool,
+    pub(crate) ordered: bool,
     /// Records that sessions wrote.
     histories: IdMap<u64, History>,
     /// Records that were drawn.
     drawn: IdSet<u64>,
     tally: Tally,
     expectation: Expectation,
-    chance: Stream,
-    recorder: Recorder,
+    pub(crate) chance: Stream,
+    pub(crate) recorder: Recorder,
 }
 
 impl<'a> Sessions<'a> {
@@ -114,7 +114,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Draws a record of the fragment that exists; None if none can be drawn.
-    fn draw_record(&mut self) -> Option<Drawn> {
+    pub(crate) fn draw_record(&mut self) -> Option<Drawn> {
         let drawn = self.draws.draw(&mut self.chance)?;
         self.tally.draws += 1;
         self.tally.to_hottest += drawn.is_hot[0] as u64;
@@ -125,7 +125,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// The session whose write an operation on a record has to wait for.
-    fn after(&self, record: u64, writes: bool) -> Option<u64> {
+    pub(crate) fn after(&self, record: u64, writes: bool) -> Option<u64> {
         let history = self.histories.get(&record)?;
         if writes && self.ordered { history.written.or(history.inserted) } else { history.inserted }
     }
@@ -137,7 +137,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// The next record that belongs to this fragment and has never existed.
-    fn new_record(&mut self) -> u64 {
+    pub(crate) fn new_record(&mut self) -> u64 {
         loop {
             let record = self.next_record;
             self.next_record += 1;
@@ -147,8 +147,21 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// Draws whether the session that is made ends with an abort.
+    pub(crate) fn draw_ending(&mut self) {
+        self.aborts = match &mut self.endings {
+            Some(endings) if endings.abort_share > 0.0 => endings.chance.unit() < endings.abort_share,
+            _ => false,
+        };
+    }
+
+    /// On whose behalf the session runs.
+    fn actor(&self) -> u64 {
+        self.clients.start + self.recorder.session() % (self.clients.end - self.clients.start)
+    }
+
     /// The operation, which becomes the next row of the session.
-    fn row(&mut self, place: usize, verb: Verb, record: u64, fields: u64, length: u32) -> TraceRow {
+    pub(crate) fn row(&mut self, place: usize, verb: Verb, record: u64, fields: u64, length: u32) -> TraceRow {
         let session = self.recorder.session();
         let after = self.after(record, verb.writes());
         let actor = self.actor();
@@ -167,22 +180,17 @@ impl<'a> Sessions<'a> {
             _ => {}
         }
         let id = WriteId::new(self.fragment, session, self.recorder.step());
-        self.recorder.row(place, Operation { verb, key: record, fields, length, id }, actor, after)
-    }
-
-    /// On whose behalf the session runs.
-    fn actor(&self) -> u64 {
-        self.clients.start + self.recorder.session() % (self.clients.end - self.clients.start)
+        self.recorder.row(place, Operation { verb, key: record, fields, length, id, amount: 0 }, actor, after)
     }
 
     /// The operation that begins or ends the session's transaction.
-    fn control(&mut self, place: usize, control: Control, after: Option<u64>) -> TraceRow {
+    pub(crate) fn control(&mut self, place: usize, control: Control, after: Option<u64>) -> TraceRow {
         let id = WriteId::new(self.fragment, self.recorder.session(), self.recorder.step());
         let actor = self.actor();
         self.recorder.row(place, Operation::of_transaction(control, id), actor, after)
     }
 
-    fn scan_length(&mut self) -> u32 {
+    pub(crate) fn scan_length(&mut self) -> u32 {
         let access = &self.spec.own.access;
         let (least, most) = (access.scan_length_min, access.scan_length_max);
         match (access.scan_length, &self.scan_lengths) {
@@ -193,7 +201,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Where a scan of so many records begins, and how many it asks for: it stays inside the fragment.
-    fn inside(&self, record: u64, length: u32) -> (u64, u32) {
+    pub(crate) fn inside(&self, record: u64, length: u32) -> (u64, u32) {
         if self.space.is_last(self.fragment) || self.space.from(self.fragment, record) >= length as usize {
             return (record, length);
         }
@@ -235,10 +243,7 @@ struct Planned {
 impl Sessions<'_> {
     /// The operations of a session of the kind at this place of the mix; none if there is no record for it.
     fn make(&mut self, place: usize, mut each: impl FnMut(&TraceRow)) {
-        self.aborts = match &mut self.endings {
-            Some(endings) if endings.abort_share > 0.0 => endings.chance.unit() < endings.abort_share,
-            _ => false,
-        };
+        self.draw_ending();
         let [first, second] = self.plan(self.kinds[place]);
         let Some(first) = first else { return };
         let is_transaction = self.endings.is_some();

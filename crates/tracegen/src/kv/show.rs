@@ -8,7 +8,7 @@ use crate::core::show::{Facts, grouped, shares_table};
 
 /// What there is to say of a trace set.
 pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
-    let KvWorkload { data, access, transactions } = manifest.spec.workload()?;
+    let KvWorkload { data, access, transactions } = KvWorkload::of(&manifest.spec)?;
     let statistics = statistics(manifest);
     let drawn = match access.distribution {
         Distribution::Uniform => "uniform".to_string(),

@@ -6,11 +6,13 @@
 //! saw, and no value is stored in a trace or a log.
 
 mod answer;
+mod balances;
 mod columns;
 
 use super::{Control, OperationKind, Vocabulary};
 
-pub use answer::{ABSENT, Found, FoundRecords, Malformed, UNVERIFIABLE};
+pub use answer::{ABSENT, Found, FoundRecords, Malformed, Seen, UNVERIFIABLE};
+pub use balances::{Balances, WHOLE_BALANCE, new_balance};
 
 /// The vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,10 +23,27 @@ impl Vocabulary for Kv {
     const KINDS: &'static [OperationKind] = &Verb::KINDS;
     type Operation = Operation;
     type Columns = columns::Columns;
+    type Memory = Balances;
 
     /// An item is a record, and its parts are its fields.
     fn read_whole(item: u64, parts: u64) -> Option<Operation> {
-        Some(Operation { verb: Verb::Read, key: item, fields: parts, length: 0, id: WriteId::new(0, 0, 0) })
+        let id = WriteId::new(0, 0, 0);
+        Some(Operation { verb: Verb::Read, key: item, fields: parts, length: 0, id, amount: 0 })
+    }
+
+    #[inline]
+    fn forget(memory: &mut Balances) {
+        memory.forget();
+    }
+
+    #[inline]
+    fn remember(memory: &mut Balances, operation: &Operation, observed: &[i64]) {
+        memory.remember(operation, observed);
+    }
+
+    #[inline]
+    fn resolve(operation: &mut Operation, memory: &Balances) -> Result<(), &'static str> {
+        memory.resolve(operation)
     }
 }
 
@@ -122,6 +141,10 @@ pub struct Operation {
     pub length: u32,
     /// The id of what is written. A read has an id too, which nothing uses.
     pub id: WriteId,
+    /// What is done to the balance of the record, in data sets with balances; else 0. In a trace: the
+    /// balance of a new record, what an update adds to the balance that its session has read, or
+    /// [`WHOLE_BALANCE`] of a delete. When a store gets the operation: the balance to write.
+    pub amount: i64,
 }
 
 impl Operation {
@@ -132,7 +155,7 @@ impl Operation {
             Control::Commit => Verb::Commit,
             Control::Abort => Verb::Abort,
         };
-        Operation { verb, key: 0, fields: 0, length: 0, id }
+        Operation { verb, key: 0, fields: 0, length: 0, id, amount: 0 }
     }
 }
 

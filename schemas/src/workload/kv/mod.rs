@@ -1,10 +1,10 @@
 //! The `kv` family: records with a key and some fields, as in YCSB.
 
-mod check;
+pub(super) mod check;
 pub mod dataset;
 mod digest;
 pub mod keys;
-mod rules;
+pub(super) mod rules;
 mod statistics;
 mod transactions;
 pub mod values;
@@ -12,7 +12,7 @@ pub mod values;
 use serde::{Deserialize, Serialize};
 
 use super::{ActorWords, Closing, Workload};
-use crate::spec::{Spec, SpecOf, Wrong};
+use crate::spec::{Spec, SpecError, SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::kv::{Kv, Verb};
 use crate::words::thousands;
@@ -42,6 +42,10 @@ pub struct KvWorkload {
 pub struct Data {
     /// How many records there are (YCSB's `recordcount` less `insertstart`).
     pub records: u64,
+    /// The money of all records together, for a family whose records have balances (YCSB+T's
+    /// `totalcash`). Each has an equal part of it; what remains goes to the first ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cash: Option<u64>,
     /// The number of the first record (YCSB's `insertstart`).
     #[serde(default)]
     pub first_record: u64,
@@ -248,7 +252,8 @@ impl Workload for KvWorkload {
         statistics: &KvStatistics,
         fragment: u32,
     ) -> Result<Box<dyn Rules<Kv>>, String> {
-        Ok(Box::new(rules::KvRules::new(spec, statistics, fragment)?))
+        let verbs = |name: &str| SessionKind::from_name(name).map_or(&[][..], SessionKind::verbs);
+        Ok(Box::new(rules::KvRules::new(spec, statistics, fragment, verbs)?))
     }
 
     fn resolve(&mut self, common: &Spec) {
@@ -302,10 +307,16 @@ impl KvWorkload {
         self.data.records.saturating_add(inserts as u64).saturating_add(1).min(MOST)
     }
 
+    /// The workload of a family whose part of a specification has these keys.
+    pub fn of(spec: &Spec) -> Result<KvWorkload, SpecError> {
+        spec.part()
+    }
+
     /// Whether a whole replay leaves one state, whatever the number of threads. It may not if a store may
     /// roll transactions back.
     pub fn leaves_one_state(&self, common: &Spec) -> bool {
-        let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_some_and(SessionKind::overwrites);
+        // A kind of another family is not known here.
+        let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_none_or(SessionKind::overwrites);
         self.transactions.is_none() && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
     }
 }

@@ -40,7 +40,7 @@ pub struct KvItems {
 impl KvItems {
     /// The items of a fragment of the trace set in the folder.
     pub fn read(folder: &Path, manifest: &Manifest, fragment: u32) -> Result<KvItems, DataSetError> {
-        let workload: KvWorkload = manifest.spec.workload()?;
+        let workload = KvWorkload::of(&manifest.spec)?;
         let statistics: KvStatistics = manifest.statistics_of::<KvWorkload>().map_err(|e| {
             let path = folder.join(schemas::manifest::FILE_NAME);
             schemas::table::TableError::new(&path, format!("statistics: {e}"))

@@ -32,7 +32,7 @@ pub(super) fn id(session: usize) -> i64 {
 }
 
 pub(super) fn operation(session: usize, verb: Verb, key: u64, fields: u64, length: u32) -> Operation {
-    Operation { verb, key, fields, length, id: WriteId::new(0, session as u64, 0) }
+    Operation { verb, key, fields, length, id: WriteId::new(0, session as u64, 0), amount: 0 }
 }
 
 /// What is observed of a record: the numbers in its fields, from field 0 on.

@@ -44,6 +44,7 @@ fn the_ready_plans_are_whole() {
             Question::Measure(measure) => {
                 let of_paper = match plan.name.as_str() {
                     "figure-8" | "transaction-cost" => Measure::Throughput,
+                    "anomaly-score" => Measure::AnomalyScore,
                     _ => Measure::Unpredictable,
                 };
                 assert_eq!(measure, of_paper, "{}", plan.name);
@@ -56,6 +57,7 @@ fn the_ready_plans_are_whole() {
         found.insert(plan.name.clone(), (workloads.len(), plan.stores.len()));
     }
     let expected = [
+        ("anomaly-score", (5, 6)),
         ("figure-3", (4, 3)),
         ("figure-3-stores", (4, 5)),
         ("figure-4", (3, 2)),

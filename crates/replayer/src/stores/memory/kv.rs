@@ -1,14 +1,15 @@
-//! The `kv` family: records in the order of their keys. A field is the id of the write that it holds,
-//! since every value is a function of it.
+//! The vocabulary `kv`: records in the order of their keys. A field is the id of the write that it holds,
+//! since every value is a function of it. The balance of a record, if it has one, follows its fields.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use schemas::digest::StateDigest;
-use schemas::vocabulary::kv::{Found, Kv, Operation, Verb, WriteId};
+use schemas::vocabulary::kv::{Found, Kv, Operation, Seen, Verb, WriteId};
 use schemas::workload::kv::LengthDistribution;
 use schemas::workload::kv::keys::KeyPlace;
+use schemas::workload::kv::values::BALANCE_FIELD;
 
 use super::connection::State;
 use super::transactions::{Locks, RecordsTransaction};
@@ -23,7 +24,8 @@ impl Kept for Kv {
     type State = Records;
 }
 
-/// The number of the write that each field holds, 0 for its initial value; empty if all are initial.
+/// The number of the write that each field holds, 0 for its initial value, then the balance of the record,
+/// if it has one; empty if all are initial.
 pub type Ids = Box<[i64]>;
 
 /// A record, and what it was before its last write. None where it does not exist.
@@ -70,9 +72,20 @@ impl Records {
     fn value(&self, record: u64, ids: &Ids, field: u32, text: &mut String) {
         text.clear();
         match ids.get(field as usize).copied().and_then(WriteId::from_number) {
-            Some(id) => self.data.values.written(id, field, text),
+            Some(id) => self.data.values.written(id, self.balance(record, ids).unwrap_or_default(), field, text),
             None => self.data.values.initial(record, field, text),
         }
+    }
+
+    /// What a record consists of.
+    fn shape(&self, record: u64) -> Shape {
+        Shape { fields: self.data.data.fields as usize, initial_balance: self.balance(record, &Ids::default()) }
+    }
+
+    /// The balance of a record; None if records have none.
+    fn balance(&self, record: u64, ids: &Ids) -> Option<i64> {
+        let initial = || self.data.values.initial_balance(record);
+        self.data.data.total_cash.map(|_| ids.last().copied().unwrap_or_else(initial))
     }
 
     /// The number of a key, as a scan observes it.
@@ -98,7 +111,7 @@ impl Records {
 
     /// Does what a write does to a record.
     pub fn apply(&self, write: &Operation, now: &mut Option<Ids>) {
-        apply(self.data.data.fields as usize, write, now);
+        apply(self.shape(write.key), write, now);
     }
 
     /// Performs the writes of a transaction at one moment.
@@ -116,7 +129,7 @@ impl Records {
     }
 
     fn change(&mut self, write: &Operation, keep_before: bool) {
-        let place = self.place(write.key);
+        let (place, shape) = (self.place(write.key), self.shape(write.key));
         let record = self.records.entry(place).or_insert_with(|| Record { number: write.key, now: None, before: None });
         if keep_before {
             record.before = Some(record.now.clone());
@@ -124,7 +137,7 @@ impl Records {
         if self.versions.is_watched() {
             self.versions.note(place, write.key, record.now.clone());
         }
-        apply(self.data.data.fields as usize, write, &mut record.now);
+        apply(shape, write, &mut record.now);
         if record.now.is_none() && !keep_before {
             self.records.remove(&place);
         }
@@ -136,30 +149,45 @@ impl Records {
         let Answer { values, payload_bytes, .. } = answer;
         if let Some(bytes) = self.bytes_each {
             *payload_bytes += fields.count_ones() as u64 * bytes as u64;
-            return Found::push(values, places.map(|field| (field, ids.get(field as usize).copied().unwrap_or(0))));
+            let balance = self.balance(record, ids);
+            let seen = |field| {
+                let number = ids.get(field as usize).copied().unwrap_or(0);
+                (field, Seen { number, balance: balance.filter(|_| field == BALANCE_FIELD) })
+            };
+            return Found::push(values, places.map(seen));
         }
         let mut text = String::new();
         let numbers = places.map(|field| {
             self.value(record, ids, field, &mut text);
             *payload_bytes += text.len() as u64;
-            (field, self.data.values.number(text.as_bytes()))
+            (field, self.data.values.seen(field, text.as_bytes()))
         });
         Found::push(values, numbers);
     }
 }
 
-/// Does what a write does to a record with this many fields.
-fn apply(fields: usize, write: &Operation, now: &mut Option<Ids>) {
+/// What a record consists of: so many fields, and a balance if it has one.
+struct Shape {
+    fields: usize,
+    initial_balance: Option<i64>,
+}
+
+/// Does what a write does to a record.
+fn apply(shape: Shape, write: &Operation, now: &mut Option<Ids>) {
+    let Shape { fields, initial_balance } = shape;
     match (write.verb, now) {
-        (Verb::Insert, now) => *now = Some(vec![write.id.number(); fields].into()),
-        (Verb::Update, Some(ids)) => {
+        (Verb::Insert | Verb::Update, now @ Some(_)) | (Verb::Insert, now @ None) => {
+            let ids = now.get_or_insert_default();
             if ids.is_empty() {
-                *ids = vec![0; fields].into();
+                *ids = std::iter::repeat_n(0, fields).chain(initial_balance).collect();
             }
-            for (field, id) in ids.iter_mut().enumerate() {
+            for (field, id) in ids.iter_mut().enumerate().take(fields) {
                 if write.fields >> field & 1 == 1 {
                     *id = write.id.number();
                 }
+            }
+            if initial_balance.is_some() && write.fields >> BALANCE_FIELD & 1 == 1 {
+                ids[fields] = write.amount;
             }
         }
         (Verb::Delete, now) => *now = None,

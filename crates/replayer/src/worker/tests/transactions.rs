@@ -7,7 +7,7 @@ use super::*;
 /// A row of a transaction that begins at step 0, or of none.
 fn row(session: u64, step: u16, verb: Verb, txn: Option<u16>) -> RowOf<Kv> {
     let fields = u64::from(matches!(verb, Verb::Read | Verb::Update));
-    let operation = Operation { verb, key: session, fields, length: 0, id: WriteId::new(0, session, step) };
+    let operation = Operation { verb, key: session, fields, length: 0, id: WriteId::new(0, session, step), amount: 0 };
     RowOf::<Kv> { txn, ..RowOf::<Kv>::plain(session, step, operation, session) }
 }
 

@@ -38,7 +38,7 @@ impl Actions {
     fn make_values(&mut self, write: &Operation) {
         for (field, text) in fields_of(write.fields).zip(&mut self.values) {
             text.clear();
-            self.data.values.written(write.id, field, text);
+            self.data.values.written(write.id, write.amount, field, text);
         }
     }
 }
@@ -127,7 +127,7 @@ fn find(data: &KvData, row: &impl Fields, first: usize, fields: u64, answer: &mu
             None
         });
         *payload_bytes += value.map_or(0, |value| value.len() as u64);
-        (field, value.map_or(ABSENT, |value| data.values.number(value)))
+        (field, value.map_or(ABSENT.into(), |value| data.values.seen(field, value)))
     });
     Found::push(values, numbers);
     unreadable.map_or(Ok(()), Err)
