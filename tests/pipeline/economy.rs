@@ -40,11 +40,10 @@ fn end_by_sql(place: &Workplace, run: &str) -> String {
 fn transactions_keep_the_money() {
     let place = workplace();
     let name = || format!("encore_economy_{}", std::process::id());
-    let isolated = |url: String, level: &str| format!("{url}{}isolation={level}", if url.contains('?') { '&' } else { '?' });
-    let mut stores: Vec<String> = ["serializable", "snapshot"]
-        .iter()
-        .map(|level| format!("memory:?isolation={level}&latency_us=100"))
-        .collect();
+    let isolated =
+        |url: String, level: &str| format!("{url}{}isolation={level}", if url.contains('?') { '&' } else { '?' });
+    let mut stores: Vec<String> =
+        ["serializable", "snapshot"].iter().map(|level| format!("memory:?isolation={level}&latency_us=100")).collect();
     stores.push("sqlite:economy.db".to_string());
     let databases = [servers::postgres(), servers::mysql()].into_iter().flatten();
     stores.extend(databases.map(|server| isolated(server.url(&name()), "serializable")));
@@ -53,7 +52,11 @@ fn transactions_keep_the_money() {
     for (number, store) in stores.iter().enumerate() {
         let run = run(&place, &format!("r{number}"), store, &["--threads", "8", "--tries", "20"]);
         let sum = sum(&place, &run, "1", 0);
-        assert_eq!((&sum["start"], &sum["off"], &sum["apart"]), (&200_003.into(), &0.into(), &0.into()), "{store}: {sum}");
+        assert_eq!(
+            (&sum["start"], &sum["off"], &sum["apart"]),
+            (&200_003.into(), &0.into(), &0.into()),
+            "{store}: {sum}"
+        );
         assert_eq!((&sum["score"], &sum["transactions"]), (&0.0.into(), &4_000.into()), "{store}: {sum}");
         assert_eq!(end_by_sql(&place, &run), sum["end"].to_string(), "{store}");
         let changes = ask(&place, &run, "SELECT sum(change)::BIGINT FROM money_changes WHERE NOT unknown");
@@ -62,7 +65,10 @@ fn transactions_keep_the_money() {
         let kinds = "SELECT count(DISTINCT operation) FROM operations WHERE outcome = 'ok'";
         assert_eq!(ask(&place, &run, kinds), "7", "{store}");
         let said = place.run(&["analyze", "summary", &run]).ends();
-        assert!(said.contains("money: 200,003 at the start") && said.contains("nothing off; anomaly score 0 ("), "{said}");
+        assert!(
+            said.contains("money: 200,003 at the start") && said.contains("nothing off; anomaly score 0 ("),
+            "{said}"
+        );
     }
 }
 

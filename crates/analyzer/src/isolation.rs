@@ -65,7 +65,9 @@ pub(crate) fn sentence(anomalies: &Anomalies) -> String {
 pub(crate) fn without(figures: &Figures) -> &'static str {
     match figures.transactions {
         None => "no transactions: the trace has none, so there is no isolation to judge",
-        Some(_) => "no transactions: the store has none, or the plan does not use them, so each operation was by itself",
+        Some(_) => {
+            "no transactions: the store has none, or the plan does not use them, so each operation was by itself"
+        }
     }
 }
 
@@ -124,11 +126,10 @@ pub(crate) fn by_second(anomalies: &Anomalies) -> String {
     if shown.is_empty() {
         return String::new();
     }
-    let mut table = new_table(
-        &std::iter::once("second").chain(shown.iter().map(|class| class.words())).collect::<Vec<_>>(),
-        0,
-    );
-    let seconds = || anomalies.per_second.iter().enumerate().filter(|(_, counts)| counts.iter().any(|count| *count > 0));
+    let mut table =
+        new_table(&std::iter::once("second").chain(shown.iter().map(|class| class.words())).collect::<Vec<_>>(), 0);
+    let seconds =
+        || anomalies.per_second.iter().enumerate().filter(|(_, counts)| counts.iter().any(|count| *count > 0));
     for (second, counts) in seconds().take(SECONDS_SHOWN) {
         let counts = shown.iter().map(|class| thousands(counts[*class as usize]));
         table.add_row(std::iter::once(second.to_string()).chain(counts));

@@ -139,7 +139,8 @@ fn lost_updates_are_found_with_a_story_and_miss_the_clause() {
 
     let (text, code) = analyzer(&fixture, &["isolation", "RUN"]);
     assert_eq!(code, 1);
-    let expect = ["read committed (weaker than promised)", "both overwrote it.", "anomalies by the second", "T2: session"];
+    let expect =
+        ["read committed (weaker than promised)", "both overwrote it.", "anomalies by the second", "T2: session"];
     for expect in expect {
         assert!(text.contains(expect), "{expect}\n\n{text}");
     }
@@ -151,7 +152,10 @@ fn lost_updates_are_found_with_a_story_and_miss_the_clause() {
     let (text, _) = analyzer(&fixture, &["sql", "RUN", statement, "--format", "csv"]);
     assert_eq!(text, format!("n\n{lost}\n"));
     let (text, _) = analyzer(&fixture, &["validate", "RUN"]);
-    assert!(text.contains("isolation: consistent with read committed") && text.contains("both overwrote it."), "{text}");
+    assert!(
+        text.contains("isolation: consistent with read committed") && text.contains("both overwrote it."),
+        "{text}"
+    );
     let (text, _) = analyzer(&fixture, &["summary", "RUN"]);
     assert!(text.contains("isolation: consistent with read committed"), "{text}");
     let (text, code) = analyzer(&fixture, &["report", "RUN"]);

@@ -284,8 +284,14 @@ mod tests {
         use crate::vocabulary::kv::{Kv, Operation, Verb, WriteId};
         let check = |rows: &[(u64, u16, Verb, Option<u16>)], expect: &str| {
             let row = |(session, step, verb, txn): &(u64, u16, Verb, Option<u16>)| {
-                let operation =
-                    Operation { verb: *verb, key: 0, fields: 0, length: 0, id: WriteId::new(0, *session, *step), amount: 0 };
+                let operation = Operation {
+                    verb: *verb,
+                    key: 0,
+                    fields: 0,
+                    length: 0,
+                    id: WriteId::new(0, *session, *step),
+                    amount: 0,
+                };
                 TraceRow { txn: *txn, ..TraceRow::plain(*session, *step, operation, 0) }
             };
             let chunk: Chunk<Kv> = rows.iter().map(row).collect();

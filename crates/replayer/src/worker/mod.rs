@@ -212,7 +212,10 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
 }
 
 /// Lets all threads run until there is nothing left for them to do.
-async fn replay<V: Vocabulary, C: Connection<V>>(shared: &Rc<Shared<V>>, threads: Vec<Thread<V, C>>) -> Vec<Thread<V, C>> {
+async fn replay<V: Vocabulary, C: Connection<V>>(
+    shared: &Rc<Shared<V>>,
+    threads: Vec<Thread<V, C>>,
+) -> Vec<Thread<V, C>> {
     let others = threads.len() > 1;
     let tasks: Vec<_> =
         threads.into_iter().map(|thread| tokio::task::spawn_local(emulate(shared.clone(), thread, others))).collect();

@@ -40,7 +40,8 @@ impl Bank {
     fn of(economy: &Economy, fragment: u32) -> Bank {
         let spec = economy.records.spec();
         let values = Values::new(&spec.common, &spec.own.data);
-        let records = economy.records.space().records(fragment).iter().map(|index| spec.own.data.first_record + *index as u64);
+        let records =
+            economy.records.space().records(fragment).iter().map(|index| spec.own.data.first_record + *index as u64);
         Bank { balances: records.map(|record| (record, values.initial_balance(record))).collect(), captured: 0 }
     }
 
@@ -97,7 +98,9 @@ fn every_session_keeps_the_money() {
                 for (step, row) in (0..).zip(rows) {
                     assert_eq!((row.step, row.txn, row.session), (step, Some(0), first.session));
                     assert_eq!(row.operation.id.place(), (fragment, row.session, step));
-                    assert!(row.operation.control().is_some() || economy.records.space().is_in(fragment, row.operation.key));
+                    assert!(
+                        row.operation.control().is_some() || economy.records.space().is_in(fragment, row.operation.key)
+                    );
                     // The balance is in field 0.
                     assert!(row.operation.fields == 0 || row.operation.fields & 1 == 1);
                 }
@@ -117,9 +120,7 @@ fn every_session_keeps_the_money() {
 /// A delete waits until sessions that use its record have ended, so that a replay finds it there.
 #[test]
 fn a_record_is_left_alone_before_its_delete() {
-    let spec = spec(&format!(
-        "sessions = 4000\n[data]\nrecords = 400\n[access]\ndependency_window = 50\n[mix]\n{MIX}"
-    ));
+    let spec = spec(&format!("sessions = 4000\n[data]\nrecords = 400\n[access]\ndependency_window = 50\n[mix]\n{MIX}"));
     let mut last_used: BTreeMap<u64, u64> = BTreeMap::new();
     let mut deleted = 0;
     for rows in &sessions(&spec)[0] {

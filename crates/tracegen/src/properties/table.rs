@@ -159,10 +159,7 @@ impl Table {
 
 /// The class of YCSB+T, which has YCSB's keys.
 fn is_closed_economy(class: &str) -> bool {
-    matches!(
-        class,
-        "com.yahoo.ycsb.workloads.ClosedEconomyWorkload" | "site.ycsb.workloads.ClosedEconomyWorkload"
-    )
+    matches!(class, "com.yahoo.ycsb.workloads.ClosedEconomyWorkload" | "site.ycsb.workloads.ClosedEconomyWorkload")
 }
 
 fn is_ycsb_core(class: &str) -> bool {

@@ -385,10 +385,15 @@ fn ycsb_t_is_the_family_of_the_closed_economy() {
     let KvWorkload { data, access, .. } = KvWorkload::of(&spec).unwrap();
     assert_eq!((spec.family.as_str(), data.records, data.total_cash), ("economy", 10_000, Some(10_000_000)));
     assert_eq!((data.fields, data.field_bytes, spec.sessions), (1, 100, 1_000_000));
-    assert_eq!((access.distribution, access.read_all_fields, access.write_all_fields), (KvDistribution::Zipfian, true, true));
+    assert_eq!(
+        (access.distribution, access.read_all_fields, access.write_all_fields),
+        (KvDistribution::Zipfian, true, true)
+    );
     assert_eq!((spec.mix["read"], spec.mix["read_modify_write"], spec.mix.len()), (0.9, 0.1, 2));
     assert!(unknown.is_empty(), "{unknown:?}");
-    for part in ["a transfer of $1 goes from the record that is drawn first", "histogram.buckets=0: not part of a trace"] {
+    for part in
+        ["a transfer of $1 goes from the record that is drawn first", "histogram.buckets=0: not part of a trace"]
+    {
         assert!(notes.contains(part), "{notes} lacks {part:?}");
     }
     assert!(!notes.contains("multiple of recordcount") && !notes.contains("random bytes"), "{notes}");

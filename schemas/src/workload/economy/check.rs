@@ -12,7 +12,8 @@ pub(super) fn check(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
     check_kinds(spec, |name| SessionKind::from_name(name).is_some(), &SessionKind::ALL.map(SessionKind::name))?;
     let data = &spec.own.data;
     if (data.field_bytes as usize) < BALANCE_BYTES {
-        let message = format!("{} is less than {BALANCE_BYTES}, which the field with the balance needs", data.field_bytes);
+        let message =
+            format!("{} is less than {BALANCE_BYTES}, which the field with the balance needs", data.field_bytes);
         return Err(Wrong::new("data.field_bytes", message));
     }
     if spec.own.access.ordered_writes {

@@ -147,7 +147,8 @@ mod tests {
     use super::*;
 
     fn spec(more: &str, mix: &str) -> SpecOf<EconomyWorkload> {
-        let text = format!("name = 't'\nfamily = 'economy'\nsessions = 9\n[data]\nrecords = 100\n{more}\n[mix]\n{mix}\n");
+        let text =
+            format!("name = 't'\nfamily = 'economy'\nsessions = 9\n[data]\nrecords = 100\n{more}\n[mix]\n{mix}\n");
         SpecOf::parse(&text, "t.toml").unwrap()
     }
 

@@ -317,8 +317,7 @@ impl KvWorkload {
     pub fn leaves_one_state(&self, common: &Spec) -> bool {
         // A kind of another family is not known here.
         let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_none_or(SessionKind::overwrites);
-        self.transactions.is_none()
-            && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
+        self.transactions.is_none() && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
     }
 }
 

@@ -98,25 +98,30 @@ impl Classifier {
                 continue;
             }
             let follow = |_: u32, edge: Edge| Some(edge.target());
-            components.search(root, |vertex| graph.edges(vertex), follow, |found| {
-                if found.len() > 1 {
-                    count += 1;
-                    members.extend_from_slice(found);
-                    found.iter().for_each(|vertex| component[*vertex as usize] = count);
-                }
-                // All that a component has edges to is known by now.
-                let mut first = i64::MAX;
-                for vertex in found {
-                    first = first.min(window.nodes[*vertex as usize].settled_ns());
-                    let targets = graph.edges(*vertex).iter().map(|edge| reached_ns[edge.target() as usize]);
-                    first = targets.fold(first, i64::min);
-                }
-                for vertex in found {
-                    reached_ns[*vertex as usize] = first;
-                    let node = &mut window.nodes[*vertex as usize];
-                    node.is_stale |= first < node.transaction.start_ns;
-                }
-            });
+            components.search(
+                root,
+                |vertex| graph.edges(vertex),
+                follow,
+                |found| {
+                    if found.len() > 1 {
+                        count += 1;
+                        members.extend_from_slice(found);
+                        found.iter().for_each(|vertex| component[*vertex as usize] = count);
+                    }
+                    // All that a component has edges to is known by now.
+                    let mut first = i64::MAX;
+                    for vertex in found {
+                        first = first.min(window.nodes[*vertex as usize].settled_ns());
+                        let targets = graph.edges(*vertex).iter().map(|edge| reached_ns[edge.target() as usize]);
+                        first = targets.fold(first, i64::min);
+                    }
+                    for vertex in found {
+                        reached_ns[*vertex as usize] = first;
+                        let node = &mut window.nodes[*vertex as usize];
+                        node.is_stale |= first < node.transaction.start_ns;
+                    }
+                },
+            );
         }
     }
 
@@ -124,7 +129,8 @@ impl Classifier {
     pub(super) fn witnesses(&mut self, window: &Window, fragment: u32, found: &mut Anomalies) {
         let Classifier { graph, component, members, search, .. } = self;
         for class in CYCLES {
-            let candidates = members.iter().copied().filter(|member| window.nodes[*member as usize].class == class as u8);
+            let candidates =
+                members.iter().copied().filter(|member| window.nodes[*member as usize].class == class as u8);
             search.cycles(class, window, graph, component, candidates, fragment, found);
         }
         let is_stale = |place: &u32| {

@@ -239,11 +239,17 @@ mod tests {
 
     #[test]
     fn a_cycle_of_a_million_needs_no_deep_stack() {
-        let edges: Vec<[Edge; 1]> = (0..1_000_000).map(|vertex| [Edge::new((vertex + 1) % 1_000_000, Kind::Read)]).collect();
+        let edges: Vec<[Edge; 1]> =
+            (0..1_000_000).map(|vertex| [Edge::new((vertex + 1) % 1_000_000, Kind::Read)]).collect();
         let mut components = Components::default();
         components.begin(edges.len());
         let mut sizes = Vec::new();
-        components.search(0, |v| &edges[v as usize], |_, edge| Some(edge.target()), |members| sizes.push(members.len()));
+        components.search(
+            0,
+            |v| &edges[v as usize],
+            |_, edge| Some(edge.target()),
+            |members| sizes.push(members.len()),
+        );
         assert_eq!(sizes, [1_000_000]);
     }
 }

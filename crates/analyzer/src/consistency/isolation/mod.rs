@@ -32,8 +32,8 @@ mod tests;
 mod window;
 mod witness;
 
-pub use schemas::anomalies::{Anomalies, Class, Fate};
 use schemas::anomalies::Counts;
+pub use schemas::anomalies::{Anomalies, Class, Fate};
 
 use self::classify::Classifier;
 use self::window::Window;

@@ -231,7 +231,10 @@ fn version_of(event: &Event) -> Version {
 fn tell(window: &Window, class: Class, places: &[usize], links: Vec<WitnessLink>, fragment: u32) -> Witness {
     let is_told = |event: &Event| {
         let version = version_of(event);
-        links.iter().flat_map(|link| link.version).any(|about| (about.owner, about.element) == (version.owner, version.element))
+        links
+            .iter()
+            .flat_map(|link| link.version)
+            .any(|about| (about.owner, about.element) == (version.owner, version.element))
     };
     let transactions = places.iter().map(|place| {
         let transaction = window.nodes[*place].transaction;

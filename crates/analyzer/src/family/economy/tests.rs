@@ -65,9 +65,20 @@ fn closed(mut items: EconomyItems, end: i64) -> Sum {
 }
 
 const DELETE: [(Operation, Outcome, i64); 2] = [
-    (Operation { verb: Verb::Read, key: 3, fields: 1, length: 0, id: WriteId::new(0, 0, 0), amount: 0 }, Outcome::Ok, 700),
     (
-        Operation { verb: Verb::Delete, key: 3, fields: 0, length: 0, id: WriteId::new(0, 0, 0), amount: WHOLE_BALANCE },
+        Operation { verb: Verb::Read, key: 3, fields: 1, length: 0, id: WriteId::new(0, 0, 0), amount: 0 },
+        Outcome::Ok,
+        700,
+    ),
+    (
+        Operation {
+            verb: Verb::Delete,
+            key: 3,
+            fields: 0,
+            length: 0,
+            id: WriteId::new(0, 0, 0),
+            amount: WHOLE_BALANCE,
+        },
         Outcome::Ok,
         0,
     ),
@@ -140,10 +151,8 @@ fn a_later_try_begins_anew() {
 fn a_lost_update_is_off() {
     let mut items = items();
     for session in [1, 2] {
-        let deposit = [
-            (operation(Verb::Read, 1, 0), Outcome::Ok, 1_000),
-            (operation(Verb::Update, 1, 1), Outcome::Ok, 0),
-        ];
+        let deposit =
+            [(operation(Verb::Read, 1, 0), Outcome::Ok, 1_000), (operation(Verb::Update, 1, 1), Outcome::Ok, 0)];
         transact(&mut items, session, COMMITTED, &deposit);
     }
     let sum = closed(items, 10_001);

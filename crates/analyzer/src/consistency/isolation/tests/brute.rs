@@ -150,8 +150,7 @@ fn the_verdict_is_that_of_trying_every_order() {
     let mut counts = [0; 4];
     for case in 0..12_000 {
         let history = history(&mut chance);
-        let may_happen: Vec<&Told> =
-            history.iter().filter(|told| told.transaction.fate != Fate::Aborted).collect();
+        let may_happen: Vec<&Told> = history.iter().filter(|told| told.transaction.fate != Fate::Aborted).collect();
         let state = [INITIAL; ITEMS];
         let found = found(&history, Limits::default());
         let strongest = found.strongest();

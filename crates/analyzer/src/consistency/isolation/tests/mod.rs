@@ -2,8 +2,8 @@
 
 mod brute;
 mod planted;
-mod simulator;
 mod simulated;
+mod simulator;
 
 use schemas::anomalies::{Anomalies, Class, Fate};
 

@@ -64,7 +64,10 @@ fn two_that_overwrite_the_same_version_are_a_lost_update() {
     ];
     let found = check(&history, &[(Class::LostUpdate, 2)], Some(Isolation::ReadCommitted));
     let story = story::tell(found.witness(Class::LostUpdate).unwrap(), &Plain);
-    assert!(story.contains("Both T1 and T2 read record 7 field 0 as the initial value, and both overwrote it."), "{story}");
+    assert!(
+        story.contains("Both T1 and T2 read record 7 field 0 as the initial value, and both overwrote it."),
+        "{story}"
+    );
 }
 
 #[test]
@@ -196,9 +199,7 @@ fn inserts_and_deletes_are_versions() {
     let found = check(&history, &[], Some(Isolation::StrictSerializable));
     assert_eq!(found.unordered_writes, 0);
     let skewed = txn(4, (0, 90), Committed, &[(Read, OTHER, INITIAL), (Read, ITEM, 12)]);
-    let history = [
-        txn(1, (0, 100), Committed, &[(Read, OTHER, INITIAL), (Delete, OTHER, DELETED), (Insert, ITEM, 12)]),
-        skewed,
-    ];
+    let history =
+        [txn(1, (0, 100), Committed, &[(Read, OTHER, INITIAL), (Delete, OTHER, DELETED), (Insert, ITEM, 12)]), skewed];
     check(&history, &[(Class::ReadSkew, 2)], Some(Isolation::RepeatableRead));
 }
