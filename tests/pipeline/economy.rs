@@ -47,6 +47,8 @@ fn transactions_keep_the_money() {
     stores.push("sqlite:economy.db".to_string());
     let databases = [servers::postgres(), servers::mysql()].into_iter().flatten();
     stores.extend(databases.map(|server| isolated(server.url(&name()), "serializable")));
+    stores.extend(servers::mongodb().map(|server| server.url(&name())));
+    stores.extend(servers::redis().map(|server| server.url("11")));
     for (number, store) in stores.iter().enumerate() {
         let run = run(&place, &format!("r{number}"), store, &["--threads", "8", "--tries", "20"]);
         let sum = sum(&place, &run, "1", 0);

@@ -9,7 +9,7 @@ use schemas::vocabulary::Operation;
 
 use crate::consistency::isolation::{Checker, Event, Limits, Transaction};
 use crate::join::Row;
-use crate::transactions::OfTry;
+use crate::join::OfTry;
 use crate::validate::Items;
 
 /// So many transactions are added before the earliest start of those under way is looked up again.

@@ -28,6 +28,8 @@ pub enum Measure {
     WithinBeta,
     /// Successful operations a second.
     Throughput,
+    /// How far the sum of all money is off, a transaction (`economy`).
+    AnomalyScore,
 }
 
 /// What a comparison determines for each cell.

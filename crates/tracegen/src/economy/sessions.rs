@@ -122,7 +122,8 @@ impl<'a> Sessions<'a> {
         match self.kinds[place] {
             SessionKind::Insert => {
                 let record = self.records.new_record();
-                let amount = self.captured.min(self.cash_each);
+                // A delete of a record with a debt has captured the debt.
+                let amount = self.captured.min(self.cash_each).max(0);
                 self.transaction(place, each, &[(Verb::Insert, record, amount)]);
             }
             SessionKind::Read => {

@@ -2,7 +2,8 @@
 //! keys of YCSB, the money, and deletes. Where YCSB+T's code differs from its paper, the paper's definition
 //! holds, and a note says so.
 
-use schemas::spec::SpecOf;
+use schemas::spec::{Spec, SpecOf};
+use schemas::workload::Workload;
 use schemas::workload::economy::EconomyWorkload;
 
 use super::table::Table;
@@ -58,7 +59,8 @@ pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
     }
     draft.notes.push("every session is one transaction; encore analyze validate tells the anomaly score".into());
     let super::Draft { spec, notes, origins } = draft;
-    let spec = SpecOf { common: spec.common, own: EconomyWorkload(spec.own) };
+    let common = Spec { family: EconomyWorkload::FAMILY.to_string(), ..spec.common };
+    let spec = SpecOf { common, own: EconomyWorkload(spec.own) };
     Ok(super::Draft { spec, notes, origins }.converted(ycsb::check))
 }
 
