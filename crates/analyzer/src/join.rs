@@ -9,8 +9,6 @@ use schemas::table::TableError;
 use schemas::trace::{OperationsReader, TraceRow};
 use schemas::vocabulary::{Operation, Vocabulary};
 
-use crate::transactions::OfTry;
-
 /// Where a row's observed values and error are: the batch of the log, and the row in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
@@ -18,6 +16,32 @@ pub struct Place {
     pub batch: u32,
     /// The row in the batch, from 0.
     pub row: u32,
+}
+
+/// What a row knows of the try of its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfTry {
+    /// How it ended.
+    pub end: TryEnd,
+    /// When it began: the start of its first operation.
+    pub begin_ns: i64,
+    /// When it was over: the end of its last operation.
+    pub end_ns: i64,
+    /// Whether the row is its first one.
+    pub is_first: bool,
+    /// Whether the row is its last one.
+    pub is_last: bool,
+    /// Whether its writes may have happened although the log does not say so: the replayer was killed,
+    /// and a later try may have been under way.
+    pub may_go_on: bool,
+}
+
+impl OfTry {
+    /// Whether its reads are checked. In a try that was not committed, a read may see what the try itself
+    /// wrote before, and no other read ever does.
+    pub fn is_checked(&self) -> bool {
+        matches!(self.end, TryEnd::Committed | TryEnd::Unknown | TryEnd::BestEffort)
+    }
 }
 
 /// A row of the log joined with its trace row.

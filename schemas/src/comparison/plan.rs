@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::question::{Measure, Question, Wanted};
 use super::store::{ComparedStore, Use};
 use crate::files::{FileError, at};
 use crate::pace::Overload;
@@ -121,43 +122,6 @@ fn default_true() -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_true(value: &bool) -> bool {
     *value
-}
-
-/// The ratings to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wanted {
-    /// SoAR and Socialites.
-    #[default]
-    Both,
-    /// SoAR alone.
-    Soar,
-    /// Socialites alone.
-    Socialites,
-    /// The highest arrival rate.
-    Rate,
-}
-
-/// A figure of an experiment. All figures are measured; this one has the first table and the
-/// chart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// The share of unpredictable reads among those that were answered.
-    Unpredictable,
-    /// The share of operations that succeeded within β.
-    WithinBeta,
-    /// Successful operations a second.
-    Throughput,
-}
-
-/// What a comparison determines for each cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
-    /// These ratings, by a search.
-    Rate(Wanted),
-    /// The figures of one experiment, this one first.
-    Measure(Measure),
 }
 
 /// What a comparison varies.
