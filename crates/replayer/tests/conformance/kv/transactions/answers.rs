@@ -32,7 +32,8 @@ fn a_transaction_sees_its_own_writes_and_others_see_them_after_the_commit() {
                 one.write(Verb::Insert, NEW, 2).await.expect(url);
                 one.write(Verb::Delete, DELETED, 3).await.expect(url);
                 one.update(CHANGED, 4).await.expect(url);
-                let seen = [one.read(KEPT).await, one.read(CHANGED).await, one.read(NEW).await, one.read(DELETED).await];
+                let seen =
+                    [one.read(KEPT).await, one.read(CHANGED).await, one.read(NEW).await, one.read(DELETED).await];
                 assert_eq!(seen, [Ok(Some(0)), Ok(Some(4)), Ok(Some(2)), Ok(None)], "{url}");
                 for (key, seen) in [(CHANGED, Some(4)), (NEW, Some(2)), (KEPT, Some(0)), (DELETED, None)] {
                     let first = one.scan(key, 1).await.expect(url).first().copied();
@@ -43,7 +44,8 @@ fn a_transaction_sees_its_own_writes_and_others_see_them_after_the_commit() {
                 }
                 // As many as there are in this transaction: one more, one less.
                 let scanned = one.scan(0, 1_000).await.expect(url);
-                let expected = all.iter().map(|(key, writer)| (*key, if *key == number(CHANGED) { 4 } else { *writer }));
+                let expected =
+                    all.iter().map(|(key, writer)| (*key, if *key == number(CHANGED) { 4 } else { *writer }));
                 let expected: Vec<(i64, u16)> = expected.filter(|(key, _)| *key != number(DELETED)).collect();
                 let old: Vec<(i64, u16)> = scanned.iter().copied().filter(|(key, _)| *key != number(NEW)).collect();
                 assert_eq!(old, expected, "{url}");

@@ -17,10 +17,8 @@ async fn finish(client: &mut Client, key: u64, number: u16) -> Done {
 
 /// MariaDB's transactions see a snapshot at `repeatable-read`, and write on top of the newest state.
 fn has_lost_updates(subject: &Subject) -> bool {
-    subject.level <= Isolation::ReadCommitted || (subject.level, subject.url.starts_with("mysql:")) == (
-        Isolation::RepeatableRead,
-        true,
-    )
+    subject.level <= Isolation::ReadCommitted
+        || (subject.level, subject.url.starts_with("mysql:")) == (Isolation::RepeatableRead, true)
 }
 
 #[test]

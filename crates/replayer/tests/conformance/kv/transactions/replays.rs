@@ -172,7 +172,11 @@ fn transactions_on_a_single_mongodb_server_are_refused() {
     assert!(is_ready, "{url}");
     store.load(&place.source, &|_, _| {}).expect(&url);
     let used = place.experiment(&url, 1, "used");
-    refused(store.check(&used), Blame::Usage, &["transactions require a replica set", "--replSet", "--transactions off"]);
+    refused(
+        store.check(&used),
+        Blame::Usage,
+        &["transactions require a replica set", "--replSet", "--transactions off"],
+    );
     let mut plan = used.plan().clone();
     plan.transactions.used = false;
     let unused = Experiment::prepare(plan, place.path().join("unused")).expect("a plan");
