@@ -138,3 +138,49 @@ fn stores_without_transactions_say_so() {
     }
     refused(any_store::open("memory:?lost=1&isolation=snapshot").map(drop), Blame::Usage, &["isolation=none"]);
 }
+
+/// A program that is ended with its test.
+struct Started(std::process::Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+/// MongoDB has no transactions on a server by itself. Encore says so before the experiment begins.
+#[test]
+fn transactions_on_a_single_mongodb_server_are_refused() {
+    let Some(server) = servers::mongodb() else { return };
+    if std::env::var_os(server.kind().variable()).is_some() {
+        // It is the user's own server, whose program is elsewhere.
+        return;
+    }
+    let program = std::fs::read_link(format!("/proc/{}/exe", server.processes()[0])).expect("a program");
+    let place = Place::with(SPEC, &["sessions=20"]);
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a port");
+    let mut command = std::process::Command::new(program);
+    command.arg("--dbpath").arg(&data).args(["--port", &free.port().to_string(), "--bind_ip", "127.0.0.1"]);
+    command.args(["--nounixsocket", "--quiet", "--wiredTigerCacheSizeGB", "0.25"]);
+    let _started = Started(command.stdout(std::process::Stdio::null()).spawn().expect("a server"));
+    let url = format!("mongodb://127.0.0.1:{}/single", free.port());
+    let store = any_store::open(&url).expect(&url);
+    // Each look takes some seconds at most.
+    let is_ready = (0..60).any(|_| store.reach().is_ok());
+    assert!(is_ready, "{url}");
+    store.load(&place.source, &|_, _| {}).expect(&url);
+    let used = place.experiment(&url, 1, "used");
+    refused(
+        store.check(&used),
+        Blame::Usage,
+        &["transactions require a replica set", "--replSet", "--transactions off"],
+    );
+    let mut plan = used.plan().clone();
+    plan.transactions.used = false;
+    let unused = Experiment::prepare(plan, place.path().join("unused")).expect("a plan");
+    store.check(&unused).expect(&url);
+    let report = store.run(&unused, &Control::default(), &mut |_| {}).expect(&url);
+    assert!(report.failed == 0 && report.store_settings["transactions"].starts_with("off"), "{report:?}");
+}
