@@ -27,7 +27,7 @@ fn each_level_shows_what_it_allows_and_nothing_worse() {
         assert!(count(&snapshot, Class::WriteSkew) > 0, "{:?}", classes(&snapshot));
         let committed = check(Mode::ReadCommitted, 30, Some(Isolation::ReadCommitted));
         assert!(count(&committed, Class::LostUpdate) > 20 && count(&committed, Class::ReadSkew) > 0);
-        let uncommitted = found(&simulator(Mode::ReadUncommitted, 30, 4000, seed).history(), Limits::default());
+        let uncommitted = found(&simulator(Mode::ReadUncommitted, 8, 4000, seed).history(), Limits::default());
         for class in [Class::AbortedRead, Class::CircularRead, Class::DirtyWrite] {
             assert!(count(&uncommitted, class) > 0, "{class:?}: {:?}", classes(&uncommitted));
         }
