@@ -196,7 +196,9 @@ pub fn operations(figures: &Figures) -> String {
         ("aborted", |figures| figures.aborted),
         ("unpredictable", |figures| figures.unpredictable),
     ];
-    let shown = || counts.into_iter().filter(|(_, count)| count(overall) > 0);
+    // Begin, commit and abort are not among all operations.
+    let occurs = |count: Count| count(overall) > 0 || figures.by_operation.values().any(|own| count(own) > 0);
+    let shown = || counts.into_iter().filter(|(_, count)| occurs(*count));
     let columns: Vec<&str> = ["operation", "ok"]
         .into_iter()
         .chain(shown().map(|(name, _)| name))
@@ -212,7 +214,10 @@ pub fn operations(figures: &Figures) -> String {
         row.push(format!("{:.2}", percent(figures.within_beta, issued)));
         table.add_row(row);
     }
-    let none: Vec<&str> = counts.into_iter().filter(|(_, count)| count(overall) == 0).map(|(name, _)| name).collect();
+    // Without transactions nothing could be rolled back.
+    let is_possible = |name: &str| name != "aborted" || figures.transactions.is_some();
+    let none = counts.into_iter().filter(|(name, count)| !occurs(*count) && is_possible(name));
+    let none: Vec<&str> = none.map(|(name, _)| name).collect();
     let note = if none.is_empty() { String::new() } else { format!("\nnone: {}", none.join(", ")) };
     format!("{}{note}{}", table.trim_fmt(), service_times(figures))
 }

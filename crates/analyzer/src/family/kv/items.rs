@@ -89,6 +89,12 @@ impl KvItems {
         KvItems { may_race: true, ..self }
     }
 
+    /// The same, where a store may have rolled earlier writes back.
+    #[cfg(test)]
+    pub(super) fn undoable(self) -> KvItems {
+        KvItems { may_be_undone: true, ..self }
+    }
+
     /// The same, with scans. The records of the fragment's data set are in the order of their keys.
     #[cfg(test)]
     pub(super) fn scanned(self, records: &[u64]) -> KvItems {
