@@ -111,6 +111,7 @@ fn history(chance: &mut Chance) -> Vec<Told> {
     let is_serial = chance.below(2) == 0;
     if is_serial && items > 1 && chance.below(2) == 0 {
         // Each reads two items and overwrites one of them: what snapshots allow and serial orders do not.
+        versions = vec![vec![INITIAL]; ITEMS];
         for (session, shape) in shapes.iter_mut().enumerate() {
             let first = chance.below(items);
             let second = (first + 1 + chance.below(items - 1)) % items;
