@@ -8,8 +8,8 @@ use schemas::oplog::{Outcome, TryEnd};
 use schemas::vocabulary::Operation;
 
 use crate::consistency::isolation::{Checker, Event, Limits, Transaction};
-use crate::join::Row;
 use crate::join::OfTry;
+use crate::join::Row;
 use crate::validate::Items;
 
 /// So many transactions are added before the earliest start of those under way is looked up again.
