@@ -1,6 +1,12 @@
 //! Levels of isolation of transactions, in common words. Each store calls its own by other names.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+/// The setting in which a store says at which level it runs transactions. Its setting `isolation` is
+/// what it promises to operations by themselves.
+pub const TRANSACTIONS_SETTING: &str = "transactions";
 
 /// What a store promises to transactions that run at the same time, from the weakest to the strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,6 +55,13 @@ impl Isolation {
         let name = name.replace('-', " ");
         Isolation::ALL.into_iter().find(|level| level.name() == name)
     }
+
+    /// The level that a store promised to transactions, by its settings in effect. A remark may follow
+    /// the level. None if transactions were not used, or the store has none.
+    pub fn promised(settings: &BTreeMap<String, String>) -> Option<Isolation> {
+        let words = settings.get(TRANSACTIONS_SETTING)?;
+        Isolation::from_name(words.split(':').next().unwrap_or(words).trim())
+    }
 }
 
 #[cfg(test)]
@@ -63,5 +76,13 @@ mod tests {
         }
         assert_eq!(Isolation::from_name("read-committed"), Some(Isolation::ReadCommitted));
         assert_eq!(Isolation::from_name("chaos"), None);
+    }
+
+    #[test]
+    fn what_is_promised_to_transactions_is_not_what_operations_get() {
+        let promised = |name: &str, words: &str| Isolation::promised(&[(name.to_string(), words.to_string())].into());
+        assert_eq!(promised("transactions", "snapshot: MVCC"), Some(Isolation::Snapshot));
+        assert_eq!(promised("transactions", "off: begin, commit and abort do nothing"), None);
+        assert_eq!(promised("isolation", "serializable"), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use schemas::anomalies::{Anomalies, Class};
-use schemas::isolation::Isolation;
+use schemas::isolation::{Isolation, TRANSACTIONS_SETTING};
 use schemas::run::RunDocument;
 use schemas::verdict::{Figures, Verdict};
 use schemas::words::{plural, thousands};
@@ -12,18 +12,13 @@ use crate::consistency::isolation::story::{self, Names};
 use crate::families::AnyFamily;
 use crate::tables::new_table;
 
-/// The setting in which a store says at which level it runs.
-const SETTING: &str = "isolation";
-
 /// The seconds that are shown.
 const SECONDS_SHOWN: usize = 30;
 
 /// The level that the store says it runs at, in its own words, and as a level if it is one.
 pub(crate) fn promised(document: &RunDocument) -> (Option<&str>, Option<Isolation>) {
-    let words = document.store_settings.get(SETTING).map(String::as_str);
-    // A remark may follow.
-    let level = words.and_then(|words| Isolation::from_name(words.split(':').next()?.trim()));
-    (words, level)
+    let settings = &document.store_settings;
+    (settings.get(TRANSACTIONS_SETTING).map(String::as_str), Isolation::promised(settings))
 }
 
 /// Whether the transactions show a weaker level than this.

@@ -90,7 +90,7 @@ fn analyzed(fixture: &Fixture, checks: bool, sla: &str) -> Verdict {
     fixture.write_documents();
     let document = fixture.run.read_document().unwrap();
     let mut store_settings = document.store_settings.clone();
-    store_settings.insert("isolation".into(), "serializable: as it says".into());
+    store_settings.insert("transactions".into(), "serializable: as it says".into());
     let sla = sla.parse().unwrap();
     let document = RunDocument { store_settings, sla: Some(sla), ..document };
     schemas::files::write_json(&fixture.run.document(), &document).unwrap();

@@ -11,17 +11,11 @@ const KEEPS_SUMS: Isolation = Isolation::RepeatableRead;
 /// at a level that keeps the sum. None if it has not promised that, or kept its promise.
 pub(crate) fn broken_promise(figures: &Figures, report: Option<&ReplayReport>) -> Option<String> {
     let sum = figures.sum.as_ref().filter(|sum| sum.is_off() && sum.is_atomic())?;
-    let promised = promised(report?)?;
+    let promised = Isolation::promised(&report?.store_settings)?;
     (promised >= KEEPS_SUMS).then(|| {
         let money = sum.in_words();
         format!("{money}, although the store says that its transactions are {}", promised.name())
     })
-}
-
-/// The isolation of transactions that the store has reported. A remark may follow it.
-fn promised(report: &ReplayReport) -> Option<Isolation> {
-    let said = report.store_settings.get("isolation")?;
-    Isolation::from_name(said.split(':').next().unwrap_or(said).trim())
 }
 
 #[cfg(test)]
@@ -34,7 +28,7 @@ mod tests {
     fn only_a_store_that_promised_it_breaks_a_promise() {
         let broken = |isolation: &str, sum: SumFigures| {
             let mut report = ReplayReport::default();
-            report.store_settings.insert("isolation".to_string(), isolation.to_string());
+            report.store_settings.insert("transactions".to_string(), isolation.to_string());
             let figures = Figures { sum: Some(sum), ..Figures::default() };
             broken_promise(&figures, Some(&report)).is_some()
         };

@@ -10,7 +10,7 @@ mod worker;
 mod workers;
 
 use schemas::files;
-use schemas::isolation::Isolation;
+use schemas::isolation::{Isolation, TRANSACTIONS_SETTING};
 use schemas::run::ReplayReport;
 use schemas::vocabulary::Vocabulary;
 
@@ -54,7 +54,7 @@ pub fn run<V: Vocabulary, S: Serves<V>>(
     let mut settings = block_on(url, store.settings())?;
     settings.extend(store.design_settings());
     if experiment.source.manifest.transactions() > 0 {
-        settings.insert("transactions".to_string(), transactions(store.transactions(), plan.transactions.used));
+        settings.insert(TRANSACTIONS_SETTING.to_string(), transactions(store.transactions(), plan.transactions.used));
     }
     let counted_before = store.counters();
     let shares = experiment.shares();
