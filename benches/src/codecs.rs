@@ -74,6 +74,7 @@ fn log(folder: &Path, trace: &Path, manifest: &Manifest) -> anyhow::Result<Vec<R
         open_loop: None,
         target_per_s: None,
         threads_over_time: Vec::new(),
+        transactions: Default::default(),
     };
     let experiment = Experiment::prepare(plan, folder.join("codecs.run"))?;
     let store = any_store::open("memory:")?;

@@ -117,6 +117,7 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
         let log = LogRow {
             session: n as u64,
             step: 0,
+            try_number: 0,
             thread: 0,
             due_ns: None,
             start_ns,
@@ -129,8 +130,19 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
         let action = if n % 10 == 0 { Action::ListFriends } else { Action::ViewProfile };
         let operation = Operation { action, socialite: 0, target: 1, comment: None };
         let place = Place::default();
-        let row =
-            Row { log, operation, actor: 0, after: None, kind: 0, noops: 0, warmup: false, drained: false, place };
+        let row = Row {
+            log,
+            operation,
+            actor: 0,
+            after: None,
+            txn: None,
+            kind: 0,
+            noops: 0,
+            warmup: false,
+            drained: false,
+            place,
+            of_try: None,
+        };
         summary.add(&row, &Findings::default());
     }
     SummaryDocument {

@@ -8,6 +8,7 @@
 //! | module | format |
 //! |---|---|
 //! | [`spec`], [`workload`] | the workload specification (TOML); the part of each family |
+//! | [`anomalies`] | classes of anomalies of transactions, what a check of a history found |
 //! | [`arrivals`] | when sessions arrive: the rate over time of a specification |
 //! | [`vocabulary`] | the operations that a store can be asked for |
 //! | [`social`] | the vocabulary of BG: what each action changes and observes; kinds of sessions |
@@ -20,6 +21,7 @@
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
+//! | [`isolation`] | the levels of isolation of transactions |
 //! | [`latency`], [`share`] | a histogram of response times; how sessions are divided among fragments |
 //! | [`files`], [`terminal`], [`words`] | how the tools write files, print, and write numbers |
 //!
@@ -34,12 +36,14 @@
 //! assert!(accept.action.is_write());
 //! ```
 
+pub mod anomalies;
 pub mod arrivals;
 mod called;
 pub mod comparison;
 mod damage;
 pub mod digest;
 pub mod files;
+pub mod isolation;
 pub mod latency;
 pub mod manifest;
 pub mod mean_rate;
@@ -71,7 +75,7 @@ mod wrong;
 pub use vocabulary::social;
 
 /// The version of the trace format. The same spec, seed and version give the same bytes.
-pub const TRACE_FORMAT_VERSION: u32 = 5;
+pub const TRACE_FORMAT_VERSION: u32 = 6;
 
 /// The version of the operation log and of the JSON documents of a run.
-pub const RUN_FORMAT_VERSION: u32 = 4;
+pub const RUN_FORMAT_VERSION: u32 = 5;

@@ -232,6 +232,11 @@ impl Manifest {
         self.fragments.iter().map(|f| f.operations).sum()
     }
 
+    /// How many transactions there are.
+    pub fn transactions(&self) -> u64 {
+        self.operations_by_name.get("begin").copied().unwrap_or(0)
+    }
+
     /// The weights of the fragments, in their order.
     pub fn weights(&self) -> Vec<f64> {
         self.fragments.iter().map(|f| f.weight).collect()

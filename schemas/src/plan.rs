@@ -54,6 +54,43 @@ pub struct Plan {
     /// Closed loop only: how many of the T threads work from which second on. Empty if always all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads_over_time: Vec<ThreadsFrom>,
+    /// How the transactions of the trace set are run.
+    #[serde(default, skip_serializing_if = "Transactions::is_default")]
+    pub transactions: Transactions,
+}
+
+/// How the transactions of a trace set are run. It decides nothing for a trace set without them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transactions {
+    /// Whether they are used. Otherwise begin, commit and abort are logged and do nothing, as on a
+    /// store that has no transactions.
+    pub used: bool,
+    /// How often a transaction is tried that the store rolls back because of others; at least once.
+    pub tries: u16,
+}
+
+impl Default for Transactions {
+    fn default() -> Transactions {
+        Transactions { used: true, tries: 1 }
+    }
+}
+
+impl Transactions {
+    /// The most tries. The log has 15 bits for their number.
+    pub const TRIES_MAX: u16 = 10_000;
+
+    fn is_default(&self) -> bool {
+        *self == Transactions::default()
+    }
+
+    /// Refuses a number of tries that is not possible.
+    pub fn check(&self) -> Result<(), String> {
+        match (1..=Transactions::TRIES_MAX).contains(&self.tries) {
+            true => Ok(()),
+            false => Err(format!("tries: {} is not between 1 and {}", self.tries, Transactions::TRIES_MAX)),
+        }
+    }
 }
 
 /// When an experiment ends. Sessions under way then run to their end and are logged. Sessions

@@ -41,6 +41,8 @@ impl ReplayReport {
             ("failed", self.failed),
             ("unknown", self.unknown),
             ("skipped", self.skipped),
+            ("aborted", self.aborted),
+            ("of_transactions", self.of_transactions),
             ("writes_not_ok", self.writes_not_ok),
         ];
         if let Some((name, value)) = self.store_counters.iter().find(|(_, value)| **value > MOST) {
@@ -115,6 +117,7 @@ mod tests {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
+            transactions: Default::default(),
         }
     }
 

@@ -17,6 +17,8 @@ pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
     let mut fields = vec![
         Field::new("session", DataType::Int64, false),
         Field::new("step", DataType::Int16, false),
+        Field::new("txn", DataType::Int16, true),
+        Field::new("try", DataType::Int16, false),
         Field::new("kind", name_type(), false),
         Field::new(OPERATION, name_type(), false),
         Field::new(ACTOR, DataType::Int64, false),
@@ -38,6 +40,10 @@ pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
         Field::new("unpredictable", DataType::Boolean, false),
         Field::new("warmup", DataType::Boolean, false),
         Field::new("drained", DataType::Boolean, false),
+        Field::new("counts_as", name_type(), true),
+        Field::new("snapshot_ns", DataType::Int64, true),
+        Field::new("visible_ns", DataType::Int64, true),
+        Field::new("try_end", name_type(), true),
     ]);
     Arc::new(Schema::new(fields))
 }

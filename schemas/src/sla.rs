@@ -1,5 +1,5 @@
 //! The service level agreement: α percent of operations within β, at most τ
-//! percent of reads unpredictable, for Δ.
+//! percent of reads unpredictable, for Δ. It may ask for a level of isolation too.
 //!
 //! ```
 //! let sla: schemas::sla::Sla = "95% < 100ms, 0.1% unpredictable, 60s".parse().unwrap();
@@ -11,6 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::isolation::Isolation;
 
 /// A service level agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -24,11 +26,14 @@ pub struct Sla {
     pub tau_percent: f64,
     /// Δ: the duration, in seconds.
     pub delta_s: f64,
+    /// The weakest level of isolation that the transactions may show; null if any will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
 }
 
 impl Default for Sla {
     fn default() -> Self {
-        Sla { alpha_percent: 95.0, beta_ns: 100_000_000, tau_percent: 0.1, delta_s: 10.0 }
+        Sla { alpha_percent: 95.0, beta_ns: 100_000_000, tau_percent: 0.1, delta_s: 10.0, isolation: None }
     }
 }
 
@@ -53,6 +58,8 @@ impl FromStr for Sla {
         for part in parts {
             if let Some(share) = part.strip_suffix("unpredictable") {
                 sla.tau_percent = percent(share).map_err(wrong)?;
+            } else if let Some(level) = Isolation::from_name(part) {
+                sla.isolation = Some(level);
             } else {
                 sla.delta_s = nanoseconds(part).map_err(wrong)? as f64 / 1e9;
             }
@@ -116,7 +123,11 @@ fn time(ns: u64, rounded: fn(f64) -> f64) -> String {
 impl fmt::Display for Sla {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let beta = exact_time(self.beta_ns);
-        write!(f, "{}% < {beta}, {}% unpredictable, {}s", self.alpha_percent, self.tau_percent, self.delta_s)
+        write!(f, "{}% < {beta}, {}% unpredictable", self.alpha_percent, self.tau_percent)?;
+        if let Some(level) = self.isolation {
+            write!(f, ", {}", level.name())?;
+        }
+        write!(f, ", {}s", self.delta_s)
     }
 }
 
@@ -155,8 +166,9 @@ mod tests {
             beta_ns in prop_oneof![1u64..10_000_000, 1u64..3_600_000_000_000],
             tau_percent in 0.0..=100.0,
             delta_ms in 1u64..100_000_000,
+            level in 0..=Isolation::ALL.len(),
         ) {
-            let sla = Sla { alpha_percent, beta_ns, tau_percent, delta_s: delta_ms as f64 / 1e3 };
+            let sla = Sla { alpha_percent, beta_ns, tau_percent, delta_s: delta_ms as f64 / 1e3, isolation: Isolation::ALL.get(level).copied() };
             prop_assert_eq!(sla.to_string().parse(), Ok(sla));
         }
     }
@@ -188,5 +200,15 @@ mod tests {
         check("95% < 0ms", "not a time above 0");
         check("95% < 0.18ns", "not a time above 0");
         check("95% < 100ms, soon", "not a time");
+        check("95% < 100ms, chaos", "not a time");
+    }
+
+    #[test]
+    fn a_level_of_isolation_is_a_clause() {
+        let sla: Sla = "95% < 100ms, serializable".parse().unwrap();
+        assert_eq!(sla, Sla { isolation: Some(Isolation::Serializable), ..Sla::default() });
+        assert_eq!(sla.to_string(), "95% < 100ms, 0.1% unpredictable, serializable, 10s");
+        let sla: Sla = "95% < 100ms, read-committed, 60s".parse().unwrap();
+        assert_eq!((sla.isolation, sla.delta_s), (Some(Isolation::ReadCommitted), 60.0));
     }
 }

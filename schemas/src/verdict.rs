@@ -1,6 +1,7 @@
 //! `verdict.json` and `rating.json`: the results, computed from the raw log.
 
 mod figures;
+mod sum;
 
 use std::path::Path;
 
@@ -11,7 +12,9 @@ use crate::sla::Sla;
 
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
+    TransactionFigures,
 };
+pub use sum::SumFigures;
 
 /// `verdict.json`: an experiment's figures, and whether it met the SLA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

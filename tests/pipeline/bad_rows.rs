@@ -22,6 +22,28 @@ struct Case {
     words: &'static [&'static str],
 }
 
+/// The same workload in transactions.
+const TRANSACTIONS: &str = "\
+name = 'kv'\nfamily = 'kv'\nsessions = 300\nfragments = 2\n[data]\nrecords = 80\nfields = 3\nfield_bytes = 20\n\
+[mix]\nread = 3\nupdate = 3\nread_modify_write = 2\n[transactions]\nabort_share = 0.2\n";
+
+const BAD_TRANSACTIONS: [Case; 6] = [
+    Case {
+        verb: Verb::Commit,
+        change: |row| row.operation.verb = Verb::Begin,
+        words: &["begins a transaction inside of the one that began at step 0"],
+    },
+    Case {
+        verb: Verb::Begin,
+        change: |row| row.operation.verb = Verb::Abort,
+        words: &["ends a transaction, and none has begun"],
+    },
+    Case { verb: Verb::Read, change: |row| row.txn = None, words: &["has txn empty, expected 0"] },
+    Case { verb: Verb::Update, change: |row| row.txn = Some(1), words: &["has txn 1, expected 0"] },
+    Case { verb: Verb::Begin, change: |row| row.txn = None, words: &["has txn empty, expected 0"] },
+    Case { verb: Verb::Commit, change: |row| row.operation.key = 5, words: &["key 5 of commit must be 0"] },
+];
+
 const CASES: [Case; 11] = [
     Case { verb: Verb::Read, change: |row| row.operation.fields |= 8, words: &["fields 15 of read"] },
     Case { verb: Verb::Update, change: |row| row.operation.fields = 0, words: &["fields 0 of update"] },
@@ -95,13 +117,22 @@ fn adopt(place: &Workplace, run: &str, old: &str, new: &str) {
 
 #[test]
 fn operations_that_do_not_fit_the_specification_are_refused() {
+    refused(SPEC, &CASES);
+}
+
+#[test]
+fn transactions_that_are_not_whole_are_refused() {
+    refused(TRANSACTIONS, &BAD_TRANSACTIONS);
+}
+
+fn refused(spec: &str, cases: &[Case]) {
     let place = Workplace::new();
-    std::fs::write(place.path("kv.toml"), SPEC).expect("written");
+    std::fs::write(place.path("kv.toml"), spec).expect("written");
     place.run(&["trace", "gen", "kv.toml", "-o", "kv.trace"]).succeeds();
     let good = TraceSet::read(place.path("kv.trace"));
     place.run(&["replay", "run", "--trace", "kv.trace", "--store", "memory:", "-T", "2", "-o", "r"]).succeeds();
     let (path, mut id) = (good.path(), good.manifest.trace_id.clone());
-    for (number, case) in CASES.iter().enumerate() {
+    for (number, case) in cases.iter().enumerate() {
         let (row, new_id) = good.write(case);
         place.run(&["trace", "verify", "kv.trace"]).succeeds();
         let whose = format!("session {} step {}", row.session, row.step);

@@ -134,7 +134,7 @@ fn a_server_that_does_not_answer_holds_nobody_up_for_ever() {
         replay.load(&with(&server.url(&name), "timeout_ms=5000")).unwrap_or_else(|error| panic!("{error}"));
         let (mut is_held, mut ok_before, mut ok_after) = (false, None, 0);
         let replayed = replay.until(&store, &mut |snapshot| {
-            let [ok, failed, unknown, _] = snapshot.outcomes;
+            let [ok, failed, unknown, ..] = snapshot.outcomes;
             match ok_before {
                 Some(before) => ok_after = ok - before,
                 None if !is_held && ok > 100 => {

@@ -8,6 +8,7 @@ mod bad_rows;
 mod caches;
 mod closing_reads;
 mod digests;
+mod economy;
 mod faults;
 mod fleet;
 mod gates;

@@ -82,6 +82,7 @@ impl<'a> Replay<'a> {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
+            transactions: Default::default(),
         };
         let free = |number: &u32| !self.folder.join(format!("run-{number}")).exists();
         let number = (0..).find(free).expect("a free name");

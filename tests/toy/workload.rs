@@ -23,6 +23,7 @@ impl Vocabulary for Counting {
     ];
     type Operation = Operation;
     type Columns = Columns;
+    type Memory = ();
 }
 
 /// An operation.

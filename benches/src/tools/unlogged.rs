@@ -40,6 +40,7 @@ pub fn main(trace: &Path, threads: u32) -> anyhow::Result<()> {
         open_loop: None,
         target_per_s: None,
         threads_over_time: Vec::new(),
+        transactions: Default::default(),
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf())?.without_log();
     let report = any_store::open("null:")?.run(&experiment, &Control::default(), &mut |_| {})?;

@@ -50,11 +50,13 @@ fn in_memory(events: &[Event], order: &[usize], initial: Initial) -> Summary {
             operation: event.operation,
             actor: event.operation.socialite,
             after: None,
+            txn: None,
             kind: 0,
             noops: 0,
             warmup: false,
             drained: false,
             place: Place::default(),
+            of_try: None,
         };
         validator.enter(row).unwrap();
     }

@@ -283,8 +283,10 @@ fn openmetrics(verdicts: &[Verdict], wanted: &Wanted<'_>) -> String {
     out += "# TYPE encore_operations counter\n# HELP encore_operations Operations of the measured part by outcome.\n";
     for verdict in verdicts() {
         for (operation, figures) in operations(verdict) {
-            let OperationFigures { ok, failed, unknown, skipped, .. } = figures;
-            for (outcome, count) in [("ok", ok), ("failed", failed), ("unknown", unknown), ("skipped", skipped)] {
+            let OperationFigures { ok, failed, unknown, skipped, aborted, .. } = figures;
+            let counts =
+                [("ok", ok), ("failed", failed), ("unknown", unknown), ("skipped", skipped), ("aborted", aborted)];
+            for (outcome, count) in counts {
                 let own = labels(verdict);
                 let _ = writeln!(
                     out,

@@ -12,7 +12,7 @@ use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::{OperationKind, Vocabulary};
 
 use crate::error::AnalyzeError;
-use crate::family::{Family, ItemWords, WritePlace, kv, social};
+use crate::family::{Family, ItemWords, WritePlace, economy, kv, social};
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
@@ -39,6 +39,8 @@ pub(crate) trait AnyFamily: Send + Sync {
     fn wrongness(&self) -> &'static str;
     /// [`Family::writer`].
     fn writer(&self, value: i64) -> Option<WritePlace>;
+    /// [`Family::item_in_history`].
+    fn item_in_history(&self, owner: u64, element: u32) -> String;
     /// [`Family::popularity`].
     fn popularity(&self, manifest: &Manifest) -> Option<String>;
     /// [`FragmentInput::analyze`].
@@ -90,6 +92,10 @@ impl<F: Family> AnyFamily for Of<F> {
         F::writer(value)
     }
 
+    fn item_in_history(&self, owner: u64, element: u32) -> String {
+        F::item_in_history(owner, element)
+    }
+
     fn popularity(&self, manifest: &Manifest) -> Option<String> {
         F::popularity(manifest)
     }
@@ -105,7 +111,8 @@ impl<F: Family> AnyFamily for Of<F> {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyFamily; 2] = [&Of::<social::Social>(PhantomData), &Of::<kv::Kv>(PhantomData)];
+static FAMILIES: [&dyn AnyFamily; 3] =
+    [&Of::<social::Social>(PhantomData), &Of::<kv::Kv>(PhantomData), &Of::<economy::Economy>(PhantomData)];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyFamily>> = RwLock::new(Vec::new());

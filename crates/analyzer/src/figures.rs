@@ -4,16 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
+use schemas::anomalies::Anomalies;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
-use schemas::verdict::{ClosingFigures, Figures, OperationFigures, ServiceTimes, Timeline};
+use schemas::verdict::{
+    ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
+};
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
 use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
 use crate::timeline::{Measured, TimelineSummary};
-use crate::validate::Findings;
+use crate::transactions::CountTries;
+use crate::validate::{Findings, Sum};
 
 /// Counts and response times of one kind of operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -21,7 +25,10 @@ struct KindSummary {
     name: String,
     /// Whether it observes data.
     reads: bool,
-    by_outcome: [u64; 4],
+    /// Whether it begins or ends a transaction: then it counts in no other figure.
+    #[serde(default)]
+    is_control: bool,
+    by_outcome: [u64; Outcome::ALL.len()],
     within_beta: u64,
     unpredictable: u64,
     met: u64,
@@ -34,7 +41,12 @@ struct KindSummary {
 
 impl KindSummary {
     fn new(kind: &OperationKind) -> KindSummary {
-        KindSummary { name: kind.name.to_string(), reads: kind.reads, ..KindSummary::default() }
+        KindSummary {
+            name: kind.name.to_string(),
+            reads: kind.reads,
+            is_control: kind.is_control(),
+            ..KindSummary::default()
+        }
     }
 
     fn merge(&mut self, other: &KindSummary) {
@@ -71,12 +83,13 @@ impl KindSummary {
             p99_ns: service.percentile_ns(99.0),
             max_ns: service.max_ns(),
         };
-        let [ok, failed, unknown, skipped] = self.by_outcome;
+        let [ok, failed, unknown, skipped, aborted] = self.by_outcome;
         OperationFigures {
             ok,
             failed,
             unknown,
             skipped,
+            aborted,
             within_beta: self.within_beta,
             unpredictable: self.unpredictable,
             met: self.met,
@@ -109,9 +122,18 @@ pub struct Summary {
     freshness: FreshnessSummary,
     /// By fragment, so that the order of merging does not matter.
     missing: BTreeMap<u32, String>,
+    /// None if there were no transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transactions: Option<TransactionFigures>,
+    /// None if no transaction was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    anomalies: Option<Anomalies>,
     /// None if no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closing: Option<ClosingSummary>,
+    /// None if the family has no sum, or no closing read was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sum: Option<Sum>,
 }
 
 /// The summary of closing reads.
@@ -141,7 +163,10 @@ impl Summary {
             timeline: TimelineSummary::new(measured),
             freshness: FreshnessSummary::default(),
             missing: BTreeMap::new(),
+            transactions: None,
+            anomalies: None,
             closing: None,
+            sum: None,
         }
     }
 
@@ -155,30 +180,58 @@ impl Summary {
             self.drained_operations += 1;
             return;
         }
+        // Every session begins with step 0, whatever its outcome, and a later try repeats that.
+        let begins = row.log.step == 0 && row.log.try_number == 0;
+        self.sessions += u64::from(begins);
+        self.noops += if begins { u64::from(row.noops) } else { 0 };
+        if self.measured.counts(row.log.end_ns) && begins {
+            self.sessions_counted += 1 + u64::from(row.noops);
+        }
+        if let Some(of_try) = &row.of_try {
+            self.transactions.get_or_insert_default().add(row, of_try);
+        }
+        let Some(outcome) = row.counts_as() else { return self.add_control(row) };
+        // It counts with the outcome of its transaction.
+        let log = LogRow { outcome, ..row.log };
         let unpredictable = !findings.violations.is_empty();
         let summary = &mut self.kinds[usize::from(row.operation.code())];
-        summary.by_outcome[row.log.outcome as usize] += 1;
+        summary.by_outcome[outcome as usize] += 1;
         summary.unpredictable += u64::from(unpredictable);
         let mut has_met = false;
-        if row.log.outcome == Outcome::Ok {
-            summary.record(&row.log);
+        if outcome == Outcome::Ok {
+            summary.record(&log);
             let is_within_beta = response_ns(&row.log) as u64 <= self.beta_ns;
             has_met = is_within_beta && !unpredictable;
             summary.within_beta += u64::from(is_within_beta);
             summary.met += u64::from(has_met);
         }
-        if matches!(row.log.outcome, Outcome::Failed | Outcome::Unknown) {
+        if matches!(outcome, Outcome::Failed | Outcome::Unknown) {
             self.error_ns += self.measured.counted_of(row.log.start_ns, row.log.end_ns);
         }
-        // Every session begins with step 0, whatever its outcome.
-        self.sessions += u64::from(row.log.step == 0);
-        self.noops += u64::from(row.noops);
         if self.measured.counts(row.log.end_ns) {
-            self.ok_counted += u64::from(row.log.outcome == Outcome::Ok);
-            self.sessions_counted += u64::from(row.log.step == 0) + u64::from(row.noops);
+            self.ok_counted += u64::from(outcome == Outcome::Ok);
         }
-        self.timeline.add(&row.log, unpredictable, has_met);
+        self.timeline.add(&log, unpredictable, has_met);
         findings.items.iter().for_each(|item| self.freshness.add(item));
+    }
+
+    /// Counts an operation that begins or ends a transaction. What was not sent has no time.
+    fn add_control<O: Operation>(&mut self, row: &Row<O>) {
+        let summary = &mut self.kinds[usize::from(row.operation.code())];
+        self.timeline.begin_session(&row.log);
+        if row.log.outcome == Outcome::Ok && row.log.attempts == 0 {
+            return;
+        }
+        summary.by_outcome[row.log.outcome as usize] += 1;
+        if row.log.outcome == Outcome::Ok {
+            summary.record(&LogRow { due_ns: None, ..row.log });
+            summary.within_beta += u64::from(service_ns(&row.log) as u64 <= self.beta_ns);
+        }
+    }
+
+    /// Adds what the check of the transactions of a fragment found.
+    pub(crate) fn add_anomalies(&mut self, found: &Anomalies) {
+        self.anomalies.get_or_insert_default().merge(found);
     }
 
     /// The measured part.
@@ -214,6 +267,11 @@ impl Summary {
         self.closing.get_or_insert_default().missing.insert(sentence);
     }
 
+    /// Adds the sum of a fragment whose closing read was planned.
+    pub fn add_sum(&mut self, sum: &Sum) {
+        self.sum.get_or_insert_default().merge(sum);
+    }
+
     /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
@@ -229,12 +287,21 @@ impl Summary {
         self.error_ns += other.error_ns;
         self.timeline.merge(&other.timeline);
         self.freshness.merge(&other.freshness);
+        if let Some(theirs) = &other.transactions {
+            self.transactions.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.anomalies {
+            self.add_anomalies(theirs);
+        }
         if let Some(theirs) = &other.closing {
             let mine = self.closing.get_or_insert_default();
             mine.items += theirs.items;
             mine.failed += theirs.failed;
             mine.unpredictable += theirs.unpredictable;
             mine.missing.extend(theirs.missing.iter().cloned());
+        }
+        if let Some(theirs) = &other.sum {
+            self.add_sum(theirs);
         }
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
@@ -245,10 +312,12 @@ impl Summary {
         let (mut by_operation, mut reads) = (IndexMap::new(), 0);
         let is_open_loop = self.kinds.iter().any(|kind| kind.service.is_some());
         for summary in &self.kinds {
-            if summary.by_outcome == [0; 4] {
+            if summary.by_outcome == [0; Outcome::ALL.len()] {
                 continue;
             }
-            overall.merge(summary);
+            if !summary.is_control {
+                overall.merge(summary);
+            }
             by_operation.insert(summary.name.clone(), summary.figures(is_open_loop));
             if summary.reads {
                 reads += summary.by_outcome[Outcome::Ok as usize];
@@ -281,12 +350,32 @@ impl Summary {
             missing: self.missing.values().cloned().collect(),
             timeline,
             freshness: self.freshness.figures(),
+            transactions: self.transactions,
+            anomalies: self.anomalies.clone(),
             closing: self.closing.as_ref().map(|closing| ClosingFigures {
                 items: closing.items,
                 failed: closing.failed,
                 unpredictable: closing.unpredictable,
                 missing: closing.missing.iter().cloned().collect(),
             }),
+            sum: self.sum.as_ref().map(|sum| self.sum_figures(sum)),
+        }
+    }
+
+    fn sum_figures(&self, sum: &Sum) -> SumFigures {
+        let is_read = self.closing.as_ref().is_some_and(|closing| closing.failed == 0 && closing.missing.is_empty());
+        let is_known = is_read && self.missing.is_empty() && !sum.is_incomplete;
+        SumFigures {
+            start: sum.start,
+            end: sum.end,
+            captured: sum.captured,
+            released: sum.released,
+            unknown_low: sum.unknown.0,
+            unknown_high: sum.unknown.1,
+            off: sum.off,
+            transactions: sum.transactions,
+            apart: sum.apart,
+            score: is_known.then(|| sum.off as f64 / sum.transactions.max(1) as f64),
         }
     }
 }

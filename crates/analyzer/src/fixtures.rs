@@ -16,6 +16,7 @@ pub(crate) fn row_of<O>(session: u64, start_ns: i64, end_ns: i64, operation: O) 
     let log = LogRow {
         session,
         step: 0,
+        try_number: 0,
         thread: 0,
         due_ns: None,
         start_ns,
@@ -30,11 +31,13 @@ pub(crate) fn row_of<O>(session: u64, start_ns: i64, end_ns: i64, operation: O) 
         operation,
         actor: 0,
         after: None,
+        txn: None,
         kind: 0,
         noops: 0,
         warmup: false,
         drained: false,
         place: Place::default(),
+        of_try: None,
     }
 }
 

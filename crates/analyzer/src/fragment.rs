@@ -15,11 +15,13 @@ use crate::closing::{ClosingFile, ClosingPlan, ClosingSealer, Expected};
 use crate::error::AnalyzeError;
 use crate::family::{Family, OperationOf};
 use crate::figures::Summary;
+use crate::history::History;
 use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
 use crate::seal::{ClosedTable, Sealed, Sealer};
 use crate::timeline::Measured;
+use crate::transactions::Tries;
 use crate::validate::{FOREVER, Interval, Items, UnknownId, Validator};
 
 /// Rows of the trace that are read at a time.
@@ -101,6 +103,8 @@ impl FragmentInput<'_> {
             ring: TraceRing::new(self.reader()?, &self.plan),
             held: HeldBatches::default(),
             validator: Validator::new(items),
+            history: History::new(fragment),
+            tries: Tries::new(matches!(survey.end, LogEnd::Torn { .. })),
             summary,
             sealer,
         };
@@ -260,6 +264,8 @@ struct Stream<'a, F: Family> {
     given_back: Option<&'a [u64]>,
     ring: TraceRing<F::Vocabulary>,
     held: HeldBatches,
+    tries: Tries<OperationOf<F>>,
+    history: History,
     validator: Validator<F::Items, OperationOf<F>>,
     summary: Summary,
     sealer: Option<Sealer<F::Vocabulary>>,
@@ -280,20 +286,36 @@ impl<F: Family> Stream<'_, F> {
             let rows = columns.len();
             for row in 0..rows {
                 let place = Place { batch: number, row: row as u32 };
-                reorder.push(self.join(&columns, place, row_number)?);
+                let row = self.join(&columns, place, row_number)?;
+                if F::Vocabulary::HAS_TRANSACTIONS {
+                    self.tries.push(row, |row| reorder.push(row));
+                } else {
+                    reorder.push(row);
+                }
                 row_number += 1;
             }
             self.held.hold(columns);
-            for row in reorder.release(*later_start) {
+            if *later_start == i64::MAX {
+                self.tries.flush(|row| reorder.push(row));
+            }
+            for row in reorder.release(self.tries.earliest().min(*later_start)) {
                 self.enter(row)?;
             }
             progress(rows as u64);
         }
         self.leave(None)?;
+        if let Some(found) = std::mem::take(&mut self.history).finish() {
+            self.summary.add_anomalies(&found);
+        }
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
             self.check_gaps(last, survey.header.aside_sessions_max)?;
         }
         let closing_reads = self.close(progress)?;
+        if self.input.closing.after.is_some()
+            && let Some(sum) = self.validator.items_mut().sum()
+        {
+            self.summary.add_sum(&sum);
+        }
         let Some(mut sealer) = self.sealer else { return Ok((self.summary, None)) };
         sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
         let mut sealed = sealer.close().map_err(AnalyzeError::Write)?;
@@ -345,12 +367,15 @@ impl<F: Family> Stream<'_, F> {
             let (row, observed) = (columns.row(index), columns.observed.of_row(index));
             let Some(read) = F::Vocabulary::read_whole(row.session, self.input.closing.parts) else { continue };
             let at = Interval { start: row.start_ns, end: row.end_ns };
+            if row.outcome == Outcome::Ok {
+                self.validator.items_mut().account_closing(observed);
+            }
             let violations = match row.outcome {
                 Outcome::Ok => match self.validator.check_closing(&read, observed, at) {
                     Ok(findings) => findings.violations.as_slice(),
                     Err(unknown) => return Ok(Err(unknown.to_string())),
                 },
-                Outcome::Failed | Outcome::Unknown | Outcome::Skipped => &[],
+                Outcome::Failed | Outcome::Unknown | Outcome::Skipped | Outcome::Aborted => &[],
             };
             self.summary.add_closing(row.outcome, !violations.is_empty());
             if let Some(sealer) = &mut sealer {
@@ -369,21 +394,30 @@ impl<F: Family> Stream<'_, F> {
             let (session, start, end) = (log.session, log.start_ns, log.end_ns);
             return Err(wrong(format!("session {session} ends at {end} ns, before its start at {start} ns")));
         }
-        let trace = self.ring.take(log.session, log.step).map_err(|error| match error {
+        let trace = match log.try_number {
+            0 => self.ring.take(log.session, log.step),
+            _ => self.tries.again(&log),
+        };
+        let trace = trace.map_err(|error| match error {
             // The trace set's fault is not the log's.
             JoinError::Trace(error) => error,
             error => wrong(error.to_string()),
         })?;
+        if F::Vocabulary::HAS_TRANSACTIONS && log.try_number == 0 && trace.txn.is_some() {
+            self.tries.remember(log.thread, trace);
+        }
         Ok(Row {
             log,
             operation: trace.operation,
             actor: trace.actor,
             after: trace.after,
+            txn: trace.txn,
             kind: trace.kind,
             noops: trace.noops,
             warmup: log.session < self.first_measured,
             drained: self.summary.measured().is_over_at(log.start_ns),
             place,
+            of_try: None,
         })
     }
 
@@ -395,6 +429,10 @@ impl<F: Family> Stream<'_, F> {
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
         while let Some(row) = self.validator.leave(now) {
             let observed = self.held.observed(row.place);
+            self.validator.items_mut().account(&row, observed);
+            if F::Vocabulary::HAS_TRANSACTIONS {
+                self.history.add(&row, self.validator.items(), observed);
+            }
             let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row.log, e))?;
             self.summary.add(&row, findings);
             if let Some(sealer) = &mut self.sealer {

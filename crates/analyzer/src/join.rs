@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use schemas::oplog::LogRow;
+use schemas::oplog::{LogRow, Outcome, TryEnd};
 use schemas::plan::FragmentPlan;
 use schemas::table::TableError;
 use schemas::trace::{OperationsReader, TraceRow};
-use schemas::vocabulary::Vocabulary;
+use schemas::vocabulary::{Operation, Vocabulary};
 
 /// Where a row's observed values and error are: the batch of the log, and the row in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,6 +16,32 @@ pub struct Place {
     pub batch: u32,
     /// The row in the batch, from 0.
     pub row: u32,
+}
+
+/// What a row knows of the try of its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfTry {
+    /// How it ended.
+    pub end: TryEnd,
+    /// When it began: the start of its first operation.
+    pub begin_ns: i64,
+    /// When it was over: the end of its last operation.
+    pub end_ns: i64,
+    /// Whether the row is its first one.
+    pub is_first: bool,
+    /// Whether the row is its last one.
+    pub is_last: bool,
+    /// Whether its writes may have happened although the log does not say so: the replayer was killed,
+    /// and a later try may have been under way.
+    pub may_go_on: bool,
+}
+
+impl OfTry {
+    /// Whether its reads are checked. In a try that was not committed, a read may see what the try itself
+    /// wrote before, and no other read ever does.
+    pub fn is_checked(&self) -> bool {
+        matches!(self.end, TryEnd::Committed | TryEnd::Unknown | TryEnd::BestEffort)
+    }
 }
 
 /// A row of the log joined with its trace row.
@@ -29,6 +55,8 @@ pub struct Row<O> {
     pub actor: u64,
     /// From the trace: the session that the operation depends on.
     pub after: Option<u64>,
+    /// From the trace: the step that began the transaction that it belongs to.
+    pub txn: Option<u16>,
     /// From the trace: the kind of the session, as an index into the names of kinds.
     pub kind: u8,
     /// From the trace: no-operations before the session; 0 except in its first operation.
@@ -39,6 +67,39 @@ pub struct Row<O> {
     pub drained: bool,
     /// Where the rest of the log row is.
     pub place: Place,
+    /// What the row knows of the try of its transaction; None if it is in no transaction.
+    pub of_try: Option<OfTry>,
+}
+
+impl<O: Operation> Row<O> {
+    /// The outcome that the operation counts with in all figures; None if it begins or ends a
+    /// transaction.
+    #[inline]
+    pub fn counts_as(&self) -> Option<Outcome> {
+        let Some(of_try) = self.of_try else { return Some(self.log.outcome) };
+        match self.operation.control() {
+            Some(_) => None,
+            None => Some(of_try.end.counts_as(self.log.outcome, self.operation.writes())),
+        }
+    }
+
+    /// From when on the state may be that a read saw: a transaction may read from a snapshot.
+    #[inline]
+    pub fn snapshot_ns(&self) -> i64 {
+        match self.of_try {
+            Some(OfTry { end, begin_ns, .. }) if end != TryEnd::BestEffort => begin_ns,
+            _ => self.log.start_ns,
+        }
+    }
+
+    /// When what a write wrote was visible to others at the latest: when its transaction was over.
+    #[inline]
+    pub fn visible_ns(&self) -> i64 {
+        match self.of_try {
+            Some(OfTry { end, end_ns, .. }) if end != TryEnd::BestEffort => end_ns,
+            _ => self.log.end_ns,
+        }
+    }
 }
 
 /// The response time: from the due time if there is one, so that a stalled store cannot hide its
@@ -63,6 +124,8 @@ pub(crate) enum JoinError {
         "session {session} step {step} is not in the trace set; the log belongs to another trace set, or is damaged"
     )]
     NotInTrace { session: u64, step: u16 },
+    #[error("session {session} step {step} is logged as try {number}, and the try before it is not")]
+    OtherTry { session: u64, step: u16, number: u16 },
     #[error(transparent)]
     Trace(#[from] TableError),
 }

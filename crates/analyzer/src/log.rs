@@ -60,7 +60,9 @@ impl Survey {
                 survey.measure(&columns, first_measured);
             }
             if end != LogEnd::Closed {
-                columns.session.iter().for_each(|session| survey.count(*session as u64));
+                // Later tries repeat the operations of the first one.
+                let first = (0..columns.len()).map(|at| columns.row(at)).filter(|row| row.try_number == 0);
+                first.for_each(|row| survey.count(row.session));
             }
             survey.rows += columns.len() as u64;
         }

@@ -14,14 +14,16 @@ use schemas::words::{rate, short_percent};
 use crate::families::AnyFamily;
 use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
+use crate::isolation;
 use crate::over_time;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 
 /// The SLA as a sentence.
 pub fn sla_in_words(sla: &Sla) -> String {
+    let isolation = sla.isolation.map_or(String::new(), |level| format!(" {} transactions,", level.name()));
     format!(
-        "{}% of operations within {}, at most {}% unpredictable reads, for {} s",
+        "{}% of operations within {}, at most {}% unpredictable reads,{isolation} for {} s",
         sla.alpha_percent,
         short_time(sla.beta_ns),
         sla.tau_percent,
@@ -100,6 +102,9 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
         if let Some(closing) = verdict.figures.closing.as_ref().filter(|closing| closing.is_notable()) {
             let _ = writeln!(out, "# {} {}", verdict.experiment, closing.in_words());
         }
+        if let Some(sum) = &verdict.figures.sum {
+            let _ = writeln!(out, "# {} {}", verdict.experiment, sum.in_words());
+        }
     }
     out
 }
@@ -119,6 +124,12 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     );
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
+    }
+    if let Some(transactions) = &figures.transactions {
+        let _ = writeln!(out, "{}", transactions.in_words());
+    }
+    if let Some(anomalies) = &figures.anomalies {
+        let _ = writeln!(out, "{}", isolation::sentence(anomalies));
     }
     out += &closing(figures);
     if !verdict.replayers.is_empty() {
@@ -146,10 +157,13 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     out
 }
 
-/// What the closing read found; empty if there was none.
+/// What the closing read found, and the sum that follows from it; empty if there was none.
 fn closing(figures: &Figures) -> String {
     let Some(closing) = &figures.closing else { return String::new() };
     let mut out = format!("{}\n", closing.in_words());
+    if let Some(sum) = &figures.sum {
+        let _ = writeln!(out, "{}", sum.in_words());
+    }
     for missing in &closing.missing {
         let _ = writeln!(out, "missing of the closing read: {missing}");
     }
@@ -181,13 +195,16 @@ pub(crate) fn short_ones(verdicts: &[Verdict]) -> String {
 pub fn operations(figures: &Figures) -> String {
     type Count = fn(&OperationFigures) -> u64;
     let overall = &figures.overall;
-    let counts: [(&str, Count); 4] = [
+    let counts: [(&str, Count); 5] = [
         ("failed", |figures| figures.failed),
         ("unknown", |figures| figures.unknown),
         ("skipped", |figures| figures.skipped),
+        ("aborted", |figures| figures.aborted),
         ("unpredictable", |figures| figures.unpredictable),
     ];
-    let shown = || counts.into_iter().filter(|(_, count)| count(overall) > 0);
+    // Begin, commit and abort are not among all operations.
+    let occurs = |count: Count| count(overall) > 0 || figures.by_operation.values().any(|own| count(own) > 0);
+    let shown = || counts.into_iter().filter(|(_, count)| occurs(*count));
     let columns: Vec<&str> = ["operation", "ok"]
         .into_iter()
         .chain(shown().map(|(name, _)| name))
@@ -203,7 +220,10 @@ pub fn operations(figures: &Figures) -> String {
         row.push(format!("{:.2}", percent(figures.within_beta, issued)));
         table.add_row(row);
     }
-    let none: Vec<&str> = counts.into_iter().filter(|(_, count)| count(overall) == 0).map(|(name, _)| name).collect();
+    // Without transactions nothing could be rolled back.
+    let is_possible = |name: &str| name != "aborted" || figures.transactions.is_some();
+    let none = counts.into_iter().filter(|(name, count)| !occurs(*count) && is_possible(name));
+    let none: Vec<&str> = none.map(|(name, _)| name).collect();
     let note = if none.is_empty() { String::new() } else { format!("\nnone: {}", none.join(", ")) };
     format!("{}{note}{}", table.trim_fmt(), service_times(figures))
 }
@@ -246,6 +266,9 @@ pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i
         let _ = writeln!(out, "missing: {missing}");
     }
     out += &closing(figures);
+    if figures.transactions.is_some() {
+        let _ = write!(out, "\n{}", isolation::verdict_in_words(figures, family));
+    }
     for (index, offender) in offenders.iter().enumerate() {
         let _ = write!(out, "\n{}. {}", index + 1, offense(family, offender));
     }

@@ -3,6 +3,7 @@
 
 mod missed;
 mod open_loop;
+mod sum;
 mod void;
 
 use schemas::RUN_FORMAT_VERSION;
@@ -12,6 +13,7 @@ use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
 use self::missed::{issued, missed_clauses};
 use self::open_loop::{never_started, stopped_early};
+pub(crate) use self::sum::broken_promise;
 pub use self::void::TraceLimits;
 use self::void::void_reasons;
 
@@ -40,12 +42,21 @@ pub fn rule(
     if !void.is_empty() {
         return (Ruling::Void, void);
     }
+    if let (Some(level), None) = (sla.isolation, &figures.anomalies) {
+        let reason = format!(
+            "the SLA asks for {} transactions, and the store ran none; use a trace with transactions, a store that has \
+             them, and --transactions on, or remove the clause",
+            level.name()
+        );
+        return (Ruling::Void, vec![reason]);
+    }
     let mut missed = missed_clauses(figures, sla);
     for replayer in each {
         missed.extend(replayer.missed.iter().map(|clause| format!("replayer {}: {clause}", replayer.name)));
     }
     missed.extend(report.and_then(|report| never_started(figures, report, sla)));
     missed.extend(report.and_then(stopped_early));
+    missed.extend(broken_promise(figures, report));
     if !missed.is_empty() {
         return (Ruling::Fail, missed);
     }

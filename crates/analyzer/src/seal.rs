@@ -15,10 +15,10 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use schemas::files;
-use schemas::oplog::{observed_item, outcome_column};
+use schemas::oplog::{Outcome, TryEnd, observed_item, outcome_column};
 use schemas::sealed::{UNPREDICTABLE, operations_schema};
 use schemas::table::TableError;
-use schemas::trace::{ACTOR, OPERATION, operation_column};
+use schemas::trace::{ACTOR, OPERATION, name_type, operation_column};
 use schemas::verdict::{Checksum, SealedFragment};
 use schemas::vocabulary::{Columns, Operation, Vocabulary};
 use tempfile::NamedTempFile;
@@ -109,9 +109,11 @@ impl Sealed {
 }
 
 /// The numbers of a row that every vocabulary has, all written as bit-packed differences.
-const NUMBERS: [&str; 12] = [
+const NUMBERS: [&str; 16] = [
     "session",
     "step",
+    "txn",
+    "try",
     ACTOR,
     "thread",
     "start_ns",
@@ -122,6 +124,8 @@ const NUMBERS: [&str; 12] = [
     "attempts",
     "due_ns",
     "after",
+    "snapshot_ns",
+    "visible_ns",
 ];
 
 /// Dictionaries save space only in columns of few names. Bit-packed differences are about as
@@ -135,7 +139,7 @@ fn properties<V: Vocabulary>() -> WriterProperties {
         .set_write_batch_size(8 * 1024)
         .set_offset_index_disabled(true)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
-    for name in ["kind", OPERATION, "outcome", "error", "item"] {
+    for name in ["kind", OPERATION, "outcome", "error", "item", "counts_as", "try_end"] {
         properties = properties.set_column_dictionary_enabled(ColumnPath::from(name), true);
     }
     let observed = ["observed", "list", "item"].map(String::from).to_vec();
@@ -158,6 +162,8 @@ fn properties<V: Vocabulary>() -> WriterProperties {
 struct OperationColumns<V: Vocabulary> {
     session: Vec<i64>,
     step: Vec<i16>,
+    txn: Vec<Option<i16>>,
+    try_number: Vec<i16>,
     kind: Vec<i8>,
     operations: Vec<V::Operation>,
     actor: Vec<i64>,
@@ -178,7 +184,30 @@ struct OperationColumns<V: Vocabulary> {
     unpredictable: Vec<bool>,
     warmup: Vec<bool>,
     drained: Vec<bool>,
+    /// Of the rows of transactions; empty if the vocabulary has none.
+    of_tries: Vec<Option<(Option<Outcome>, i64, i64, TryEnd)>>,
 }
+
+/// The columns of transactions: what a row counts as (null if it is in no transaction), from when on the
+/// state may be that it read, when what it wrote was visible, and how its try ended.
+fn try_columns(rows: &[Option<(Option<Outcome>, i64, i64, TryEnd)>], count: usize) -> [ArrayRef; 4] {
+    if rows.iter().all(Option::is_none) {
+        let names = || new_null_array(&name_type(), count);
+        let numbers = || new_null_array(&DataType::Int64, count);
+        return [names(), numbers(), numbers(), names()];
+    }
+    let counts_as = rows.iter().map(|row| row.map(|(outcome, ..)| outcome.map_or(NOTHING, Outcome::name)));
+    let ends = rows.iter().map(|row| row.map(|(.., end)| end.name()));
+    [
+        Arc::new(counts_as.collect::<DictionaryArray<Int8Type>>()),
+        Arc::new(rows.iter().map(|row| row.map(|(_, from, ..)| from)).collect::<Int64Array>()),
+        Arc::new(rows.iter().map(|row| row.map(|(_, _, until, _)| until)).collect::<Int64Array>()),
+        Arc::new(ends.collect::<DictionaryArray<Int8Type>>()),
+    ]
+}
+
+/// What begin, commit and abort count as.
+const NOTHING: &str = "nothing";
 
 /// A column of numbers that may be null, filled by a plain loop.
 struct Optional {
@@ -219,6 +248,8 @@ impl<V: Vocabulary> OperationColumns<V> {
         OperationColumns {
             session: numbers(),
             step: Vec::with_capacity(BATCH_ROWS),
+            txn: Vec::new(),
+            try_number: Vec::new(),
             kind: Vec::with_capacity(BATCH_ROWS),
             operations: Vec::with_capacity(BATCH_ROWS),
             actor: numbers(),
@@ -238,12 +269,19 @@ impl<V: Vocabulary> OperationColumns<V> {
             unpredictable: Vec::with_capacity(BATCH_ROWS),
             warmup: Vec::with_capacity(BATCH_ROWS),
             drained: Vec::with_capacity(BATCH_ROWS),
+            of_tries: Vec::new(),
         }
     }
 
     fn push(&mut self, row: &Row<V::Operation>, observed: &[i64], error: Option<&str>, unpredictable: bool) {
         self.session.push(row.log.session as i64);
         self.step.push(row.log.step as i16);
+        if V::HAS_TRANSACTIONS {
+            self.txn.push(row.txn.map(|step| step as i16));
+            self.try_number.push(row.log.try_number as i16);
+            let of_try = row.of_try.map(|of_try| (row.counts_as(), row.snapshot_ns(), row.visible_ns(), of_try.end));
+            self.of_tries.push(of_try);
+        }
         self.kind.push(row.kind as i8);
         self.operations.push(row.operation);
         self.actor.push(row.actor as i64);
@@ -272,10 +310,19 @@ impl<V: Vocabulary> OperationColumns<V> {
         let row_count = rows.session.len();
         let lengths = std::iter::once(0).chain(rows.offsets).collect::<Vec<i32>>();
         let observed = Arc::new(Int64Array::from(rows.observed));
+        // A vocabulary without transactions does not fill these.
+        let txn: ArrayRef = match rows.txn.is_empty() {
+            true => new_null_array(&DataType::Int16, row_count),
+            false => Arc::new(Int16Array::from(rows.txn)),
+        };
+        let try_number = if rows.try_number.is_empty() { vec![0; row_count] } else { rows.try_number };
+        let of_tries = try_columns(&rows.of_tries, row_count);
         let codes = rows.operations.iter().map(|operation| operation.code() as i8).collect();
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(rows.session)),
             Arc::new(Int16Array::from(rows.step)),
+            txn,
+            Arc::new(Int16Array::from(try_number)),
             Arc::new(DictionaryArray::<Int8Type>::new(
                 rows.kind.into(),
                 Arc::new(StringArray::from_iter_values(kinds)),
@@ -301,6 +348,7 @@ impl<V: Vocabulary> OperationColumns<V> {
             Arc::new(BooleanArray::from(rows.warmup)),
             Arc::new(BooleanArray::from(rows.drained)),
         ]);
+        columns.extend(of_tries);
         RecordBatch::try_new(operations_schema::<V>(), columns)
             .unwrap_or_else(|e| unreachable!("every row fills every column: {e}"))
     }

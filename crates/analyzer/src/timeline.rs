@@ -153,21 +153,35 @@ impl TimelineSummary {
     /// measured part (by the clock of another replayer), it counts in the first or the last
     /// slice. `has_met` if the operation met both limits of the SLA.
     pub(crate) fn add(&mut self, log: &LogRow, is_unpredictable: bool, has_met: bool) {
+        self.begin_session(log);
+        let slice = self.slice_of(log);
+        slice.unpredictable += u64::from(is_unpredictable);
+        slice.met += u64::from(has_met);
+        if log.outcome == Outcome::Ok {
+            slice.ok += 1;
+            slice.record(log);
+        } else {
+            // What was rolled back is no error.
+            slice.errors += u64::from(log.outcome != Outcome::Aborted);
+        }
+    }
+
+    /// Counts the session of an operation if it is the session's first one, and was issued.
+    pub(crate) fn begin_session(&mut self, log: &LogRow) {
+        let begins = log.step == 0 && log.try_number == 0 && log.outcome != Outcome::Skipped;
+        if begins {
+            self.slice_of(log).sessions += 1;
+        }
+    }
+
+    #[inline]
+    fn slice_of(&mut self, log: &LogRow) -> &mut SliceSummary {
         let at = log.end_ns - self.measured.from_ns;
         let into_last = at - self.last as i64 * self.slice_ns;
         if !(0..self.slice_ns).contains(&into_last) {
             self.last = (at / self.slice_ns).clamp(0, self.slices.len() as i64 - 1) as usize;
         }
-        let slice = &mut self.slices[self.last];
-        slice.unpredictable += u64::from(is_unpredictable);
-        slice.met += u64::from(has_met);
-        slice.sessions += u64::from(log.step == 0 && log.outcome != Outcome::Skipped);
-        if log.outcome == Outcome::Ok {
-            slice.ok += 1;
-            slice.record(log);
-        } else {
-            slice.errors += 1;
-        }
+        &mut self.slices[self.last]
     }
 
     /// Adds the timeline of other fragments of the same experiment.

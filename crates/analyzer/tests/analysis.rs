@@ -44,7 +44,7 @@ fn a_golden_log_is_sealed_byte_for_byte() {
     assert_eq!(
         [&sealed.operations, &sealed.unpredictable].map(|table| (table.bytes, table.blake3.as_str())),
         [
-            (16_434, "355d7ae0bd1608cb3944d9c0e001aced6e330320b5a1ba6968b87f210def1e8a"),
+            (17_640, "f11862e61ab03de099ae15364eae191af3d2ca69748402e78f0bd6ea04c5d413"),
             (3_096, "65ccbf5a3fdf25e821898e8e55b13658aa733ad7be49fd9610d54b04186e30a8"),
         ]
     );

@@ -56,7 +56,7 @@ fn liar() -> Fixture {
         event(9, 15 * ms, 16 * ms, Ok, (ViewFriendRequests, 5, 5), &[]),
     ];
     let fixture = Fixture::new(&[(World::new(0, 20, 2), events)]);
-    fixture.write_report(20 * ms as u64, [9, 0, 1, 0]);
+    fixture.write_report(20 * ms as u64, [9, 0, 1, 0, 0]);
     fixture
 }
 
@@ -67,7 +67,7 @@ fn honest() -> Fixture {
 
 #[test]
 fn help_shows_examples() {
-    for command in ["", "summary", "validate", "consistency", "sql", "report", "export", "compare", "summarize"] {
+    for command in ["", "summary", "validate", "isolation", "consistency", "sql", "report", "export", "compare", "summarize"] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let output = analyzer(&arguments);
         assert_eq!(output.status.code(), Some(0));
@@ -97,7 +97,7 @@ fn validate_leaves_out_the_warm_up() {
     let mut fixture = liar();
     fixture.fragments[0].warmup_sessions = 6;
     fixture.write_documents();
-    fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0]);
+    fixture.write_warm_report(10_000_000, 6, 6_000_000, [4, 0, 0, 0, 0]);
     let text = run(&fixture, &["validate", "RUN"]);
     let expect = "4 reads checked, 3 unpredictable (75%)\n\
                   outside the measured part: 2 more unpredictable reads (not counted)\n";
@@ -272,7 +272,7 @@ fn sql_prints_tables_csv_and_json() {
 #[test]
 fn sql_views_have_documented_columns() {
     let fixture = liar();
-    let derived = ["sessions", "experiments", "timeline", "spectrum", "service_spectrum"];
+    let derived = ["sessions", "isolation_anomalies", "experiments", "timeline", "spectrum", "service_spectrum"];
     let of_items = ["item_updates", "item_reads", "freshness"];
     let of_registers = ["register_writes", "register_reads", "read_staleness", "register_staleness"];
     let of_items = of_items.into_iter().chain(of_registers);

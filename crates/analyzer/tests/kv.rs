@@ -84,6 +84,7 @@ fn truthful(fixture: &Fixture, fragment: u32) -> Vec<KvEvent> {
                 let written = (0..FIELDS).filter(|field| operation.fields >> field & 1 == 1);
                 written.for_each(|field| values[field as usize] = operation.id.number());
             }
+            Verb::Begin | Verb::Commit | Verb::Abort => {}
         }
         let middle = 10_000 + index as i64 * 1000;
         let (before, after) = (dice.below(2000) as i64, dice.below(2000) as i64);

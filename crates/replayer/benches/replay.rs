@@ -51,6 +51,7 @@ fn replay(criterion: &mut Criterion) {
                     open_loop: None,
                     target_per_s: None,
                     threads_over_time: Vec::new(),
+                    transactions: Default::default(),
                 };
                 let run = tempfile::tempdir_in(folder.path()).expect("a folder");
                 let experiment = Experiment::prepare(plan, run.path().to_path_buf()).expect("a plan");

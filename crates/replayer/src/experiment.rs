@@ -76,7 +76,9 @@ pub struct Snapshot {
     /// Time since the part began. In the final snapshot it ends with the last operation.
     pub elapsed_ns: i64,
     /// Operations by outcome, in the order of [`Outcome::ALL`].
-    pub outcomes: [u64; 4],
+    pub outcomes: [u64; Outcome::ALL.len()],
+    /// Begins, commits and aborts of transactions, whatever became of them.
+    pub of_transactions: u64,
     /// Operations that succeeded and ended within the planned time.
     pub ok_in_time: u64,
     /// Operations that started after the planned time, which are in none of the figures.
@@ -110,6 +112,11 @@ impl Snapshot {
         }
     }
 
+    /// All operations.
+    pub(crate) fn operations(&self) -> u64 {
+        self.outcomes.iter().sum::<u64>() + self.of_transactions
+    }
+
     /// Adds what another worker counted in the same time. Once a worker has begun the measured
     /// part, the warm-up figures of the others are out of date.
     pub fn merge(&mut self, other: &Snapshot) {
@@ -122,6 +129,7 @@ impl Snapshot {
         for (mine, others) in self.outcomes.iter_mut().zip(other.outcomes) {
             *mine += others;
         }
+        self.of_transactions += other.of_transactions;
         self.ok_in_time += other.ok_in_time;
         self.drained += other.drained;
         self.response_times.merge(&other.response_times);
@@ -230,6 +238,7 @@ impl Experiment {
             return wrong("\"fragments\" is empty".into());
         }
         plan.pace().check(plan.threads).map_err(ExperimentError::Plan)?;
+        plan.transactions.check().map_err(ExperimentError::Plan)?;
         check_due_times(&plan, &source)?;
         let mut counts = Vec::with_capacity(plan.fragments.len());
         for fragment in &plan.fragments {

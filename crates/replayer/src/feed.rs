@@ -21,8 +21,11 @@ const CHUNK_ROWS: usize = 8192;
 const LARGE_CHUNKS: usize = 32;
 const CHUNK_ROWS_MIN: usize = 256;
 
-/// Chunks read ahead.
-const CHUNKS_AHEAD: usize = 4;
+/// Chunks read ahead of a fragment. Fewer fragments share the memory too: one alone is read 50 ms
+/// ahead of a replayer at its capacity, so that it does not wait when its reader has to wait for a
+/// processor.
+const CHUNKS_AHEAD_MIN: usize = 4;
+const CHUNKS_AHEAD_MAX: usize = 32;
 
 /// The operations of one fragment, chunk by chunk.
 pub struct Feed<V: Vocabulary> {
@@ -47,7 +50,8 @@ impl<V: Vocabulary> Feed<V> {
         let reader = source.manifest.reader(&source.folder, plan.fragment, rows);
         let reader = reader.map(|reader| reader.starting_at(plan.begins_at()).only_what_is_done());
         let plan = plan.clone();
-        Feed::reading(source.folder.clone(), move |sender| {
+        let ahead = (CHUNKS_AHEAD_MIN * LARGE_CHUNKS / fragments.max(1)).clamp(CHUNKS_AHEAD_MIN, CHUNKS_AHEAD_MAX);
+        Feed::reading(source.folder.clone(), ahead, move |sender| {
             if let Err(error) = reader.and_then(|reader| read_ahead(reader, &plan, sender)) {
                 // The receiver may be gone when the experiment has ended already.
                 let _ = sender.send(Err(error));
@@ -55,8 +59,12 @@ impl<V: Vocabulary> Feed<V> {
         })
     }
 
-    fn reading(folder: PathBuf, read: impl FnOnce(&SyncSender<Next<V>>) + Send + 'static) -> std::io::Result<Feed<V>> {
-        let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+    fn reading(
+        folder: PathBuf,
+        ahead: usize,
+        read: impl FnOnce(&SyncSender<Next<V>>) + Send + 'static,
+    ) -> std::io::Result<Feed<V>> {
+        let (sender, chunks) = sync_channel(ahead);
         let reader = std::thread::Builder::new().spawn(move || read(&sender))?;
         Ok(Feed { folder, chunks, first: Cell::new(None), has_ended: Cell::new(false), _reader: reader })
     }
@@ -67,7 +75,7 @@ impl<V: Vocabulary> Feed<V> {
         let sessions: Vec<&[TraceRow<V::Operation>]> = rows.chunk_by(|a, b| a.session == b.session).collect();
         let chunks = sessions.chunks(chunk_sessions).map(|sessions| sessions.concat().into_iter().collect());
         let chunks: Vec<Chunk<V>> = chunks.collect();
-        let reading = Feed::reading(PathBuf::new(), move |sender| {
+        let reading = Feed::reading(PathBuf::new(), CHUNKS_AHEAD_MIN, move |sender| {
             for chunk in chunks.into_iter().map(Some).chain([None]) {
                 // The receiver may be gone when the experiment has ended already.
                 let _ = sender.send(Ok(chunk));
@@ -147,7 +155,7 @@ mod tests {
     #[test]
     fn a_reader_that_panics_is_an_error() {
         let feed =
-            Feed::<Social>::reading(PathBuf::from("a.trace"), |_| std::panic::resume_unwind(Box::new("not shown")));
+            Feed::<Social>::reading(PathBuf::from("a.trace"), 1, |_| std::panic::resume_unwind(Box::new("not shown")));
         let feed = feed.unwrap();
         let error = feed.next().unwrap_err().to_string();
         assert!(error.contains("a.trace") && error.contains("internal error"), "{error}");

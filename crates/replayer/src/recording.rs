@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use schemas::files::{self, FileError};
 use schemas::pace::Pace;
 use schemas::pace_request::{PaceError, PaceRequest};
-use schemas::plan::{Limit, Plan, redact};
+use schemas::plan::{Limit, Plan, Transactions, redact};
 use schemas::run::{
     EndReason, ExperimentFolder, FragmentPosition, Host, ReplayReport, RunDocument, RunError, RunFolder, RunState,
 };
@@ -67,6 +67,8 @@ pub struct Request<'a> {
     pub warmup_sessions: u64,
     /// How fast sessions start.
     pub pace: PaceRequest,
+    /// How transactions are run.
+    pub transactions: Transactions,
     /// Whether an actor has at most one session at a time.
     pub unique_actors: bool,
     /// Whether a closing read follows.
@@ -139,6 +141,7 @@ impl Recording {
             open_loop,
             target_per_s,
             threads_over_time,
+            transactions: request.transactions,
         };
         Ok(Recording { folder: run.experiment(experiment, request.threads), run, document, plan })
     }

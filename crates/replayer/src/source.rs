@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemas::manifest::{Manifest, TraceSetError};
 use schemas::spec::SpecError;
+use schemas::workload::kv::KvWorkload;
 use schemas::workload::{AnyWorkload, Closing, Workload};
 
 /// A trace set, by its folder and manifest.
@@ -51,6 +52,11 @@ impl Source {
     /// The workload of its specification, which must be of this family.
     pub fn workload<W: Workload>(&self) -> W {
         self.workload_of(|_| self.manifest.spec.workload())
+    }
+
+    /// The workload of its specification, which must be of a family on records.
+    pub fn records(&self) -> KvWorkload {
+        self.workload_of(|_| KvWorkload::of(&self.manifest.spec))
     }
 
     /// Rows of a table of the data set over all fragments.

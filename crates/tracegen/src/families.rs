@@ -17,11 +17,13 @@ use crate::core::generate::generate_with;
 use crate::core::generator::Generator;
 use crate::core::options::GenerateOptions;
 use crate::core::show::{Facts, Overview};
+use crate::economy::Economy;
 use crate::kv::Kv;
 use crate::social::Social;
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyGenerator; 2] = [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData)];
+static FAMILIES: [&dyn AnyGenerator; 3] =
+    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData)];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());

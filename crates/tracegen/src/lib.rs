@@ -32,6 +32,7 @@
 
 pub mod cli;
 pub mod core;
+mod economy;
 mod families;
 mod kv;
 pub mod properties;

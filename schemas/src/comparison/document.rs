@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::ComparisonPlan;
 use crate::run::{COMPARISON, Host, RunState};
-use crate::verdict::{Rating, Ruling, Verdict};
+use crate::verdict::{OperationFigures, Rating, Ruling, TransactionFigures, Verdict};
 
 /// The paths of a comparison's folder.
 ///
@@ -134,10 +135,31 @@ pub struct Measurement {
     pub reads: u64,
     /// Those of them that returned data that no correct store could have returned.
     pub unpredictable_reads: u64,
+    /// How far the sum of all money is off, a transaction. None if no closing read tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anomaly_score: Option<f64>,
     /// Pass, fail or void.
     pub ruling: Ruling,
     /// Why it is not a pass.
     pub reasons: Vec<String>,
+    /// What became of its transactions. None if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<TransactionFigures>,
+    /// Response times of operations by their names. Empty unless there were transactions, whose cost
+    /// they show.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub by_operation: IndexMap<String, OperationTimes>,
+}
+
+/// Response times of the operations of one name that succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct OperationTimes {
+    /// How many.
+    pub ok: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// 95th percentile.
+    pub p95_ns: u64,
 }
 
 impl Measurement {
@@ -155,10 +177,21 @@ impl From<&Verdict> for Measurement {
             within_beta_percent: verdict.figures.within_beta_percent,
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
+            anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),
             ruling: verdict.ruling,
             reasons: verdict.reasons.clone(),
+            transactions: verdict.figures.transactions,
+            by_operation: match verdict.figures.transactions {
+                None => IndexMap::new(),
+                Some(_) => verdict.figures.by_operation.iter().map(times).collect(),
+            },
         }
     }
+}
+
+fn times((name, figures): (&String, &OperationFigures)) -> (String, OperationTimes) {
+    let OperationFigures { ok, mean_ns, p95_ns, .. } = *figures;
+    (name.clone(), OperationTimes { ok, mean_ns, p95_ns })
 }
 
 /// A setting in which the stores differ.

@@ -47,6 +47,12 @@
 
 mod document;
 mod plan;
+mod question;
+mod store;
 
-pub use document::{Cell, ComparisonDocument, ComparisonFolder, Concern, Measurement, Outcome, SettingDifference};
-pub use plan::{Axis, ComparedStore, ComparisonPlan, ComparisonPlanError, Measure, Point, Question, Wanted};
+pub use document::{
+    Cell, ComparisonDocument, ComparisonFolder, Concern, Measurement, OperationTimes, Outcome, SettingDifference,
+};
+pub use plan::{Axis, ComparisonPlan, ComparisonPlanError, Point};
+pub use question::{Measure, Question, Wanted};
+pub use store::{ComparedStore, Use};

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::question::{Measure, Question, Wanted};
+use super::store::{ComparedStore, Use};
 use crate::files::{FileError, at};
 use crate::pace::Overload;
 use crate::plan::redact;
@@ -92,6 +94,12 @@ pub struct ComparisonPlan {
     /// Whether every experiment ends with a closing read, if the family of the workload has one.
     #[serde(default = "default_true", skip_serializing_if = "is_true")]
     pub closing_read: bool,
+    /// Whether the transactions of the trace set are used. A store may say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Use>,
+    /// How often a transaction is tried that the store rolls back, as in `encore rate --tries`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<u16>,
     /// The ratings to search; null if `measure` is given. A plan with neither of the two asks for
     /// both ratings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,43 +122,6 @@ fn default_true() -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_true(value: &bool) -> bool {
     *value
-}
-
-/// The ratings to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wanted {
-    /// SoAR and Socialites.
-    #[default]
-    Both,
-    /// SoAR alone.
-    Soar,
-    /// Socialites alone.
-    Socialites,
-    /// The highest arrival rate.
-    Rate,
-}
-
-/// A figure of an experiment. All figures are measured; this one has the first table and the
-/// chart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// The share of unpredictable reads among those that were answered.
-    Unpredictable,
-    /// The share of operations that succeeded within β.
-    WithinBeta,
-    /// Successful operations a second.
-    Throughput,
-}
-
-/// What a comparison determines for each cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
-    /// These ratings, by a search.
-    Rate(Wanted),
-    /// The figures of one experiment, this one first.
-    Measure(Measure),
 }
 
 /// What a comparison varies.
@@ -179,22 +150,6 @@ pub struct Point {
     /// T of the experiments at this point, when the comparison measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-}
-
-/// One of the stores, or one design of a store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ComparedStore {
-    /// Its name, for table and chart.
-    pub label: String,
-    /// Its URL. An embedded store without a path (`sqlite:?images=table`) gets a file in the run
-    /// folder of each cell. In a plan's file, `${NAME}` and `${NAME:-default}` stand for
-    /// environment variables.
-    pub url: String,
-    /// How many replayers drive it: the first ones that the command line names, or so many
-    /// processes on the coordinator's machine. Null: what the command line says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub replayers: Option<u32>,
 }
 
 impl ComparisonPlan {

@@ -8,6 +8,7 @@
 
 mod frames;
 mod read;
+mod transaction;
 mod values;
 mod write;
 
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use frames::{LogEnd, has_begun};
 pub use read::{LogColumns, LogReader, Observed};
+pub use transaction::TryEnd;
 pub use write::{LogBuffer, LogCompression, LogWriter, ReservedLog};
 
 /// Maximum number of rows in a batch. Arrow's cost of some 30 µs for each batch is then a
@@ -38,11 +40,14 @@ pub enum Outcome {
     Unknown = 2,
     /// Not issued, because an operation that it depends on did not succeed.
     Skipped = 3,
+    /// The store rolled its transaction back because of others, or the transaction could not go on: it did
+    /// not happen. This is no error of the store.
+    Aborted = 4,
 }
 
 impl Outcome {
     /// Every outcome, in the order of their codes.
-    pub const ALL: [Outcome; 4] = [Outcome::Ok, Outcome::Failed, Outcome::Unknown, Outcome::Skipped];
+    pub const ALL: [Outcome; 5] = [Outcome::Ok, Outcome::Failed, Outcome::Unknown, Outcome::Skipped, Outcome::Aborted];
 
     /// The name used in files and tables.
     pub const fn name(self) -> &'static str {
@@ -51,6 +56,7 @@ impl Outcome {
             Outcome::Failed => "failed",
             Outcome::Unknown => "unknown",
             Outcome::Skipped => "skipped",
+            Outcome::Aborted => "aborted",
         }
     }
 }
@@ -105,6 +111,7 @@ fn log_fields() -> Vec<Field> {
         runs("start_ns_high", DataType::Int32, false),
         runs("duration_ns_high", DataType::Int32, false),
         runs("step", DataType::Int16, false),
+        runs("try", DataType::Int16, false),
         runs("due_ns", DataType::Int64, true),
         runs("waited_ns", DataType::Int64, false),
         runs("pool_wait_ns", DataType::Int64, false),
@@ -134,6 +141,9 @@ pub struct LogRow {
     pub session: u64,
     /// The operation's place in its session.
     pub step: u16,
+    /// Which try of its transaction: 0 is the first. All operations of a transaction that is tried again
+    /// have a row for each try.
+    pub try_number: u16,
     /// The thread that ran it.
     pub thread: u32,
     /// When it should have started (open loop).
@@ -147,7 +157,7 @@ pub struct LogRow {
     pub waited_ns: i64,
     /// How long it waited for a connection, between `start_ns` and `end_ns`.
     pub pool_wait_ns: i64,
-    /// How often it was tried; 0 when skipped.
+    /// How often it was sent in this try; 0 when it was not sent.
     pub attempts: u16,
     /// How it ended.
     pub outcome: Outcome,

@@ -133,6 +133,7 @@ pub struct LogColumns {
     pub errors: Vec<(u32, String)>,
     thread: Vec<u32>,
     step: Steady<i16>,
+    try_number: Steady<i16>,
     due_ns: Steady<Option<i64>>,
     waited_ns: Steady<i64>,
     pool_wait_ns: Steady<i64>,
@@ -165,6 +166,7 @@ impl LogColumns {
             errors: from.errors()?,
             thread,
             step: from.numbers::<arrow::datatypes::Int16Type>("step")?,
+            try_number: from.numbers::<arrow::datatypes::Int16Type>("try")?,
             due_ns: from
                 .runs("due_ns", rows, |values: &Int64Array, at| Some(values.is_valid(at).then(|| values.value(at))))?,
             waited_ns: from.numbers::<arrow::datatypes::Int64Type>("waited_ns")?,
@@ -191,6 +193,7 @@ impl LogColumns {
         LogRow {
             session: self.session[row] as u64,
             step: self.step.get(row) as u16,
+            try_number: self.try_number.get(row) as u16,
             thread: self.thread[row],
             due_ns: self.due_ns.get(row),
             start_ns: self.start_ns[row],
@@ -310,6 +313,7 @@ mod tests {
         let row = |session, thread, start_ns, duration_ns| LogRow {
             session,
             step: (session % 3) as u16,
+            try_number: (session % 2) as u16,
             thread,
             due_ns: None,
             start_ns,

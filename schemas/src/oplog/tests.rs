@@ -88,6 +88,7 @@ fn row(session: u64, outcome: Outcome) -> LogRow {
     LogRow {
         session,
         step: 0,
+        try_number: 0,
         thread: 3,
         due_ns: (session % 2 == 1).then_some(7),
         start_ns: 10,

@@ -42,6 +42,7 @@ struct Steady {
     start_ns_high: i32,
     duration_ns_high: i32,
     step: i16,
+    try_number: i16,
     attempts: i16,
     outcome: Outcome,
     due_ns: Option<i64>,
@@ -58,6 +59,7 @@ impl Steady {
             start_ns_high: (row.start_ns >> 32) as i32,
             duration_ns_high: (duration_ns >> 32) as i32,
             step: row.step as i16,
+            try_number: row.try_number as i16,
             attempts: row.attempts as i16,
             outcome: row.outcome,
             due_ns: row.due_ns,
@@ -74,6 +76,7 @@ impl Steady {
             | (self.start_ns_high ^ other.start_ns_high)
             | (self.duration_ns_high ^ other.duration_ns_high)
             | (self.step ^ other.step) as i32
+            | (self.try_number ^ other.try_number) as i32
             | (self.attempts ^ other.attempts) as i32
             | (self.outcome as i8 ^ other.outcome as i8) as i32;
         let waits = (self.waited_ns ^ other.waited_ns) | (self.pool_wait_ns ^ other.pool_wait_ns);
@@ -89,6 +92,7 @@ struct SteadyColumns {
     start_ns_high: Runs<i32>,
     duration_ns_high: Runs<i32>,
     step: Runs<i16>,
+    try_number: Runs<i16>,
     attempts: Runs<i16>,
     outcome: Runs<Outcome>,
     due_ns: Runs<Option<i64>>,
@@ -105,6 +109,7 @@ impl SteadyColumns {
         self.start_ns_high.change(row, to.start_ns_high);
         self.duration_ns_high.change(row, to.duration_ns_high);
         self.step.change(row, to.step);
+        self.try_number.change(row, to.try_number);
         self.attempts.change(row, to.attempts);
         self.outcome.change(row, to.outcome);
         self.due_ns.change(row, to.due_ns);
@@ -157,6 +162,7 @@ impl LogBuffer {
         let nothing = LogRow {
             session: 0,
             step: 0,
+            try_number: 0,
             thread: 0,
             due_ns: None,
             start_ns: 0,
@@ -236,6 +242,7 @@ impl LogBuffer {
             steady.start_ns_high.into_array(rows, Int32Array::from),
             steady.duration_ns_high.into_array(rows, Int32Array::from),
             steady.step.into_array(rows, Int16Array::from),
+            steady.try_number.into_array(rows, Int16Array::from),
             steady.due_ns.into_array(rows, Int64Array::from),
             steady.waited_ns.into_array(rows, Int64Array::from),
             steady.pool_wait_ns.into_array(rows, Int64Array::from),

@@ -42,6 +42,12 @@ pub struct ReplayReport {
     pub unknown: u64,
     /// Operations not issued.
     pub skipped: u64,
+    /// Operations of transactions that the store, or the replayer after an error, has rolled back.
+    #[serde(default)]
+    pub aborted: u64,
+    /// Begins, commits and aborts of transactions, whatever became of them. No other count has them.
+    #[serde(default)]
+    pub of_transactions: u64,
     /// CPU time over wall time of the busiest worker thread, 0 to 1.
     pub worker_cpu_share: f64,
     /// The scheduling delay: how late a worker notices that an event has happened. The worker
@@ -114,6 +120,8 @@ impl Default for ReplayReport {
             failed: 0,
             unknown: 0,
             skipped: 0,
+            aborted: 0,
+            of_transactions: 0,
             worker_cpu_share: 0.0,
             dispatch_lag_ns_mean: 0.0,
             dispatch_lag_ns_p99: 0,

@@ -24,6 +24,8 @@ pub struct Chunk<V: Vocabulary> {
     // The value plus 1; 0 for none.
     after: Numbers,
     due_us: Numbers,
+    // The step plus 1; 0 for none.
+    txn: Rare<u16>,
     think_us: Rare<u32>,
     noops: Rare<u32>,
     step: Rare<u16>,
@@ -78,6 +80,12 @@ impl<V: Vocabulary> Chunk<V> {
         self.after.find(row)
     }
 
+    /// The transaction that an operation belongs to; see [`TraceRow::txn`].
+    #[inline]
+    pub fn txn(&self, row: usize) -> Option<u16> {
+        self.txn.get(row).checked_sub(1)
+    }
+
     /// When an operation's session is due; see [`TraceRow::due_us`].
     #[inline]
     pub fn due_us(&self, row: usize) -> Option<u64> {
@@ -102,6 +110,7 @@ impl<V: Vocabulary> Chunk<V> {
             think_us: self.think_us(row),
             due_us: self.due_us(row),
             after: self.after(row),
+            txn: self.txn(row),
             actor: self.actor(row),
             operation: self.operation(row),
         }
@@ -125,6 +134,7 @@ impl<V: Vocabulary> Chunk<V> {
             actor: self.actor.split_off(row, room),
             after: self.after.split_off(row, room),
             due_us: self.due_us.split_off(row, room),
+            txn: self.txn.split_off(row, room),
             think_us: self.think_us.split_off(row, room),
             noops: self.noops.split_off(row, room),
             step: self.step.split_off(row, room),
@@ -147,11 +157,7 @@ impl<V: Vocabulary> Chunk<V> {
         let actor = unsigned(integers(ACTOR)?, ACTOR, path)?;
         let after = Optional::of(integers("after")?, "after", path)?;
         let due_us = Optional::of(integers("due_us")?, "due_us", path)?;
-        let txn = column::<Int32Array>(batch, "txn", path)?;
-        if txn.null_count() < txn.len() {
-            let message = "has transactions (txn), which this version does not know; use a trace set without them";
-            return Err(TableError::new(path, message));
-        }
+        let txn = transactions(column::<Int32Array>(batch, "txn", path)?, path)?;
         let step = unsigned(column::<Int16Array>(batch, "step", path)?, "step", path)?;
         let think_us = unsigned(column::<Int32Array>(batch, "think_us", path)?, "think_us", path)?;
         let operation = column::<DictionaryArray<Int8Type>>(batch, OPERATION, path)?;
@@ -175,6 +181,9 @@ impl<V: Vocabulary> Chunk<V> {
         }
         self.step.extend(rows, step.iter().map(|step| *step as u16));
         self.think_us.extend(rows, think_us.iter().map(|think_us| *think_us as u32));
+        if let Some(txn) = txn {
+            self.txn.extend(rows, txn.into_iter());
+        }
         for (held, column) in [(&mut self.after, after), (&mut self.due_us, due_us)] {
             if let Some(column) = column {
                 held.extend(rows, (0..batch.num_rows()).map(|row| column.following(row)));
@@ -195,6 +204,7 @@ impl<V: Vocabulary> FromIterator<TraceRow<V::Operation>> for Chunk<V> {
             chunk.actor.push(before, row.actor);
             chunk.after.push_optional(before, row.after);
             chunk.due_us.push_optional(before, row.due_us);
+            chunk.txn.push(before, row.txn.map_or(0, |step| step + 1));
             chunk.think_us.push(before, row.think_us);
             chunk.noops.push(before, row.noops);
             chunk.step.push(before, row.step);
@@ -202,6 +212,19 @@ impl<V: Vocabulary> FromIterator<TraceRow<V::Operation>> for Chunk<V> {
         }
         chunk
     }
+}
+
+/// The column of transactions: the step plus 1, or 0 for none. None if no row is in one.
+fn transactions(column: &Int32Array, path: &Path) -> Result<Option<Vec<u16>>, TableError> {
+    if column.null_count() == column.len() {
+        return Ok(None);
+    }
+    let step = |(row, txn): (usize, Option<i32>)| match txn {
+        None => Ok(0),
+        Some(txn) if (0..i16::MAX as i32).contains(&txn) => Ok(txn as u16 + 1),
+        Some(txn) => Err(TableError::new(path, format!("row {row}: txn is {txn}, which is no step of a session"))),
+    };
+    column.iter().enumerate().map(step).collect::<Result<_, _>>().map(Some)
 }
 
 fn names_of<'a>(array: &'a DictionaryArray<Int8Type>, name: &str, path: &Path) -> Result<&'a StringArray, TableError> {
@@ -253,6 +276,7 @@ mod tests {
         let rare = |value| prop_oneof![4 => Just(None), 1 => Just(Some(value))];
         let row = (0u16..3, rare(7u64), rare(8), rare(9), 0u32..2, 0usize..Action::ALL.len());
         let row = row.prop_map(|(step, comment, after, due_us, think_us, action)| TraceRow {
+            txn: comment.map(|_| step),
             session: 5,
             step,
             kind: 0,
@@ -273,18 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_refused_as_long_as_nothing_honours_them() {
-        let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
-        let row = TraceRow::plain(0, 0, operation, 0);
-        let mut builder = super::super::OperationsBuilder::<Social>::new(["kind"]);
-        builder.push(&row);
-        let batch = builder.finish();
-        let mut columns = batch.columns().to_vec();
-        columns[batch.schema().index_of("txn").unwrap()] = std::sync::Arc::new(Int32Array::from(vec![Some(1)]));
-        let changed = RecordBatch::try_new(batch.schema(), columns).unwrap();
-        let refused =
-            Chunk::<Social>::default().append(&changed, Path::new("a.parquet"), 0, &mut Vec::new()).unwrap_err();
-        assert!(refused.to_string().contains("a.parquet") && refused.to_string().contains("txn"), "{refused}");
+    fn transactions_that_begin_at_no_step_are_refused() {
+        let refused = |txn| transactions(&Int32Array::from(vec![None, txn]), Path::new("a.parquet"));
+        assert_eq!(refused(Some(7)).unwrap(), Some(vec![0, 8]));
+        assert_eq!(refused(None).unwrap(), None);
+        for wrong in [-1, i16::MAX as i32] {
+            let refused = refused(Some(wrong)).unwrap_err().to_string();
+            assert!(refused.contains("a.parquet") && refused.contains(&format!("row 1: txn is {wrong}")), "{refused}");
+        }
     }
 
     proptest! {

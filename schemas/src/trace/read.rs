@@ -46,6 +46,8 @@ pub(super) fn last_session(group: &RowGroupMetaData) -> Option<u64> {
 pub struct OperationsReader<V: Vocabulary> {
     files: std::vec::IntoIter<PathBuf>,
     open: Option<ParquetBatches>,
+    /// The file that was opened last.
+    last: Option<PathBuf>,
     batch_rows: usize,
     first: u64,
     only_what_is_done: bool,
@@ -63,6 +65,7 @@ impl<V: Vocabulary> OperationsReader<V> {
         OperationsReader {
             files: files.into_iter(),
             open: None,
+            last: None,
             batch_rows,
             first: 0,
             only_what_is_done: false,
@@ -114,8 +117,13 @@ impl<V: Vocabulary> OperationsReader<V> {
     pub fn append_chunk(&mut self, chunk: &mut Chunk<V>) -> Result<bool, TableError> {
         loop {
             if self.open.is_none() {
-                let Some(path) = self.files.next() else { return Ok(false) };
+                let Some(path) = self.files.next() else {
+                    let Some(check) = &self.check else { return Ok(false) };
+                    let path = self.last.clone().unwrap_or_default();
+                    return check.check_end().map(|()| false).map_err(|message| TableError::new(&path, message));
+                };
                 self.open = Some(open_from(&path, self)?);
+                self.last = Some(path);
             }
             let Some(batches) = self.open.as_mut() else { continue };
             match batches.next().transpose()? {

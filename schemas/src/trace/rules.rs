@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{ACTOR, Chunk};
 use crate::arrivals::DUE_US_MAX;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Control, Operation as _, Vocabulary};
 
 /// What a family expects of the operations of a fragment, besides what every trace has.
 pub trait Rules<V: Vocabulary>: Send {
@@ -59,7 +59,7 @@ pub(super) struct RowCheck<V> {
 impl<V: Vocabulary> RowCheck<V> {
     /// From a session on.
     pub(super) fn new(expected: Expected, rules: Box<dyn Rules<V>>, first_session: u64) -> RowCheck<V> {
-        RowCheck { order: Order { session: first_session, step: 0, due_us: 0, expected }, rules }
+        RowCheck { order: Order { session: first_session, step: 0, due_us: 0, open: None, expected }, rules }
     }
 
     /// Expects this session first.
@@ -69,7 +69,10 @@ impl<V: Vocabulary> RowCheck<V> {
 
     /// Checks the rows that follow those before. The error names session, step and column.
     pub(super) fn check(&mut self, chunk: &Chunk<V>, rows: Range<usize>) -> Result<(), String> {
-        rows.clone().try_for_each(|row| self.order.check(chunk, row))?;
+        rows.clone().try_for_each(|row| {
+            self.order.check(chunk, row)?;
+            if V::HAS_TRANSACTIONS { self.order.check_transaction(chunk, row) } else { Ok(()) }
+        })?;
         self.rules.check(chunk, rows).map_err(|BadRow { row, message }| {
             let (session, step) = (chunk.session(row), chunk.step(row));
             format!(
@@ -80,6 +83,13 @@ impl<V: Vocabulary> RowCheck<V> {
     }
 }
 
+impl<V: Vocabulary> RowCheck<V> {
+    /// Checks that the last session is whole.
+    pub(super) fn check_end(&self) -> Result<(), String> {
+        self.order.check_closed(self.order.session)
+    }
+}
+
 /// Checks the envelopes of a trace's rows. A replay depends on the order of sessions, and an
 /// operation must not wait for a later one.
 struct Order {
@@ -87,10 +97,50 @@ struct Order {
     step: u16,
     /// The due time of the last session that had one.
     due_us: u64,
+    /// The step that began the transaction that is open.
+    open: Option<u16>,
     expected: Expected,
 }
 
 impl Order {
+    /// Refuses a session that leaves its transaction open.
+    fn check_closed(&self, session: u64) -> Result<(), String> {
+        match self.open {
+            None => Ok(()),
+            Some(begin) => Err(format!(
+                "session {session} step {begin} begins a transaction that no commit or abort of the session ends; a \
+                 transaction must not leave its session"
+            )),
+        }
+    }
+
+    /// Refuses transactions that are nested, or not closed, and operations that are not of the
+    /// transaction that is open. The order of rows is checked before.
+    fn check_transaction<V: Vocabulary>(&mut self, chunk: &Chunk<V>, row: usize) -> Result<(), String> {
+        let (session, step, txn) = (chunk.session(row), chunk.step(row), chunk.txn(row));
+        if step == 0 {
+            self.check_closed(session.saturating_sub(1))?;
+        }
+        let control = chunk.operation(row).control();
+        let expected = if control == Some(Control::Begin) { Some(step) } else { self.open };
+        let wrong = |what: String| Err(format!("session {session} step {step} {what}; the trace set is damaged"));
+        match (control, self.open) {
+            (Some(Control::Begin), Some(begin)) => {
+                return wrong(format!("begins a transaction inside of the one that began at step {begin}"));
+            }
+            (Some(Control::Commit | Control::Abort), None) => {
+                return wrong("ends a transaction, and none has begun".to_string());
+            }
+            _ => {}
+        }
+        if txn != expected {
+            let named = |txn: Option<u16>| txn.map_or("empty".to_string(), |step| step.to_string());
+            return wrong(format!("has txn {}, expected {}", named(txn), named(expected)));
+        }
+        self.open = if matches!(control, Some(Control::Commit | Control::Abort)) { None } else { expected };
+        Ok(())
+    }
+
     fn check<V: Vocabulary>(&mut self, chunk: &Chunk<V>, row: usize) -> Result<(), String> {
         let (session, step) = (chunk.session(row), chunk.step(row));
         let follows =
@@ -227,6 +277,46 @@ mod tests {
         check(All, &[(5, 0, Some(1)), (5, 1, Some(1))], Some("session 5 step 1 has a due time (due_us is 1)"));
         check(Closed, &[(5, 0, None), (5, 1, Some(1))], Some("session 5 step 1 has a due time"));
         check(Closed, &[(5, 0, None), (6, 0, Some(7))], Some("session 6 step 0 has a due time (due_us is 7)"));
+    }
+
+    #[test]
+    fn transactions_are_whole_and_not_nested() {
+        use crate::vocabulary::kv::{Kv, Operation, Verb, WriteId};
+        let check = |rows: &[(u64, u16, Verb, Option<u16>)], expect: &str| {
+            let row = |(session, step, verb, txn): &(u64, u16, Verb, Option<u16>)| {
+                let operation = Operation {
+                    verb: *verb,
+                    key: 0,
+                    fields: 0,
+                    length: 0,
+                    id: WriteId::new(0, *session, *step),
+                    amount: 0,
+                };
+                TraceRow { txn: *txn, ..TraceRow::plain(*session, *step, operation, 0) }
+            };
+            let chunk: Chunk<Kv> = rows.iter().map(row).collect();
+            let expected = Expected { actors: 1, due_times: DueTimes::None };
+            let mut check = RowCheck::new(expected, Box::new(NoRules), 5);
+            let refused = check.check(&chunk, 0..chunk.len()).and_then(|()| check.check_end()).err();
+            match &refused {
+                None => assert_eq!(expect, "", "{rows:?}"),
+                Some(message) => assert!(!expect.is_empty() && message.contains(expect), "{rows:?}: {message}"),
+            }
+        };
+        use Verb::{Abort, Begin, Commit, Read};
+        let begin = (5, 0, Begin, Some(0));
+        check(&[begin, (5, 1, Read, Some(0)), (5, 2, Commit, Some(0)), (6, 0, Read, None)], "");
+        check(&[begin, (5, 1, Abort, Some(0)), (5, 2, Begin, Some(2)), (5, 3, Commit, Some(2))], "");
+        check(
+            &[begin, (5, 1, Begin, Some(1))],
+            "session 5 step 1 begins a transaction inside of the one that began at step 0",
+        );
+        check(&[begin, (6, 0, Read, None)], "session 5 step 0 begins a transaction that no commit or abort");
+        check(&[begin, (5, 1, Read, Some(0))], "session 5 step 0 begins a transaction that no commit or abort");
+        check(&[(5, 0, Commit, None)], "session 5 step 0 ends a transaction, and none has begun");
+        check(&[begin, (5, 1, Read, None)], "session 5 step 1 has txn empty, expected 0");
+        check(&[(5, 0, Read, Some(0))], "session 5 step 0 has txn 0, expected empty");
+        check(&[(5, 0, Begin, None)], "session 5 step 0 has txn empty, expected 0");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, DictionaryArray, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Int8Type};
+use arrow::datatypes::Int8Type;
 
 use super::{TraceRow, operation_column, operations_schema};
 use crate::vocabulary::{Columns, Operation, Vocabulary};
@@ -23,6 +23,7 @@ struct Envelopes {
     after: Vec<Option<i64>>,
     think_us: Vec<i32>,
     due_us: Vec<Option<i64>>,
+    txn: Vec<Option<i32>>,
     kind: Vec<i8>,
     noops: Vec<i32>,
 }
@@ -42,6 +43,7 @@ impl<V: Vocabulary> OperationsBuilder<V> {
         self.rows.after.push(row.after.map(|a| a as i64));
         self.rows.think_us.push(row.think_us as i32);
         self.rows.due_us.push(row.due_us.map(|d| d as i64));
+        self.rows.txn.push(row.txn.map(i32::from));
         self.rows.kind.push(row.kind as i8);
         self.rows.noops.push(row.noops as i32);
         self.operations.push(row.operation);
@@ -73,7 +75,7 @@ impl<V: Vocabulary> OperationsBuilder<V> {
             Arc::new(Int64Array::from(rows.after)) as ArrayRef,
             Arc::new(Int32Array::from(rows.think_us)),
             Arc::new(Int64Array::from(rows.due_us)),
-            arrow::array::new_null_array(&DataType::Int32, operations.len()),
+            Arc::new(Int32Array::from(rows.txn)),
             Arc::new(DictionaryArray::<Int8Type>::new(rows.kind.into(), self.kinds.clone())),
             Arc::new(Int32Array::from(rows.noops)),
         ]);

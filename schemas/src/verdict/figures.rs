@@ -3,7 +3,10 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::anomalies::Anomalies;
 use crate::words::{plural, thousands};
+
+use super::sum::SumFigures;
 
 /// The figures of an experiment's measured part, over all its fragments. They cover the
 /// operations that started in it. Operations in flight at the end of the planned time count for
@@ -58,9 +61,95 @@ pub struct Figures {
     pub timeline: Timeline,
     /// How often reads see all completed updates, by the time since the last one.
     pub freshness: Vec<Freshness>,
+    /// Transactions; null if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<TransactionFigures>,
+    /// The anomalies of the transactions, warm-up included; null if there were none that were committed,
+    /// rolled back or are of unknown fate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anomalies: Option<Anomalies>,
     /// What the closing read found; null if none was planned. No other figure counts its reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<ClosingFigures>,
+    /// The sum that every transaction keeps, by the closing read; null if the family has none, or if no
+    /// closing read was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<SumFigures>,
+}
+
+/// What became of the transactions of the measured part. All but the first two numbers count tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TransactionFigures {
+    /// Transactions.
+    pub transactions: u64,
+    /// Begins, commits and aborts, whatever became of them. No other figure counts them.
+    pub rows: u64,
+    /// Tries of transactions.
+    pub tries: u64,
+    /// Those that were committed.
+    pub committed: u64,
+    /// Those that were aborted because the trace asks for it.
+    pub aborts: u64,
+    /// Those that the store rolled back because of others.
+    pub aborted: u64,
+    /// Those that an error ended.
+    pub failed: u64,
+    /// Those that may have been committed or not.
+    pub unknown: u64,
+    /// Those that were not begun.
+    pub skipped: u64,
+    /// Those that the store was not asked for: each operation was by itself.
+    pub best_effort: u64,
+}
+
+impl TransactionFigures {
+    /// Adds those of other fragments.
+    pub fn merge(&mut self, other: &TransactionFigures) {
+        self.transactions += other.transactions;
+        self.rows += other.rows;
+        self.tries += other.tries;
+        self.committed += other.committed;
+        self.aborts += other.aborts;
+        self.aborted += other.aborted;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        self.skipped += other.skipped;
+        self.best_effort += other.best_effort;
+    }
+
+    /// The figures in words.
+    ///
+    /// ```
+    /// use schemas::verdict::TransactionFigures;
+    /// let figures =
+    ///     TransactionFigures { transactions: 1000, tries: 1250, committed: 1000, aborted: 250, ..Default::default() };
+    /// assert_eq!(
+    ///     figures.in_words(),
+    ///     "1,000 transactions: 1,000 committed, 250 aborted (20% of the tries), 1.25 tries a transaction"
+    /// );
+    /// ```
+    pub fn in_words(&self) -> String {
+        let mut out = format!("{}: ", plural(self.transactions, "transaction"));
+        if self.best_effort == self.tries {
+            return out + "best effort, begin, commit and abort do nothing";
+        }
+        out += &format!("{} committed", thousands(self.committed));
+        let tries = self.tries.max(1) as f64;
+        let share = |count: u64| (count as f64 * 1000.0 / tries).round() / 10.0;
+        out += &format!(", {} aborted ({}% of the tries)", thousands(self.aborted), share(self.aborted));
+        let others = [
+            ("aborted as the trace asks", self.aborts),
+            ("failed", self.failed),
+            ("unknown", self.unknown),
+            ("skipped", self.skipped),
+            ("best effort", self.best_effort),
+        ];
+        for (what, count) in others.into_iter().filter(|(_, count)| *count > 0) {
+            out += &format!(", {} {what}", thousands(count));
+        }
+        let each = self.tries as f64 / self.transactions.max(1) as f64;
+        out + &format!(", {} tries a transaction", (each * 1000.0).round() / 1000.0)
+    }
 }
 
 /// What the closing read of an experiment found: every item was read once, after all operations had
@@ -203,6 +292,10 @@ pub struct OperationFigures {
     pub unknown: u64,
     /// Operations not issued.
     pub skipped: u64,
+    /// Operations of transactions that the store, or the replayer after an error, has rolled back. No other
+    /// figure counts them.
+    #[serde(default)]
+    pub aborted: u64,
     /// Operations that succeeded within β.
     pub within_beta: u64,
     /// Reads that returned data that no correct store could have returned.
@@ -243,7 +336,7 @@ pub struct ServiceTimes {
 }
 
 impl OperationFigures {
-    /// All operations, whatever became of them.
+    /// All operations, whatever became of them, except those that were rolled back.
     pub fn operations(&self) -> u64 {
         self.ok + self.failed + self.unknown + self.skipped
     }

@@ -26,16 +26,38 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     /// Its operations, in the order of their codes.
     const KINDS: &'static [OperationKind];
 
+    /// Whether it has transactions. Where it has none, nothing that is compiled for it knows of them.
+    const HAS_TRANSACTIONS: bool = has_control(Self::KINDS);
+
     /// One of its operations: small enough to copy.
     type Operation: Operation;
 
     /// Some of its operations, column by column.
     type Columns: Columns<Self::Operation>;
 
+    /// What a session keeps of its reads for its later writes; `()` if no write depends on a read.
+    type Memory: Default + Debug;
+
     /// The read of a whole item, for a [closing read](crate::workload::Closing). `parts` are the
     /// item's parts: a bit each. None if the vocabulary has no such read.
     fn read_whole(_item: u64, _parts: u64) -> Option<Self::Operation> {
         None
+    }
+
+    /// Clears the memory for a new session, or for a new try of its transaction.
+    #[inline]
+    fn forget(_memory: &mut Self::Memory) {}
+
+    /// Keeps what a read that succeeded has observed.
+    #[inline]
+    fn remember(_memory: &mut Self::Memory, _operation: &Self::Operation, _observed: &[i64]) {}
+
+    /// Fills in what an operation of the trace leaves open because it depends on what its session has
+    /// read. This is the only way in which a read decides anything. The error says which read is
+    /// missing; then the operation is not sent.
+    #[inline]
+    fn resolve(_operation: &mut Self::Operation, _memory: &Self::Memory) -> Result<(), &'static str> {
+        Ok(())
     }
 }
 
@@ -50,6 +72,37 @@ pub struct OperationKind {
     pub writes: bool,
 }
 
+impl OperationKind {
+    /// Whether it begins or ends a transaction, and is no operation on data.
+    pub const fn is_control(&self) -> bool {
+        !self.reads && !self.writes
+    }
+}
+
+/// What an operation does to the transaction of its session. Such an operation neither reads nor writes
+/// anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Control {
+    /// Begins one.
+    Begin,
+    /// Ends it: all that it wrote becomes visible.
+    Commit,
+    /// Ends it: nothing that it wrote happened.
+    Abort,
+}
+
+/// Whether one of these kinds begins or ends a transaction.
+const fn has_control(kinds: &[OperationKind]) -> bool {
+    let mut code = 0;
+    while code < kinds.len() {
+        if kinds[code].is_control() {
+            return true;
+        }
+        code += 1;
+    }
+    false
+}
+
 /// An operation of a vocabulary.
 pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
     /// Its kind, as an index into [`Vocabulary::KINDS`].
@@ -60,6 +113,13 @@ pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
 
     /// Whether it changes data.
     fn writes(&self) -> bool;
+
+    /// What it does to its session's transaction; None for operations on data. A vocabulary without
+    /// transactions has only those, which costs a replay nothing.
+    #[inline]
+    fn control(&self) -> Option<Control> {
+        None
+    }
 
     /// The item that it adds to those of the data set, if it adds one.
     fn adds(&self) -> Option<u64> {

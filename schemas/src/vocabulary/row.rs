@@ -25,6 +25,9 @@ pub struct TraceRow<O> {
     /// The session (of the same fragment) whose write must be done before. If it is the
     /// operation's own session, an earlier step of it must have succeeded.
     pub after: Option<u64>,
+    /// The transaction: the step of the operation that began it. Set from that operation to the one
+    /// that commits or aborts it, both included.
+    pub txn: Option<u16>,
     /// On whose behalf the session runs; actors count from 0 over the whole data set.
     pub actor: u64,
     /// The operation without its envelope.
@@ -34,6 +37,17 @@ pub struct TraceRow<O> {
 impl<O> TraceRow<O> {
     /// A row without waits, due time and dependency, of the first kind of sessions.
     pub fn plain(session: u64, step: u16, operation: O, actor: u64) -> TraceRow<O> {
-        TraceRow { session, step, kind: 0, noops: 0, think_us: 0, due_us: None, after: None, actor, operation }
+        TraceRow {
+            session,
+            step,
+            kind: 0,
+            noops: 0,
+            think_us: 0,
+            due_us: None,
+            after: None,
+            txn: None,
+            actor,
+            operation,
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! A family is one file or folder here, and one line in the list. A program can add families of its
 //! own with [`add`].
 
+pub mod economy;
 pub mod kv;
 mod read;
 mod shares;
@@ -230,8 +231,11 @@ fn written<W: Workload>(own: &W) -> toml::Table {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyWorkload; 2] =
-    [&Of::<social::SocialWorkload>(PhantomData), &Of::<kv::KvWorkload>(PhantomData)];
+static FAMILIES: [&dyn AnyWorkload; 3] = [
+    &Of::<social::SocialWorkload>(PhantomData),
+    &Of::<kv::KvWorkload>(PhantomData),
+    &Of::<economy::EconomyWorkload>(PhantomData),
+];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyWorkload>> = RwLock::new(Vec::new());

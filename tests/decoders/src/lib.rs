@@ -243,6 +243,7 @@ fn log(compression: LogCompression) -> Vec<u8> {
         let row = LogRow {
             session,
             step: 0,
+            try_number: 0,
             thread: session as u32 % 2,
             due_ns: None,
             start_ns: session as i64 * 1000,

@@ -17,9 +17,10 @@ use crate::sql::Format;
 Examples:
   encore analyze summary runs/NAME
   encore analyze validate runs/NAME --experiment 7
+  encore analyze isolation runs/NAME
   encore analyze sql runs/NAME \"SELECT operation, count(*) FROM operations GROUP BY ALL\"
 
-Exit codes: 0 success, 1 SLA missed or unpredictable reads found,
+Exit codes: 0 success, 1 SLA missed, unpredictable reads found, or isolation weaker than promised,
 2 wrong usage or input, 3 the tool itself failed."
 )]
 pub(super) struct Cli {
@@ -31,6 +32,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     Summary(Summary),
     Validate(Validate),
+    Isolation(Isolation),
     Consistency(Consistency),
     Sql(Sql),
     Report(Report),
@@ -84,6 +86,37 @@ pub(super) struct Validate {
     pub(super) json: bool,
 }
 
+/// Print which isolation the transactions show, and the smallest anomaly of each class.
+///
+/// Counts anomalies by class and experiment, and by second of one experiment. Compares the strongest
+/// level of isolation that the transactions are consistent with to the level that the store promises.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze isolation runs/NAME
+  encore analyze isolation runs/NAME --experiment 7 --format json
+
+Exit code 1 if an experiment shows a weaker level than the store promises.")]
+pub(super) struct Isolation {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// Only this experiment. [default: all; seconds and anomalies of the last one with anomalies]
+    #[arg(long)]
+    pub(super) experiment: Option<u32>,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    pub(super) format: Form,
+}
+
+/// Text for people or for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// Tables and sentences.
+    Text,
+    /// One JSON object: promised (the level), and experiments.
+    Json,
+}
+
 /// Print how stale reads were, and how far registers are from linearizable.
 ///
 /// Prints Γ, Δ and k of the registers that an experiment wrote, k-staleness and t-staleness of their
@@ -118,9 +151,11 @@ pub(super) struct Consistency {
 /// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
 /// of time), spectrum (one row per response time), service_spectrum (open loop: one row per service
 /// time), item_updates and item_reads (one row per item that an operation changed or observed),
-/// freshness (by time since the last update), register_writes and register_reads (kv: one row per field
-/// written or read), read_staleness and register_staleness (by read and by field), closing_reads (one row per item that was read after
-/// an experiment), unpredictable (one row per wrong item of a read). Experiments that are not
+  /// freshness (by time since the last update), register_writes and register_reads (kv: one row per
+  /// field written or read), read_staleness and register_staleness (by read and by field),
+  /// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
+  /// wrong item of a read), isolation_anomalies (one row per second and class of anomalies of
+  /// transactions). Experiments that are not
 /// analyzed yet are analyzed first. For a comparison: cells (one row per store and point).
 #[derive(Debug, Args)]
 #[command(after_help = "\

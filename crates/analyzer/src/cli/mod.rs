@@ -1,6 +1,7 @@
 //! The command line of the analyzer.
 
 mod args;
+mod isolation;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
 use self::args::{Cli, Command, Compare, Consistency, Export, Report, Sql, Summarize, Summary, Validate};
 use self::verdicts::{note_left_behind, select, verdict, whole};
 use crate::error::AnalyzeError;
+use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
 use crate::{checks, compare, consistency, export, families, html, ratings, report, witness};
@@ -57,6 +59,7 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
         Command::Summary(arguments) => summary(&arguments),
         Command::Validate(arguments) => validate(&arguments),
         Command::Consistency(arguments) => consistent(&arguments),
+        Command::Isolation(arguments) => isolation::isolation(&arguments),
         Command::Sql(arguments) => sql(&arguments),
         Command::Report(arguments) => page(&arguments),
         Command::Export(arguments) => exported(&arguments),
@@ -106,10 +109,20 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
 
 /// The store's own counters for an experiment; empty if the experiment did not reach its end.
 fn counters(run: &RunFolder, experiment: u32) -> Result<BTreeMap<String, u64>, AnalyzeError> {
+    Ok(report_of(run, experiment)?.map(|report| report.store_counters).unwrap_or_default())
+}
+
+/// The replayer's report of an experiment; None if the experiment did not reach its end.
+fn report_of(run: &RunFolder, experiment: u32) -> Result<Option<ReplayReport>, AnalyzeError> {
     let folder = run.experiments()?.into_iter().find(|(number, _)| *number == experiment);
     let path = folder.map(|(_, folder)| folder.report()).filter(|path| path.exists());
-    let report = path.map(|path| schemas::files::read_json::<ReplayReport>(&path)).transpose()?;
-    Ok(report.map(|report| report.store_counters).unwrap_or_default())
+    Ok(path.map(|path| schemas::files::read_json::<ReplayReport>(&path)).transpose()?)
+}
+
+/// Whether the sum of all money is off, although the store promised isolation that keeps it.
+fn breaks_promise(run: &RunFolder, verdict: &Verdict) -> Result<bool, AnalyzeError> {
+    let report = report_of(run, verdict.experiment)?;
+    Ok(broken_promise(&verdict.figures, report.as_ref()).is_some())
 }
 
 fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
@@ -139,6 +152,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "warmup_unpredictable_reads": in_warmup,
             "missing": figures.missing,
             "closing": figures.closing,
+            "sum": figures.sum,
             "worst": worst,
         });
         format!("{object}\n")
@@ -146,7 +160,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
         notes + &report::validation(family, verdict, in_warmup, &worst)
     };
-    Ok((output, if has_unpredictable_reads(figures) { VIOLATION } else { SUCCESS }))
+    let is_bad = has_unpredictable_reads(figures) || breaks_promise(&run, verdict)?;
+    Ok((output, if is_bad { VIOLATION } else { SUCCESS }))
 }
 
 fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {

@@ -19,6 +19,7 @@ pub mod delta;
 pub mod gamma;
 pub mod guarantees;
 pub mod history;
+pub mod isolation;
 pub mod k_atomicity;
 pub mod measure;
 mod source;

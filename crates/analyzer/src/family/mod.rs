@@ -4,6 +4,7 @@
 //! A family is a folder here. Everything else is written against [`Family`], or against the views
 //! `item_updates` and `item_reads` in SQL.
 
+pub mod economy;
 pub mod kv;
 pub mod social;
 
@@ -70,6 +71,11 @@ pub trait Family: Send + Sync + 'static {
     /// The write whose value this is, of an item that is a register. None if no write wrote it.
     fn writer(_value: i64) -> Option<WritePlace> {
         None
+    }
+
+    /// What an item in the history of transactions is called.
+    fn item_in_history(owner: u64, element: u32) -> String {
+        format!("item {element} of {owner}")
     }
 
     /// A sentence on how often the most popular items of a trace set are drawn; None if it says

@@ -207,7 +207,7 @@ pub(super) fn heat_map(data: &RunData<'_>, verdict: &Verdict, times: Times) -> R
         "SELECT (end_ns - measured_from_ns) // {width_ns} AS slice, CAST(floor(log2(greatest({column}, 1)) * 4) AS INTEGER) AS step,\n\
          \u{20}      count(*) AS operations\n\
          FROM operations JOIN experiments USING (experiment)\n\
-         WHERE experiment = {experiment} AND NOT warmup AND NOT drained AND outcome = 'ok' GROUP BY ALL ORDER BY ALL"
+         WHERE experiment = {experiment} AND NOT warmup AND NOT drained AND counts_as = 'ok' GROUP BY ALL ORDER BY ALL"
     );
     let answer = Answer::to(data.database, &sql)?;
     let cell = |row: &Vec<Value>| {

@@ -9,6 +9,7 @@ mod by_load;
 pub(crate) mod comparison;
 mod conclusion;
 mod figures;
+mod isolation;
 mod layout;
 mod load;
 mod page;
@@ -98,6 +99,7 @@ fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
     sections.push(page::experiments(data));
     if let Some(verdict) = data.detailed() {
         sections.extend(details(data, verdict)?);
+        sections.extend(isolation::isolation(data, verdict));
         sections.extend(data.report.map(|report| page::replayers(verdict, report)));
     }
     sections.push(page::setup(data));

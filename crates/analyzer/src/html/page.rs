@@ -116,8 +116,12 @@ pub(super) fn experiments(data: &RunData<'_>) -> Section {
 
 /// Counts and response times by operation, the slowest first.
 pub(super) fn operations(verdict: &Verdict) -> Markup {
+    // Without transactions nothing is rolled back.
+    let aborted = verdict.figures.transactions.map(|_| "aborted");
     let columns: Vec<Column> = std::iter::once(Column::Words("operation"))
-        .chain(["ok", "failed", "unknown", "skipped", "mean", "p50", "p95", "p99", "max"].map(Column::Number))
+        .chain(["ok", "failed", "unknown", "skipped"].map(Column::Number))
+        .chain(aborted.map(Column::Number))
+        .chain(["mean", "p50", "p95", "p99", "max"].map(Column::Number))
         .chain(["% within", "unpredictable"].map(Column::Number))
         .collect();
     let row = |name: &str, figures: &OperationFigures| {
@@ -125,7 +129,9 @@ pub(super) fn operations(verdict: &Verdict) -> Markup {
         let counts = [figures.ok, figures.failed, figures.unknown, figures.skipped].map(grouped);
         let times = [figures.mean_ns as u64, figures.p50_ns, figures.p95_ns, figures.p99_ns, figures.max_ns];
         let within = format!("{:.2}", percent(figures.within_beta, issued));
-        let texts = counts.into_iter().chain(times.map(short_time)).chain([within, grouped(figures.unpredictable)]);
+        let aborted = aborted.map(|_| grouped(figures.aborted));
+        let texts = counts.into_iter().chain(aborted).chain(times.map(short_time));
+        let texts = texts.chain([within, grouped(figures.unpredictable)]);
         std::iter::once(name.to_string()).chain(texts).map(|text| html! { (text) }).collect::<Vec<Markup>>()
     };
     let mut by_operation: Vec<_> = verdict.figures.by_operation.iter().collect();
@@ -133,6 +139,7 @@ pub(super) fn operations(verdict: &Verdict) -> Markup {
     let mut rows: Vec<Vec<Markup>> = by_operation.iter().map(|(operation, figures)| row(operation, figures)).collect();
     rows.push(row("all", &verdict.figures.overall));
     html! {
+        @if let Some(transactions) = &verdict.figures.transactions { p { (transactions.in_words()) "." } }
         p.soft { "The operation with the longest p95 is first." }
         (table(&columns, &rows))
         (statement(&operations_sql(verdict, "response_ns")))
@@ -172,17 +179,25 @@ fn service_times(verdict: &Verdict) -> Markup {
 /// Counts and times by operation. `time` is the column of the times.
 fn operations_sql(verdict: &Verdict, time: &str) -> String {
     let (experiment, beta_ns) = (verdict.experiment, verdict.sla.beta_ns);
+    // What an operation of a transaction counts as depends on the transaction.
+    let (outcome, from) = match verdict.figures.transactions {
+        None => ("outcome", "operations".to_string()),
+        Some(_) => {
+            let own = "CASE counts_as WHEN 'nothing' THEN outcome ELSE counts_as END AS counted";
+            ("counted", format!("(SELECT *, {own} FROM operations)"))
+        }
+    };
     format!(
         "-- The percentiles above are rounded to three significant digits; these are exact.\n\
-         SELECT operation, count(*) FILTER (outcome = 'ok') AS ok, count(*) FILTER (outcome = 'failed') AS failed,\n\
-         \u{20}      count(*) FILTER (outcome = 'unknown') AS unknown, count(*) FILTER (outcome = 'skipped') AS skipped,\n\
-         \u{20}      avg({time}) FILTER (outcome = 'ok') AS mean_ns,\n\
-         \u{20}      quantile_disc({time}, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,\n\
-         \u{20}      max({time}) FILTER (outcome = 'ok') AS max_ns,\n\
-         \u{20}      100.0 * count(*) FILTER (outcome = 'ok' AND response_ns <= {beta_ns})\n\
-         \u{20}          / nullif(count(*) FILTER (outcome <> 'skipped'), 0) AS within_percent,\n\
+         SELECT operation, count(*) FILTER ({outcome} = 'ok') AS ok, count(*) FILTER ({outcome} = 'failed') AS failed,\n\
+         \u{20}      count(*) FILTER ({outcome} = 'unknown') AS unknown, count(*) FILTER ({outcome} = 'skipped') AS skipped,\n\
+         \u{20}      avg({time}) FILTER ({outcome} = 'ok') AS mean_ns,\n\
+         \u{20}      quantile_disc({time}, [0.5, 0.95, 0.99]) FILTER ({outcome} = 'ok') AS percentiles_ns,\n\
+         \u{20}      max({time}) FILTER ({outcome} = 'ok') AS max_ns,\n\
+         \u{20}      100.0 * count(*) FILTER ({outcome} = 'ok' AND response_ns <= {beta_ns})\n\
+         \u{20}          / nullif(count(*) FILTER ({outcome} NOT IN ('skipped', 'aborted')), 0) AS within_percent,\n\
          \u{20}      count(*) FILTER (unpredictable) AS unpredictable\n\
-         FROM operations WHERE experiment = {experiment} AND NOT warmup AND NOT drained\n\
+         FROM {from} WHERE experiment = {experiment} AND NOT warmup AND NOT drained\n\
          GROUP BY ALL ORDER BY percentiles_ns[2] DESC"
     )
 }

@@ -38,7 +38,7 @@ pub(super) fn unpredictable_reads(
     let by_operation = by_operation.collect::<Vec<_>>().join(", ");
     let sql = format!(
         "SELECT operation, count(*) AS reads, count(*) FILTER (unpredictable) AS unpredictable\nFROM operations\n\
-         WHERE experiment = {0} AND NOT warmup AND NOT drained AND outcome = 'ok'\n  AND operation IN ({1})\nGROUP BY ALL ORDER BY ALL;\n\n\
+         WHERE experiment = {0} AND NOT warmup AND NOT drained AND counts_as = 'ok'\n  AND operation IN ({1})\nGROUP BY ALL ORDER BY ALL;\n\n\
          SELECT * FROM unpredictable AS u WHERE experiment = {0} AND NOT warmup AND NOT drained\n\
          ORDER BY {3} DESC NULLS FIRST, start_ns, fragment, session, step, item, element\n\
          LIMIT {2}",
@@ -55,6 +55,7 @@ pub(super) fn unpredictable_reads(
         }
         @if let Some(closing) = &figures.closing {
             p { (sentence(&closing.in_words())) }
+            @if let Some(sum) = &figures.sum { p { (sentence(&sum.in_words())) } }
             @for missing in &closing.missing { p.soft { (sentence(missing)) } }
         }
         @for read in worst { (read) }

@@ -1,8 +1,11 @@
 //! Which clauses of the SLA the figures of an experiment miss.
 
+use schemas::isolation::Isolation;
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::Figures;
 use schemas::words::short_percent;
+
+use crate::isolation::in_words;
 
 /// Operations that were sent to the store. If there are none, no clause is met or missed: one of
 /// many replayers may have had nothing left to do.
@@ -21,6 +24,12 @@ pub(super) fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
     if figures.unpredictable_percent > sla.tau_percent {
         let found = apart(figures.unpredictable_percent, sla.tau_percent);
         missed.push(format!("{found}% of reads unpredictable, at most {}% allowed", sla.tau_percent));
+    }
+    if let (Some(level), Some(anomalies)) = (sla.isolation, &figures.anomalies)
+        && anomalies.strongest() < Some(level)
+    {
+        let found = anomalies.strongest().map_or("no level of isolation", Isolation::name);
+        missed.push(format!("transactions show {found} ({}), needs {}", in_words(anomalies), level.name()));
     }
     missed
 }

@@ -63,7 +63,8 @@ pub(super) fn void_reasons(
     let operations = overall.operations();
     // The counts of a lost replayer are lost with it.
     if let Some(report) = report.filter(|report| report.faults.is_empty()) {
-        let reported = report.ok + report.failed + report.unknown + report.skipped;
+        let reported =
+            report.ok + report.failed + report.unknown + report.skipped + report.aborted + report.of_transactions;
         let (drained, reported_drained) = (figures.drained_operations, report.drained_operations);
         if reported_drained != drained {
             let rows = plural(drained, "row");
@@ -71,8 +72,10 @@ pub(super) fn void_reasons(
             reasons.push(format!("the log has {rows} after the planned time, the replayer counted {counted}"));
         }
         let (warmup, reported_warmup) = (figures.warmup_operations, report.warmup_operations);
-        if reported != operations {
-            let rows = plural(operations, "row");
+        let of_transactions = figures.transactions.map_or(0, |transactions| transactions.rows);
+        let logged = operations + overall.aborted + of_transactions;
+        if reported != logged {
+            let rows = plural(logged, "row");
             let counted = thousands(reported);
             reasons.push(format!("the log has {rows}, the replayer counted {counted}"));
         }

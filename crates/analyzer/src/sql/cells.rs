@@ -66,6 +66,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             measured.map(|measured| measured.reads),
             measured.map(|measured| measured.unpredictable_reads),
             measured.and_then(Measurement::unpredictable_percent),
+            measured.and_then(|measured| measured.anomaly_score),
             measured.map(|measured| measured.ruling.name()),
             error,
         ])?;

@@ -7,14 +7,16 @@ SELECT
     min(kind) AS kind,
     min(actor) AS actor,
     min(thread) AS thread,
-    count(*) AS operations,
+    count(*) FILTER (counts_as <> 'nothing' AND try = 0) AS operations,
     min(start_ns) AS start_ns,
     max(end_ns) AS end_ns,
     max(end_ns) - min(start_ns) AS duration_ns,
-    bool_and(outcome = 'ok') AS all_ok,
+    -- What an earlier try of a transaction did was rolled back.
+    bool_and(counts_as IN ('ok', 'aborted', 'nothing')) AND coalesce(max_by(try_end, try), 'committed') <> 'aborted' AS all_ok,
     bool_or(outcome = 'failed') AS any_failed,
     bool_or(outcome = 'unknown') AS any_unknown,
     bool_or(outcome = 'skipped') AS any_skipped,
+    bool_or(counts_as = 'aborted') AS any_aborted,
     bool_or(unpredictable) AS any_unpredictable,
     bool_or(warmup) AS warmup,
     min(due_ns) AS due_ns,
@@ -22,11 +24,32 @@ SELECT
 FROM sealed_operations
 GROUP BY experiment, fragment, session;
 
+-- One row per try of a transaction. What a session does outside of transactions is in none of them.
+CREATE VIEW transactions AS
+SELECT
+    experiment,
+    fragment,
+    session,
+    txn,
+    try,
+    min(thread) AS thread,
+    min(start_ns) AS start_ns,
+    max(end_ns) AS end_ns,
+    max(end_ns - start_ns) FILTER (operation = 'begin') AS begin_ns,
+    max(end_ns - start_ns) FILTER (operation IN ('commit', 'abort')) AS commit_ns,
+    count(*) FILTER (counts_as <> 'nothing') AS operations,
+    min(try_end) AS outcome,
+    bool_or(warmup) AS warmup,
+    bool_or(drained) AS drained
+FROM sealed_operations
+WHERE txn IS NOT NULL
+GROUP BY experiment, fragment, session, txn, try;
+
 -- One row per experiment, from its plan and its verdict.
 CREATE TABLE experiments (
     experiment BIGINT, threads BIGINT, rate_per_s DOUBLE, ruling VARCHAR, reasons VARCHAR[], measured_from_ns BIGINT, elapsed_ns BIGINT,
     counted_ns BIGINT, slice_ns BIGINT, warmup_operations BIGINT, drained_operations BIGINT, sessions BIGINT, noops BIGINT, ok BIGINT, failed BIGINT, unknown BIGINT,
-    skipped BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
+    skipped BIGINT, aborted BIGINT, throughput_per_s DOUBLE, sessions_per_s DOUBLE, mean_ns DOUBLE, p50_ns BIGINT, p95_ns BIGINT,
     p99_ns BIGINT, max_ns BIGINT, service_mean_ns DOUBLE, service_p50_ns BIGINT, service_p95_ns BIGINT,
     service_p99_ns BIGINT, service_max_ns BIGINT, within_beta_percent DOUBLE, reads BIGINT, unpredictable_reads BIGINT,
     unpredictable_percent DOUBLE, met_percent DOUBLE, beta_ns BIGINT, sla VARCHAR, store VARCHAR, trace VARCHAR
@@ -53,15 +76,15 @@ ended AS (
     SELECT
         o.experiment,
         greatest(0, least(c.slices - 1, (o.end_ns - c.measured_from_ns) // c.slice_ns)) AS slice,
-        count(*) FILTER (outcome = 'ok') AS ok,
-        count(*) FILTER (outcome <> 'ok') AS errors,
+        count(*) FILTER (counts_as = 'ok') AS ok,
+        count(*) FILTER (counts_as NOT IN ('ok', 'aborted', 'nothing')) AS errors,
         count(*) FILTER (unpredictable) AS unpredictable,
-        count(*) FILTER (outcome = 'ok' AND response_ns <= c.beta_ns AND NOT unpredictable) AS met,
-        count(*) FILTER (step = 0 AND outcome <> 'skipped') AS sessions,
-        quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok') AS percentiles_ns,
-        max(response_ns) FILTER (outcome = 'ok') AS max_ns,
-        quantile_disc(end_ns - start_ns, [0.5, 0.95, 0.99]) FILTER (outcome = 'ok' AND c.is_open) AS service_percentiles_ns,
-        max(end_ns - start_ns) FILTER (outcome = 'ok' AND c.is_open) AS service_max_ns
+        count(*) FILTER (counts_as = 'ok' AND response_ns <= c.beta_ns AND NOT unpredictable) AS met,
+        count(*) FILTER (step = 0 AND try = 0 AND outcome <> 'skipped') AS sessions,
+        quantile_disc(response_ns, [0.5, 0.95, 0.99]) FILTER (counts_as = 'ok') AS percentiles_ns,
+        max(response_ns) FILTER (counts_as = 'ok') AS max_ns,
+        quantile_disc(end_ns - start_ns, [0.5, 0.95, 0.99]) FILTER (counts_as = 'ok' AND c.is_open) AS service_percentiles_ns,
+        max(end_ns - start_ns) FILTER (counts_as = 'ok' AND c.is_open) AS service_max_ns
     FROM sealed_operations AS o
     JOIN cut AS c ON o.experiment = c.experiment
     WHERE NOT o.warmup AND NOT o.drained
@@ -97,7 +120,7 @@ CREATE VIEW spectrum AS
 WITH counted AS (
     SELECT experiment, operation, response_ns, count(*) AS operations
     FROM sealed_operations
-    WHERE outcome = 'ok' AND NOT warmup AND NOT drained
+    WHERE counts_as = 'ok' AND NOT warmup AND NOT drained
     GROUP BY ALL
 )
 SELECT
@@ -111,7 +134,7 @@ CREATE VIEW service_spectrum AS
 WITH counted AS (
     SELECT experiment, operation, end_ns - start_ns AS service_ns, count(*) AS operations
     FROM sealed_operations
-    WHERE outcome = 'ok' AND NOT warmup AND NOT drained AND experiment IN (SELECT experiment FROM due_rates)
+    WHERE counts_as = 'ok' AND NOT warmup AND NOT drained AND experiment IN (SELECT experiment FROM due_rates)
     GROUP BY ALL
 )
 SELECT

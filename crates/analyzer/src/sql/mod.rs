@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use arrow::datatypes::{DataType, Schema};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
+use schemas::anomalies::Class;
 use schemas::comparison::{ComparisonDocument, ComparisonFolder};
+use schemas::isolation::Isolation;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::sealed::UNPREDICTABLE;
 use schemas::verdict::Verdict;
@@ -95,11 +97,12 @@ impl Database {
         verify(run, verdicts)?;
         let Database { connection, spill, .. } = Database::empty(memory_limit)?;
         connection.execute_batch(&definitions(run, verdicts)?)?;
-        let hint = "; the views are operations, sessions, experiments, timeline, spectrum, service_spectrum, freshness, \
-                    item_reads, item_updates, register_reads, register_writes, read_staleness, register_staleness, \
-                    closing_reads and unpredictable";
+        let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
+                    freshness, item_reads, item_updates, register_reads, register_writes, read_staleness, \
+                    register_staleness, closing_reads, unpredictable and isolation_anomalies";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
+        database.fill_anomalies(verdicts)?;
         Ok(database)
     }
 
@@ -131,6 +134,7 @@ impl Database {
                 overall.failed,
                 overall.unknown,
                 overall.skipped,
+                overall.aborted,
                 figures.throughput_per_s,
                 figures.sessions_per_s,
                 overall.mean_ns,
@@ -153,6 +157,21 @@ impl Database {
                 document.store,
                 trace,
             ])?;
+        }
+        Ok(())
+    }
+
+    fn fill_anomalies(&self, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
+        let mut insert = self.connection.prepare("INSERT INTO isolation_anomalies VALUES (?, ?, ?, ?, ?)")?;
+        for verdict in verdicts {
+            let Some(anomalies) = &verdict.figures.anomalies else { continue };
+            for (second, counts) in anomalies.per_second.iter().enumerate() {
+                for class in Class::ALL.into_iter().filter(|class| counts[*class as usize] > 0) {
+                    let leaves = class.leaves().map(Isolation::name);
+                    let count = counts[class as usize];
+                    insert.execute(params![verdict.experiment, second as u64, class.name(), leaves, count])?;
+                }
+            }
         }
         Ok(())
     }
@@ -367,6 +386,7 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
         include_str!("derived.sql").into(),
         family.views(),
         include_str!("freshness.sql").into(),
+        include_str!("isolation.sql").into(),
         family.registers().unwrap_or(include_str!("no_registers.sql")).into(),
         include_str!("read_staleness.sql").into(),
     ]

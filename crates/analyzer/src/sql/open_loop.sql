@@ -15,8 +15,8 @@ WITH freed AS (
 SELECT
     * EXCLUDE (freed_ns),
     end_ns - start_ns AS service_ns,
-    CASE WHEN due_ns IS NOT NULL THEN greatest(0, coalesce(freed_ns - due_ns, 0)) END AS queued_ns,
+    CASE WHEN due_ns IS NOT NULL AND step = 0 THEN greatest(0, coalesce(freed_ns - due_ns, 0)) END AS queued_ns,
     CASE
-        WHEN due_ns IS NOT NULL THEN greatest(0, start_ns - waited_ns - greatest(due_ns, coalesce(freed_ns, due_ns)))
+        WHEN due_ns IS NOT NULL AND step = 0 THEN greatest(0, start_ns - waited_ns - greatest(due_ns, coalesce(freed_ns, due_ns)))
     END AS late_ns
 FROM freed;

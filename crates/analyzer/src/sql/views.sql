@@ -1,7 +1,13 @@
 -- The sealed tables of a run. Text in braces is replaced by a quoted pattern of Parquet
 -- files. The pattern may contain a line break, so it must not be used in a comment.
 CREATE VIEW sealed_operations AS
-SELECT experiment, fragment, * EXCLUDE (experiment, fragment)
+SELECT
+    experiment,
+    fragment,
+    * EXCLUDE (experiment, fragment, counts_as, snapshot_ns, visible_ns),
+    coalesce(counts_as, outcome) AS counts_as,
+    coalesce(snapshot_ns, start_ns) AS snapshot_ns,
+    coalesce(visible_ns, end_ns) AS visible_ns
 FROM read_parquet({operations}, hive_partitioning = true, hive_types = {'experiment': BIGINT, 'fragment': BIGINT});
 
 -- A closing read belongs to no session.

@@ -9,18 +9,21 @@ pub(crate) mod brute;
 pub(crate) mod count;
 pub(crate) mod membership;
 pub(crate) mod register;
+pub(crate) mod sum;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use schemas::oplog::Outcome;
+use schemas::oplog::{Outcome, TryEnd};
 use schemas::vocabulary::Operation;
 
 pub use count::{CountWrite, Range, acceptable_range};
 pub use membership::{ElementWrite, States, acceptable_states};
 pub use register::{RegisterWrite, may_return, newest_before};
+pub use sum::{Change, Sum};
 
+use crate::consistency::isolation::Touched;
 use crate::join::Row;
 
 /// The end of a write of unknown fate: it may happen at any time after its start, or never.
@@ -53,6 +56,10 @@ pub trait Items<O> {
         findings: &mut Findings,
     ) -> Result<(), UnknownId>;
 
+    /// Calls `each` with the versions of items that an operation read or wrote, for the check of
+    /// transactions; with None for a read of an item whose version is not known.
+    fn history(&self, _operation: &O, _observed: &[i64], _each: &mut dyn FnMut(Option<Touched>)) {}
+
     /// Whether the sessions before the experiment leave several states possible.
     fn is_open(&self) -> bool {
         false
@@ -63,6 +70,18 @@ pub trait Items<O> {
     /// nothing about the state.
     fn begin_with(&mut self, _operation: &O, _observed: &[i64]) -> Result<(), UnknownId> {
         Ok(())
+    }
+
+    /// Follows the sum of a family that has one. Gets every row once; those of a session are in their
+    /// order, with all tries of a transaction.
+    fn account(&mut self, _row: &Row<O>, _observed: &[i64]) {}
+
+    /// Adds what the closing read saw of an item.
+    fn account_closing(&mut self, _observed: &[i64]) {}
+
+    /// The sum after the closing read; None if the family has none.
+    fn sum(&mut self) -> Option<Sum> {
+        None
     }
 }
 
@@ -106,6 +125,9 @@ pub struct UnknownId {
 pub struct Validator<I, O> {
     items: I,
     window: VecDeque<Row<O>>,
+    /// When the transactions began that have rows in the window, or still to come, and how many began
+    /// then. Their reads count from there.
+    begun: BTreeMap<i64, u32>,
     findings: Findings,
 }
 
@@ -138,30 +160,59 @@ impl ItemRead {
 impl<O: Operation, I: Items<O>> Validator<I, O> {
     /// A validator that starts from this state of the items.
     pub fn new(items: I) -> Validator<I, O> {
-        Validator { items, window: VecDeque::new(), findings: Findings::default() }
+        Validator { items, window: VecDeque::new(), begun: BTreeMap::new(), findings: Findings::default() }
+    }
+
+    /// The items.
+    pub fn items(&self) -> &I {
+        &self.items
     }
 
     /// Adds the next row; rows come in the order of their start.
     pub fn enter(&mut self, row: Row<O>) -> Result<(), UnknownId> {
-        let at = match row.log.outcome {
-            Outcome::Ok => Some(Interval { start: row.log.start_ns, end: row.log.end_ns }),
-            Outcome::Unknown => Some(Interval { start: row.log.start_ns, end: FOREVER }),
-            Outcome::Failed | Outcome::Skipped => None,
-        };
-        if let (Some(at), true) = (at, row.operation.writes()) {
-            let horizon = self.window.front().map_or(row.log.start_ns, |first| first.log.start_ns);
-            self.items.register(&row.operation, at, horizon)?;
+        if row.of_try.is_some_and(|of_try| of_try.is_first) {
+            *self.begun.entry(row.log.start_ns).or_default() += 1;
+        }
+        if let (Some(at), true) = (happened(&row), row.operation.writes()) {
+            self.items.register(&row.operation, at, self.horizon(row.log.start_ns))?;
         }
         self.window.push_back(row);
         Ok(())
+    }
+
+    /// The items, for what the rows change in them besides.
+    pub fn items_mut(&mut self) -> &mut I {
+        &mut self.items
     }
 
     /// Removes the first row of the window, once nothing that starts at `now` or later can
     /// overlap it. Without `now` the stream has ended.
     pub fn leave(&mut self, now: Option<i64>) -> Option<Row<O>> {
         let first = self.window.front()?;
-        let ready = !is_checked(first) || now.is_none_or(|now| now > first.log.end_ns);
-        if ready { self.window.pop_front() } else { None }
+        let needed_until = match first.of_try {
+            // The row that begins a transaction stays until all reads of it can be checked.
+            Some(of_try) if of_try.is_first => Some(of_try.end_ns),
+            _ => is_checked(first).then_some(first.log.end_ns),
+        };
+        if needed_until.zip(now).is_some_and(|(end, now)| now <= end) {
+            return None;
+        }
+        let row = self.window.pop_front()?;
+        if let Some(of_try) = row.of_try.filter(|of_try| of_try.is_last)
+            && let Some(count) = self.begun.get_mut(&of_try.begin_ns)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.begun.remove(&of_try.begin_ns);
+            }
+        }
+        Some(row)
+    }
+
+    /// No read that counts from an earlier time is still to be checked. `start` is that of the row at hand.
+    fn horizon(&self, start: i64) -> i64 {
+        let first = self.window.front().map_or(start, |first| first.log.start_ns.min(start));
+        self.begun.first_key_value().map_or(first, |(begin, _)| first.min(*begin))
     }
 
     /// Checks a row that has just left the window.
@@ -169,8 +220,9 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
         self.findings.violations.clear();
         self.findings.items.clear();
         if is_checked(row) {
-            let read = Interval { start: row.log.start_ns, end: row.log.end_ns };
-            self.items.check(&row.operation, observed, read, row.log.start_ns, &mut self.findings)?;
+            let read = Interval { start: row.snapshot_ns(), end: row.log.end_ns };
+            let horizon = self.horizon(read.start);
+            self.items.check(&row.operation, observed, read, horizon, &mut self.findings)?;
         }
         Ok(&self.findings)
     }
@@ -189,5 +241,26 @@ impl<O: Operation, I: Items<O>> Validator<I, O> {
 
 /// Only a read that was answered can be wrong.
 fn is_checked<O: Operation>(row: &Row<O>) -> bool {
-    row.log.outcome == Outcome::Ok && row.operation.reads()
+    let is_answered = row.log.outcome == Outcome::Ok && row.operation.reads();
+    is_answered && row.of_try.is_none_or(|of_try| of_try.is_checked())
+}
+
+/// When an operation happened; None if it did not. One of a transaction happened between its start and
+/// the end of the transaction, if that was committed.
+fn happened<O: Operation>(row: &Row<O>) -> Option<Interval> {
+    let start = row.log.start_ns;
+    let outcome = match row.of_try {
+        None => row.log.outcome,
+        Some(of_try) => match (of_try.end, row.log.outcome) {
+            (TryEnd::BestEffort | TryEnd::Committed, outcome) => outcome,
+            (TryEnd::Unknown, Outcome::Ok | Outcome::Unknown) => Outcome::Unknown,
+            _ if of_try.may_go_on => Outcome::Unknown,
+            _ => return None,
+        },
+    };
+    match outcome {
+        Outcome::Ok => Some(Interval { start, end: row.visible_ns() }),
+        Outcome::Unknown => Some(Interval { start, end: FOREVER }),
+        Outcome::Failed | Outcome::Skipped | Outcome::Aborted => None,
+    }
 }

@@ -100,6 +100,9 @@ struct Earlier {
     writes: Vec<(i64, u64)>,
     /// Whether the record may be absent, and whether it may be present.
     existence: [bool; 2],
+    /// Of the registers that they wrote, those that may still have their initial value, because the
+    /// writes may have been rolled back.
+    initial: u64,
 }
 
 impl Earlier {
@@ -154,13 +157,27 @@ impl Registers {
         }
     }
 
+    /// The writes before the experiment of these registers may have been rolled back, each of them.
+    /// `exists` says whether the record existed initially.
+    pub(crate) fn may_be_initial(&mut self, places: u64, exists: bool) {
+        let earlier = &mut self.rare.get_or_insert_default().earlier;
+        earlier.initial |= places & !(1 << EXISTENCE);
+        if places >> EXISTENCE & 1 == 1 {
+            earlier.existence[usize::from(exists)] = true;
+        }
+    }
+
     /// Of the contents that the writes before the experiment may have left in a register, only this one
     /// is possible. A content that they cannot have left changes nothing.
     pub(crate) fn began_with(&mut self, place: u32, content: i64) {
         let Some(rare) = &mut self.rare else { return };
         let earlier = &mut rare.earlier;
-        if earlier.places >> place & 1 == 0 || !earlier.left(place, content) {
+        let is_initial = place != EXISTENCE && content == 0 && earlier.initial >> place & 1 == 1;
+        if earlier.places >> place & 1 == 0 || !(is_initial || earlier.left(place, content)) {
             return;
+        }
+        if !is_initial {
+            earlier.initial &= !(1 << place);
         }
         if place == EXISTENCE {
             earlier.existence = [content == 0, content != 0];
@@ -200,7 +217,8 @@ impl Registers {
     pub(crate) fn may_return(&self, initial: Option<i64>, place: u32, read: Interval, value: i64) -> bool {
         let Some(rare) = &self.rare else { return may_return(initial, &self.writes, place, read, value) };
         let was_written_earlier = rare.earlier.places >> place & 1 == 1;
-        let initial = if was_written_earlier { None } else { initial };
+        let is_gone = was_written_earlier && rare.earlier.initial >> place & 1 == 0;
+        let initial = if is_gone { None } else { initial };
         may_return(initial, &self.writes, place, read, value)
             || rare.unknown.get(&(place, value)).is_some_and(|start| *start <= read.end)
             || was_written_earlier && rare.earlier.left(place, value) && self.newest_before(place, read.start).is_none()

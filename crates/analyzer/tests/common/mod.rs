@@ -186,7 +186,8 @@ pub fn simulate(world: &mut World, seed: u64, operations: u64, writes_per_mille:
 
 pub fn log_row(session: u64, start_ns: i64, end_ns: i64, outcome: Outcome) -> LogRow {
     let (waited_ns, pool_wait_ns, attempts) = (0, 0, 1);
-    LogRow { session, step: 0, thread: 0, due_ns: None, start_ns, end_ns, waited_ns, pool_wait_ns, attempts, outcome }
+    let (step, try_number, thread, due_ns) = (0, 0, 0, None);
+    LogRow { session, step, try_number, thread, due_ns, start_ns, end_ns, waited_ns, pool_wait_ns, attempts, outcome }
 }
 
 /// A run folder under construction, with a trace set beside it.
@@ -200,8 +201,8 @@ pub struct Fixture {
 pub const THREADS: u32 = 4;
 
 /// How many events have each outcome, in the order of the codes.
-pub fn outcomes<'a, O: 'a>(events: impl IntoIterator<Item = &'a Event<O>>) -> [u64; 4] {
-    let mut counts = [0; 4];
+pub fn outcomes<'a, O: 'a>(events: impl IntoIterator<Item = &'a Event<O>>) -> [u64; Outcome::ALL.len()] {
+    let mut counts = [0; Outcome::ALL.len()];
     events.into_iter().for_each(|event| counts[event.log.outcome as usize] += 1);
     counts
 }
@@ -283,6 +284,7 @@ impl Fixture {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
+            transactions: Default::default(),
         }
     }
 
@@ -309,13 +311,19 @@ impl Fixture {
     }
 
     /// Writes a report with these counts of outcomes, without a warm-up.
-    pub fn write_report(&self, elapsed_ns: u64, outcomes: [u64; 4]) {
+    pub fn write_report(&self, elapsed_ns: u64, outcomes: [u64; Outcome::ALL.len()]) {
         self.write_warm_report(0, 0, elapsed_ns, outcomes);
     }
 
     /// Writes a report with a warm-up; the outcomes are those of the measured part.
-    pub fn write_warm_report(&self, warmup_ns: u64, warmup_operations: u64, elapsed_ns: u64, outcomes: [u64; 4]) {
-        let [ok, failed, unknown, skipped] = outcomes;
+    pub fn write_warm_report(
+        &self,
+        warmup_ns: u64,
+        warmup_operations: u64,
+        elapsed_ns: u64,
+        outcomes: [u64; Outcome::ALL.len()],
+    ) {
+        let [ok, failed, unknown, skipped, aborted] = outcomes;
         let report = ReplayReport {
             warmup_ns,
             warmup_operations,
@@ -324,6 +332,7 @@ impl Fixture {
             failed,
             unknown,
             skipped,
+            aborted,
             worker_cpu_share: 0.2,
             dispatch_lag_ns_p99: 100,
             ..ReplayReport::default()

@@ -74,6 +74,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
         warmup: _,
         monitor,
         shared_actors,
+        transactions,
         keep_data,
         no_closing_read,
         workers,
@@ -129,6 +130,8 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
     words.value_if(setting.warmup != Warmup::Sessions(0), "--warmup", setting.warmup);
     words.option("--monitor", monitor.as_ref());
     words.flag_if(*shared_actors, "--shared-actors");
+    words.option("--transactions", transactions.transactions.as_ref().map(typed));
+    words.option("--tries", transactions.tries.as_ref());
     words.flag_if(*no_closing_read, "--no-closing-read");
     words.value_if(*workers != 1, "--workers", workers);
 

@@ -56,7 +56,10 @@ fn the_command_that_repeats_a_rating_has_every_flag() {
         .split_whitespace()
         .chain(["--junit", &junit])
         .chain(["--trace", &trace, "--store", "memory:?stale=0.1", "--keep-data", "--sla", sla, "--runs", &runs])
-        .chain("--warmup 7 --monitor 5 --shared-actors --no-closing-read --workers 2".split_whitespace())
+        .chain(
+            "--warmup 7 --monitor 5 --shared-actors --transactions off --tries 3 --no-closing-read --workers 2"
+                .split_whitespace(),
+        )
         .chain(["--replayer", "load1:7070", "--replayer", "[::1]:7071", "--certs", &certs, "--token-file", &token])
         .chain("--replayers 2 --calibrate --leave-logs --retries 5".split_whitespace())
         .collect();

@@ -19,6 +19,7 @@ mod show;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use schemas::comparison::ComparisonDocument;
 

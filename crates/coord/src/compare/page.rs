@@ -16,6 +16,7 @@ use super::show::{
     unequal,
 };
 use super::table::{Entry, Mark, Metric, Table};
+use super::transactions;
 use crate::terminal::sla_in_words;
 
 /// The page of a comparison in this folder.
@@ -37,6 +38,16 @@ pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, Char
     let mut sections = Vec::new();
     for table in &tables {
         sections.push(section(table.metric.title(), shown(document, table, folder)?));
+    }
+    for table in transactions::tables(document) {
+        let columns: Vec<Column> = table
+            .header
+            .iter()
+            .enumerate()
+            .map(|(at, name)| if at == 0 { Column::Words(name) } else { Column::Number(name) })
+            .collect();
+        let row = |row: &Vec<String>| row.iter().map(|text| html! { (text) }).collect::<Vec<Markup>>();
+        sections.push(section(table.title, html_table(&columns, &table.rows.iter().map(row).collect::<Vec<_>>())));
     }
     sections.extend([
         section("Signs in charts and tables", legend(&marks(&tables), document.plan.question())),
@@ -109,6 +120,7 @@ fn statement(metric: Metric) -> String {
         Metric::Throughput => "throughput_per_s, ruling",
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
+        Metric::AnomalyScore => "anomaly_score, ruling",
     };
     format!("SELECT point, store, {value} FROM cells")
 }

@@ -174,7 +174,12 @@ mod tests {
     fn stores(stores: &[(&str, &str)]) -> Vec<ComparedStore> {
         stores
             .iter()
-            .map(|(label, url)| ComparedStore { label: label.to_string(), url: url.to_string(), replayers: None })
+            .map(|(label, url)| ComparedStore {
+                label: label.to_string(),
+                url: url.to_string(),
+                replayers: None,
+                transactions: None,
+            })
             .collect()
     }
 

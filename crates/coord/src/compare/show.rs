@@ -12,6 +12,7 @@ use super::outcome::{cell_name, failures, ratings};
 use super::settings;
 use super::settings::Promise;
 use super::table::{self, Entry, Mark, Metric, Table};
+use super::transactions::{self, TextTable};
 use crate::terminal::sla_in_words;
 
 /// One table for each number that the comparison is about.
@@ -30,6 +31,9 @@ pub fn result(document: &ComparisonDocument, folder: &ComparisonFolder) -> Strin
     let tables = tables(document);
     for table in &tables {
         let _ = write!(out, "\n{}\n{}\n", table.metric.title(), text(table, axis_label(document)));
+    }
+    for table in transactions::tables(document) {
+        let _ = write!(out, "\n{}\n{}\n", table.title, text_of(&table));
     }
     let marks = marks(&tables);
     if !marks.is_empty() {
@@ -66,6 +70,19 @@ fn text(table: &Table, axis: &str) -> String {
     shown.set_header(std::iter::once(axis).chain(table.stores.iter().map(String::as_str)));
     for (point, entries) in &table.rows {
         shown.add_row(std::iter::once(point.clone()).chain(entries.iter().map(|entry| entry.text())));
+    }
+    for column in shown.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    lines_of(&shown)
+}
+
+fn text_of(table: &TextTable) -> String {
+    let mut shown = comfy_table::Table::new();
+    shown.load_style(presets::NOTHING);
+    shown.set_header(&table.header);
+    for row in &table.rows {
+        shown.add_row(row);
     }
     for column in shown.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -174,6 +191,14 @@ pub fn markdown(document: &ComparisonDocument) -> String {
         for (point, entries) in &table.rows {
             let entries: Vec<String> = entries.iter().map(|entry| plain(&entry.text())).collect();
             let _ = writeln!(out, "| {} | {} |", plain(point), entries.join(" | "));
+        }
+    }
+    for table in transactions::tables(document) {
+        let cells = |row: &[String]| row.iter().map(|text| plain(text)).collect::<Vec<_>>().join(" | ");
+        let _ = write!(out, "\n{}:\n\n| {} |\n", table.title, cells(&table.header));
+        let _ = writeln!(out, "|---|{}", "---:|".repeat(table.header.len() - 1));
+        for row in &table.rows {
+            let _ = writeln!(out, "| {} |", cells(row));
         }
     }
     let marks = marks(&tables);

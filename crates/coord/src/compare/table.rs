@@ -21,6 +21,8 @@ pub enum Metric {
     WithinBeta,
     /// Its operations a second.
     Throughput,
+    /// How far the sum of all money was off, a transaction.
+    AnomalyScore,
 }
 
 impl Metric {
@@ -33,6 +35,7 @@ impl Metric {
             Metric::Unpredictable => "Unpredictable reads (%)",
             Metric::WithinBeta => "Share within the response time (%)",
             Metric::Throughput => "Throughput (operations/s)",
+            Metric::AnomalyScore => "Anomaly score (money off, a transaction)",
         }
     }
 
@@ -45,12 +48,13 @@ impl Metric {
             Metric::Unpredictable => ("share of unpredictable reads", ""),
             Metric::WithinBeta => ("share of operations within the response time", ""),
             Metric::Throughput => ("throughput", " operations/s"),
+            Metric::AnomalyScore => ("anomaly score", ""),
         }
     }
 
     /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
-        use Metric::{Rate, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
+        use Metric::{AnomalyScore, Rate, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
         match question {
             Question::Rate(Wanted::Both) => &[Soar, Socialites],
             Question::Rate(Wanted::Soar) => &[Soar],
@@ -59,6 +63,7 @@ impl Metric {
             Question::Measure(Measure::Unpredictable) => &[Unpredictable, WithinBeta, Throughput],
             Question::Measure(Measure::WithinBeta) => &[WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::Throughput) => &[Throughput, WithinBeta, Unpredictable],
+            Question::Measure(Measure::AnomalyScore) => &[AnomalyScore, Throughput],
         }
     }
 
@@ -84,6 +89,7 @@ impl Metric {
             Metric::Unpredictable => measured.unpredictable_percent(),
             Metric::WithinBeta => Some(measured.within_beta_percent),
             Metric::Throughput => Some(measured.throughput_per_s),
+            Metric::AnomalyScore => measured.anomaly_score,
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
     }
@@ -241,13 +247,20 @@ impl Entry {
             _ if self.has(Mark::Failed) => "failed".to_string(),
             None if self.has(Mark::Missing) => "-".to_string(),
             None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
+            None if self.metric == Metric::AnomalyScore => "no sum".to_string(),
             None => "no reads".to_string(),
+            Some(score) if self.metric == Metric::AnomalyScore => score_text(score),
             Some(share) if self.metric.is_share() => percent(share),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
             Some(value) => whole(value),
         };
         if self.has(Mark::AtLeast) { format!("≥ {number}") } else { number }
     }
+}
+
+/// A score with two digits.
+fn score_text(score: f64) -> String {
+    if score == 0.0 { "0".to_string() } else { format!("{score:.1e}") }
 }
 
 /// A whole number; below ten it may have one decimal.
@@ -372,8 +385,11 @@ mod tests {
                 within_beta_percent: 99.99999,
                 reads,
                 unpredictable_reads,
+                anomaly_score: None,
                 ruling,
                 reasons: Vec::new(),
+                transactions: None,
+                by_operation: Default::default(),
             };
             assert_eq!(Entry::measured(&measured, metric).text(), expect);
         };
@@ -386,6 +402,7 @@ mod tests {
         check(Metric::Throughput, (1234.5, 10, 1), Ruling::Void, "1,235 void");
         // Nothing ran, so there is no throughput, not even 0.
         check(Metric::Throughput, (0.0, 0, 0), Ruling::Void, "void");
+        check(Metric::AnomalyScore, (1234.5, 10, 0), Ruling::Pass, "no sum");
         check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
     }
 }

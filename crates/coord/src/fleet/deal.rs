@@ -142,6 +142,8 @@ pub fn merged(reports: Vec<ReplayReport>, manifest: &Manifest) -> Option<ReplayR
         sum.failed += report.failed;
         sum.unknown += report.unknown;
         sum.skipped += report.skipped;
+        sum.aborted += report.aborted;
+        sum.of_transactions += report.of_transactions;
         sum.worker_cpu_share = sum.worker_cpu_share.max(report.worker_cpu_share);
         sum.dispatch_lag_ns_mean = sum.dispatch_lag_ns_mean.max(report.dispatch_lag_ns_mean);
         sum.dispatch_lag_ns_p99 = sum.dispatch_lag_ns_p99.max(report.dispatch_lag_ns_p99);
@@ -225,6 +227,7 @@ mod tests {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
+            transactions: Default::default(),
         };
         (plan, manifest)
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use schemas::manifest::Manifest;
 use schemas::pace_request::PaceRequest;
-use schemas::plan::Warmup;
+use schemas::plan::{Transactions, Warmup};
 use schemas::run::Purpose;
 use schemas::sla::Sla;
 use schemas::spec::Spec;
@@ -62,6 +62,8 @@ pub struct Setting {
     pub monitor_s: Option<f64>,
     /// Whether an actor acts in at most one thread at a time.
     pub unique_actors: bool,
+    /// How transactions are run.
+    pub transactions: Transactions,
     /// Whether experiments end with a closing read: [`Setting::ends_with_closing_read`] says which.
     pub closing_read: bool,
     /// What happens to the store between two experiments.

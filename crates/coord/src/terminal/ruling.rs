@@ -36,6 +36,9 @@ pub fn measured(verdict: &Verdict) -> String {
     if let Some(closing) = figures.closing.as_ref().filter(|closing| closing.is_notable()) {
         let _ = write!(out, "\n{}", closing.in_words());
     }
+    if let Some(sum) = &figures.sum {
+        let _ = write!(out, "\n{}", sum.in_words());
+    }
     out
 }
 

@@ -9,6 +9,7 @@ mod report;
 mod run;
 mod serve;
 mod target;
+pub mod transactions;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -44,12 +45,12 @@ Stores:
   casql+…       one of the first three with memcached in front: memcached=HOST:PORT,
                 consistency=invalidate|ttl|lease, ttl_s=N, compress=off|on
   Table design of relational stores: friendship=two-row|one-row,
-  images=inline|table|none, counts=computed|stored, indexes=on|off. Stores on servers
-  also have timeout_ms=N and connections=N. Encore overwrites these databases: `load`
-  creates a missing one, refuses one that contains other tables, and empties the
-  memcached of casql+.
+  images=inline|table|none, counts=computed|stored, indexes=on|off. Their transactions:
+  locking=none|read. Stores on servers also have timeout_ms=N and connections=N. Encore
+  overwrites these databases: `load` creates a missing one, refuses one that contains
+  other tables, and empties the memcached of casql+.
   memory:       reference store in this process; stale=P, lost=P, error=P, unknown=P,
-                latency_us=N, stall_ms=N, seed=N inject faults
+                latency_us=N, stall_ms=N, seed=N inject faults; isolation=…
   null:         answers at once; measures the replayer
 
 For a second experiment on the same store, use --load (reset the store) or --continue

@@ -38,6 +38,14 @@ pub fn print_text(
         thousands(report.unknown),
         thousands(report.skipped)
     ))?;
+    if report.of_transactions > 0 {
+        let how = report.store_settings.get("transactions").map_or("", String::as_str);
+        print(&format_args!(
+            "transactions: {how}; {} rolled back, {} of begin, commit and abort",
+            plural(report.aborted, "operation"),
+            plural(report.of_transactions, "row")
+        ))?;
+    }
     if report.drained_operations > 0 {
         print(&format_args!(
             "{} ended the sessions under way after the planned time; no result includes them",

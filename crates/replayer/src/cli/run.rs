@@ -17,6 +17,7 @@ use super::output::progress_bar;
 use super::pace::PaceArgs;
 use super::report::{print_json, print_text};
 use super::target::Target;
+use super::transactions::TransactionArgs;
 use crate::any_store::{self, AnyStore};
 use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot, extension};
 use crate::recording::{Recording, Request};
@@ -37,6 +38,8 @@ pub struct RunArgs {
     sessions: Option<u64>,
     #[command(flatten)]
     pace: PaceArgs,
+    #[command(flatten)]
+    transactions: TransactionArgs,
     /// Warm up with this many sessions or operations before the measured part; default: none
     ///
     /// A number of sessions (20000), a share of the trace set's sessions (10%), or a number of
@@ -151,6 +154,7 @@ fn plan(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result
         positions: &positions,
         warmup_sessions,
         pace: args.pace.request(),
+        transactions: args.transactions.request(),
         unique_actors: !args.shared_actors,
         closing_read: !args.no_closing_read && store.keeps_state() && source.closing().is_some(),
     };
@@ -243,7 +247,7 @@ fn exit_code(
 /// The progress line of a running experiment.
 fn line(snapshot: &Snapshot) -> String {
     let seconds = snapshot.elapsed_ns.max(0) as f64 / 1e9;
-    let [ok, failed, unknown, skipped] = snapshot.outcomes;
+    let [ok, failed, unknown, skipped, _] = snapshot.outcomes;
     let part = match snapshot.part {
         Part::WarmUp => "warm-up ",
         Part::Measured => "",

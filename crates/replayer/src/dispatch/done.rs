@@ -1,8 +1,8 @@
 //! Which sessions of a fragment are done, and how they ended.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
-use super::Dependency;
+use super::{Dependency, Ended};
 
 /// Which sessions of a fragment are done: all before `base`, and those whose
 /// bit is set. Its size follows the span of sessions in flight, plus one entry
@@ -12,18 +12,19 @@ pub struct DoneSessions {
     /// A multiple of 64 sessions after `first`.
     base: u64,
     bits: VecDeque<u64>,
-    not_ok: HashSet<u64>,
+    /// The others ended well.
+    not_ok: HashMap<u64, Ended>,
 }
 
 impl DoneSessions {
     /// All before `first` are done.
     pub fn from(first: u64) -> DoneSessions {
-        DoneSessions { first, base: first, bits: VecDeque::new(), not_ok: HashSet::new() }
+        DoneSessions { first, base: first, bits: VecDeque::new(), not_ok: HashMap::new() }
     }
 
-    /// A session is done; `ok` is false when one of its writes did not succeed.
+    /// A session is done, and its writes ended like this.
     #[inline]
-    pub fn finish(&mut self, session: u64, ok: bool) {
+    pub fn finish(&mut self, session: u64, writes: Ended) {
         let index = (session - self.base) as usize;
         while self.bits.len() <= index / 64 {
             self.bits.push_back(0);
@@ -33,8 +34,8 @@ impl DoneSessions {
             self.bits.pop_front();
             self.base += 64;
         }
-        if !ok {
-            self.not_ok.insert(session);
+        if writes != Ended::Ok {
+            self.not_ok.insert(session, writes);
         }
     }
 
@@ -50,8 +51,12 @@ impl DoneSessions {
         };
         match done {
             false => Dependency::Pending,
-            true if !self.not_ok.is_empty() && self.not_ok.contains(&session) => Dependency::NotOk,
-            true => Dependency::Done,
+            true if self.not_ok.is_empty() => Dependency::Done,
+            true => match self.not_ok.get(&session) {
+                None | Some(Ended::Ok) => Dependency::Done,
+                Some(Ended::Aborted) => Dependency::Aborted,
+                Some(Ended::NotOk) => Dependency::NotOk,
+            },
         }
     }
 }
@@ -66,10 +71,16 @@ mod tests {
         assert_eq!(done.get(99), Dependency::Done);
         assert_eq!(done.get(100), Dependency::Pending);
         for session in (100..400).rev() {
-            done.finish(session, session != 150);
+            let writes = match session {
+                150 => Ended::NotOk,
+                151 => Ended::Aborted,
+                _ => Ended::Ok,
+            };
+            done.finish(session, writes);
         }
         assert_eq!(done.get(100), Dependency::Done);
         assert_eq!(done.get(150), Dependency::NotOk);
+        assert_eq!(done.get(151), Dependency::Aborted);
         assert_eq!(done.get(400), Dependency::Pending);
         // Memory grows with the sessions in flight, not with those done.
         assert!(done.bits.len() <= 1);

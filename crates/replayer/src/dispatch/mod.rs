@@ -59,8 +59,21 @@ pub enum Dependency {
     Done,
     /// It did not succeed.
     NotOk,
+    /// It was rolled back.
+    Aborted,
     /// It is not done yet.
     Pending,
+}
+
+/// How the writes of a session ended, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    /// All succeeded.
+    Ok,
+    /// One was rolled back with its transaction: it did not happen, as far as the store knows.
+    Aborted,
+    /// One did not succeed, or it is not known whether it did.
+    NotOk,
 }
 
 /// Ids are dense and drawn by a known generator: one multiplication spreads them.
@@ -110,7 +123,7 @@ impl<V: Vocabulary> Fragment<V> {
         let mut done = DoneSessions::from(begins_at);
         for session in begins_at..stretch.first_session {
             if stretch.given_back.binary_search(&session).is_err() {
-                done.finish(session, true);
+                done.finish(session, Ended::Ok);
             }
         }
         Fragment {
@@ -352,11 +365,11 @@ impl<V: Vocabulary> Dispatcher<V> {
         next_among(open.map(|(index, f)| (index, f.weight, f.next_session)))
     }
 
-    /// A thread has finished a session; `ok` is false when one of its writes did
-    /// not succeed. The session that waited for the actor becomes ready.
+    /// A thread has finished a session, whose writes ended like this. The session that waited for the
+    /// actor becomes ready.
     #[inline]
-    pub fn finish(&mut self, session: &Session<V>, ok: bool) {
-        self.fragments[session.fragment].done.finish(session.number(), ok);
+    pub fn finish(&mut self, session: &Session<V>, writes: Ended) {
+        self.fragments[session.fragment].done.finish(session.number(), writes);
         let Some(busy) = &mut self.busy else { return };
         if self.aside.len() == 0 {
             busy.free(session.actor());

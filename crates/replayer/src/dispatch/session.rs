@@ -50,6 +50,19 @@ impl<V: Vocabulary> Session<V> {
         self.chunk.after(self.first + place)
     }
 
+    /// Whether the operation in this place belongs to a transaction.
+    #[inline]
+    pub fn is_in_transaction(&self, place: usize) -> bool {
+        self.chunk.txn(self.first + place).is_some()
+    }
+
+    /// The place of the operation that ends the transaction that begins in this place.
+    pub fn end_of_transaction(&self, begin: usize) -> usize {
+        let txn = self.chunk.txn(self.first + begin);
+        let belongs = |place: &usize| *place < self.steps() && self.chunk.txn(self.first + place) == txn;
+        (begin..).take_while(belongs).last().unwrap_or(begin)
+    }
+
     /// When it is due, by the experiment's clock; none in a closed loop.
     #[inline]
     pub fn due_ns(&self) -> Option<i64> {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use schemas::social::{Action, Operation, Social, TraceRow};
 
-use super::{Asking, Dependency, FragmentPosition, Next, Rhythm, Stretch};
+use super::{Asking, Dependency, Ended, FragmentPosition, Next, Rhythm, Stretch};
 
 type Chunk = super::Chunk<Social>;
 type Dispatcher = super::Dispatcher<Social>;
@@ -45,7 +45,7 @@ fn a_busy_actors_session_waits_and_then_goes_first() {
     let first = take(&mut dispatcher).unwrap();
     let second = take(&mut dispatcher).unwrap();
     assert_eq!((first.number(), second.number()), (0, 2));
-    dispatcher.finish(&first, true);
+    dispatcher.finish(&first, Ended::Ok);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
     assert_eq!(next(&mut dispatcher), Next::Finished);
@@ -60,11 +60,11 @@ fn closing_gives_back_what_waits_aside() {
     let second = take(&mut dispatcher).unwrap();
     let third = take(&mut dispatcher).unwrap();
     assert_eq!((first.number(), second.number(), third.number()), (0, 2, 4));
-    dispatcher.finish(&second, true);
+    dispatcher.finish(&second, Ended::Ok);
     dispatcher.close();
     assert!(take(&mut dispatcher).is_none());
-    dispatcher.finish(&third, true);
-    dispatcher.finish(&first, true);
+    dispatcher.finish(&third, Ended::Ok);
+    dispatcher.finish(&first, Ended::Ok);
     assert!(take(&mut dispatcher).is_none());
     let expect = FragmentPosition { fragment: 5, next_session: 5, given_back: vec![1, 3] };
     assert_eq!(dispatcher.positions(&[5]), std::slice::from_ref(&expect));
@@ -84,12 +84,12 @@ fn a_session_waits_aside_for_one_that_waits_aside() {
     let last = take(&mut dispatcher).unwrap();
     assert_eq!((first.number(), last.number()), (0, 4));
     assert_eq!(next(&mut dispatcher), Next::Finished);
-    dispatcher.finish(&first, true);
+    dispatcher.finish(&first, Ended::Ok);
     let second = take(&mut dispatcher).unwrap();
     let third = take(&mut dispatcher).unwrap();
     assert_eq!((second.number(), third.number()), (1, 2));
     assert!(take(&mut dispatcher).is_none());
-    dispatcher.finish(&third, true);
+    dispatcher.finish(&third, Ended::Ok);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 3);
 }
 
@@ -114,7 +114,7 @@ fn what_was_given_back_comes_first() {
     let run = |dispatcher: &mut Dispatcher| {
         let mut numbers = Vec::new();
         while let Some(session) = take(dispatcher) {
-            dispatcher.finish(&session, true);
+            dispatcher.finish(&session, Ended::Ok);
             numbers.push(session.number());
         }
         numbers
@@ -137,7 +137,7 @@ fn it_is_over_when_nothing_is_left_or_it_was_closed() {
     assert_eq!(last.number(), 2);
     // Session 1 waits for its actor, then for a thread.
     assert!(!dispatcher.is_over());
-    dispatcher.finish(&first, true);
+    dispatcher.finish(&first, Ended::Ok);
     assert!(!dispatcher.is_over());
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
     assert!(dispatcher.is_over());
@@ -164,18 +164,18 @@ fn the_warm_up_is_handed_out_alone_and_what_it_did_is_remembered() {
     for fragment in 0..2 {
         dispatcher.supply(fragment, Some(chunk(&[7, 8, 9, 10])));
     }
-    let run = |dispatcher: &mut Dispatcher, ok: bool| {
+    let run = |dispatcher: &mut Dispatcher, writes: Ended| {
         let mut sessions = Vec::new();
         while let Some(session) = take(dispatcher) {
-            dispatcher.finish(&session, ok);
+            dispatcher.finish(&session, writes);
             sessions.push((session.fragment, session.number()));
         }
         sessions
     };
-    assert_eq!(run(&mut dispatcher, false), [(0, 0), (1, 0), (0, 1)]);
+    assert_eq!(run(&mut dispatcher, Ended::NotOk), [(0, 0), (1, 0), (0, 1)]);
     assert!(dispatcher.is_over() && !dispatcher.ran_out());
     dispatcher.begin_measured(0);
-    assert_eq!(run(&mut dispatcher, true), [(1, 1), (0, 2), (1, 2), (0, 3), (1, 3)]);
+    assert_eq!(run(&mut dispatcher, Ended::Ok), [(1, 1), (0, 2), (1, 2), (0, 3), (1, 3)]);
     assert_eq!(dispatcher.dependency(0, 1), Dependency::NotOk);
     assert_eq!(dispatcher.dependency(0, 2), Dependency::Done);
 }
@@ -186,7 +186,7 @@ fn a_stuck_actor_blocks_before_memory_grows() {
     dispatcher.supply(0, Some(chunk(&vec![7; 10_000])));
     let stuck = take(&mut dispatcher).unwrap();
     assert_eq!(next(&mut dispatcher), Next::Blocked);
-    dispatcher.finish(&stuck, true);
+    dispatcher.finish(&stuck, Ended::Ok);
     assert_eq!(take(&mut dispatcher).unwrap().number(), 1);
 }
 
@@ -230,7 +230,7 @@ fn simulated_per_s((rows, members): &(Chunk, u64), seconds: u64, is_exponential:
             break;
         }
         now = end;
-        dispatcher.finish(&in_flight.remove(&number).unwrap(), true);
+        dispatcher.finish(&in_flight.remove(&number).unwrap(), Ended::Ok);
         finished += 1;
     }
     finished as f64 / seconds as f64
@@ -275,7 +275,7 @@ proptest! {
                 break;
             }
             let session = running.swap_remove(picks.next().unwrap() % running.len());
-            dispatcher.finish(&session, true);
+            dispatcher.finish(&session, Ended::Ok);
             finished.push(session.number());
         }
         for actor in 0..6 {
@@ -336,7 +336,7 @@ fn a_due_session_waits_for_its_actor() {
     let other = at(&mut dispatcher, 3_000).unwrap();
     assert_eq!((first.number(), other.number(), other.was_aside()), (0, 2, false));
     assert_eq!((at(&mut dispatcher, 3_000).unwrap_err(), dispatcher.has_ready()), (Next::NotDue(9_000), false));
-    dispatcher.finish(&first, true);
+    dispatcher.finish(&first, Ended::Ok);
     assert!(dispatcher.has_ready());
     let second = at(&mut dispatcher, 5_000).unwrap();
     assert_eq!((second.number(), second.due_ns(), second.was_aside()), (1, Some(2_000), true));
@@ -418,12 +418,12 @@ proptest! {
             }
             if running.len() == 4 || (finish.index(2) == 0 && !running.is_empty()) {
                 let session = running.swap_remove(finish.index(running.len()));
-                dispatcher.finish(&session, true);
+                dispatcher.finish(&session, Ended::Ok);
                 done += 1;
             }
         }
         while let Some(session) = running.pop() {
-            dispatcher.finish(&session, true);
+            dispatcher.finish(&session, Ended::Ok);
             done += 1;
             running.extend(at(&mut dispatcher, i64::MAX).ok());
         }

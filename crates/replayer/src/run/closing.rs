@@ -170,14 +170,12 @@ impl Reader<'_> {
             let start_ns = self.clock.now_ns();
             let result = connection.execute(&read, &mut answer).await;
             let end_ns = self.clock.now_ns();
-            let error = match result {
-                Ok(()) => None,
-                Err(OperationError::Failed(error) | OperationError::Unknown(error)) => Some(error),
-            };
+            let error = result.err().map(OperationError::into_message);
             let outcome = if error.is_none() { Outcome::Ok } else { Outcome::Failed };
             let row = LogRow {
                 session: item,
                 step: 0,
+                try_number: 0,
                 thread,
                 due_ns: None,
                 start_ns,

@@ -10,6 +10,7 @@ mod worker;
 mod workers;
 
 use schemas::files;
+use schemas::isolation::{Isolation, TRANSACTIONS_SETTING};
 use schemas::run::ReplayReport;
 use schemas::vocabulary::Vocabulary;
 
@@ -20,6 +21,15 @@ use report::summarize;
 pub use settle::settle;
 pub(crate) use state::{check_state, positions, prepare_cache};
 use workers::run_workers;
+
+/// How transactions are run, in words.
+fn transactions(level: Option<Isolation>, used: bool) -> String {
+    match (used, level) {
+        (true, Some(level)) => level.name().to_string(),
+        (true, None) => "best effort: the store has none, begin, commit and abort do nothing".to_string(),
+        (false, _) => "off: begin, commit and abort do nothing".to_string(),
+    }
+}
 
 /// Runs an experiment on a store.
 pub fn run<V: Vocabulary, S: Serves<V>>(
@@ -43,6 +53,9 @@ pub fn run<V: Vocabulary, S: Serves<V>>(
     }
     let mut settings = block_on(url, store.settings())?;
     settings.extend(store.design_settings());
+    if experiment.source.manifest.transactions() > 0 {
+        settings.insert(TRANSACTIONS_SETTING.to_string(), transactions(store.transactions(), plan.transactions.used));
+    }
     let counted_before = store.counters();
     let shares = experiment.shares();
     let began_with = match experiment.continues() && control.duty != StoreDuty::Follows {

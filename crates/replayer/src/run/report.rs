@@ -52,7 +52,7 @@ pub fn summarize(
         Limit::Sessions(_) | Limit::WholeTrace => elapsed_ns,
     };
     let session_ns: u64 = workers.iter().map(|w| w.session_ns).sum();
-    let [ok, failed, unknown, skipped] = all.outcomes;
+    let [ok, failed, unknown, skipped, aborted] = all.outcomes;
     ReplayReport {
         format_version: schemas::RUN_FORMAT_VERSION,
         end,
@@ -68,6 +68,8 @@ pub fn summarize(
         failed,
         unknown,
         skipped,
+        aborted,
+        of_transactions: all.of_transactions,
         worker_cpu_share: workers.iter().map(|w| w.cpu_share).fold(0.0, f64::max),
         dispatch_lag_ns_mean: lag.mean_ns(),
         dispatch_lag_ns_p99: lag.times.percentile_ns(99.0),

@@ -49,6 +49,9 @@ async fn known<V: Vocabulary, S: Serves<V>>(store: &S, source: &Source) -> Resul
 /// The store must hold the state that the plan starts from.
 pub async fn check_state<V: Vocabulary, S: Serves<V>>(store: &S, experiment: &Experiment) -> Result<(), StoreError> {
     let (url, source, plan) = (store.url(), &experiment.source, &experiment.plan);
+    if plan.transactions.used && source.manifest.transactions() > 0 && store.transactions().is_some() {
+        store.check_transactions().await?;
+    }
     if !store.keeps_state() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
-use schemas::plan::Limit;
+use schemas::plan::{Limit, Transactions};
 use schemas::vocabulary::Vocabulary;
 use tokio::runtime::{LocalOptions, LocalRuntime};
 
@@ -99,6 +99,10 @@ impl Worker<'_> {
             stop: self.stop,
             abandon: self.abandon,
             loop_kind,
+            transactions: Transactions {
+                used: plan.transactions.used && store.transactions().is_some(),
+                ..plan.transactions
+            },
             overloaded: self.overloaded,
             snapshot: self.snapshot,
         };
@@ -131,5 +135,5 @@ async fn connect<V: Vocabulary, S: Serves<V>>(
         return Err(StoreError::usage(store.url(), message));
     }
     let pool = Rc::new(Pool::new(store.connect(source, threads.start..threads.start + share).await?));
-    Ok(threads.map(|_| Route::Pooled(pool.clone())).collect())
+    Ok(threads.map(|_| Route::through(pool.clone())).collect())
 }

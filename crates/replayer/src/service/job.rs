@@ -114,7 +114,7 @@ impl Runner {
             return;
         }
         let cpu_ns = process_cpu_ns();
-        let [ok, failed, unknown, skipped] = snapshot.outcomes;
+        let [ok, failed, unknown, skipped, aborted] = snapshot.outcomes;
         let phase = match snapshot.part {
             Part::WarmUp => Phase::WarmingUp,
             Part::Measured => Phase::Measuring,
@@ -126,6 +126,7 @@ impl Runner {
             failed,
             unknown,
             skipped,
+            aborted,
             response_times: snapshot.response_times.to_bytes(),
             service_times: snapshot.service_times.as_ref().map_or(Vec::new(), ResponseTimes::to_bytes),
             dispatch_lag_ns_max: snapshot.lag_ns_max.max(0) as u64,

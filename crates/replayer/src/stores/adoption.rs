@@ -10,7 +10,7 @@ use schemas::run::FragmentPosition;
 use schemas::vocabulary::kv::{Found, Kv, Operation, Verb, WriteId};
 
 use super::kv::KvData;
-use super::{Answer, Connection, HeldState, LOAD_AGAIN, OperationError, Serves, StoreError};
+use super::{Answer, Connection, HeldState, LOAD_AGAIN, Serves, StoreError};
 use crate::source::Source;
 
 /// The most records that are read for the check.
@@ -146,6 +146,7 @@ async fn check_sample<S: Adopts>(store: &S, source: &Source) -> Result<(), Store
             fields: data.data.all_fields(),
             length: 0,
             id: WriteId::new(0, 0, 0),
+            amount: 0,
         };
         answer.clear();
         let done = connection.execute(&read, &mut answer).await;
@@ -159,8 +160,8 @@ async fn check_sample<S: Adopts>(store: &S, source: &Source) -> Result<(), Store
                 source.folder.display()
             ))
         };
-        if let Err(OperationError::Failed(why) | OperationError::Unknown(why)) = done {
-            return unreadable(&why);
+        if let Err(error) = done {
+            return unreadable(&error.into_message());
         }
         match Found::read(&answer.values) {
             Ok(Some(found)) if found.written().any(|(_, id)| id.is_some()) => {

@@ -89,9 +89,19 @@ pub enum OperationError {
     Failed(String),
     /// A write that may have happened, now or later.
     Unknown(String),
+    /// The store rolled back the transaction that it belonged to, because of others: none of it happened,
+    /// and another transaction may begin.
+    Aborted(String),
 }
 
 impl OperationError {
+    /// Why it did not succeed.
+    pub fn into_message(self) -> String {
+        match self {
+            OperationError::Failed(why) | OperationError::Unknown(why) | OperationError::Aborted(why) => why,
+        }
+    }
+
     /// The end of an operation that took longer than it may.
     pub fn timed_out(most: Duration, may_have_changed: bool) -> OperationError {
         let message = format!("timed out after {} ms", most.as_millis());

@@ -3,7 +3,7 @@
 
 use schemas::spec::Spec;
 use schemas::vocabulary::kv::{ABSENT, Found, Operation};
-use schemas::workload::kv::{KvWorkload, SessionKind};
+use schemas::workload::kv::SessionKind;
 
 use super::kv::KvData;
 use super::url::StoreUrl;
@@ -59,7 +59,7 @@ impl Fields {
     /// Puts what an operation writes into a field in place of what `text` holds.
     pub fn written(&self, operation: &Operation, field: u32, text: &mut String) {
         text.clear();
-        self.data.values.written(operation.id, field, text);
+        self.data.values.written(operation.id, operation.amount, field, text);
     }
 
     /// Adds a record of a scan to an answer: the number in its key. Its fields follow.
@@ -73,7 +73,7 @@ impl Fields {
         let Answer { values, payload_bytes, .. } = answer;
         let numbers = fields.map(|(field, value)| {
             *payload_bytes += value.map_or(0, |value| value.len() as u64);
-            (field, value.map_or(ABSENT, |value| self.data.values.number(value)))
+            (field, value.map_or(ABSENT.into(), |value| self.data.values.seen(field, value)))
         });
         Found::push(values, numbers);
     }
@@ -99,6 +99,10 @@ pub(crate) fn is_missing(key: &str) -> OperationError {
     OperationError::Failed(format!("record {key} does not exist"))
 }
 
+/// Why begin, commit and abort cannot be executed like operations on records. The worker calls the methods
+/// of the connection for them instead.
+pub(crate) const NO_OPERATION_ON_A_RECORD: &str = "is no operation on a record";
+
 /// Why a record cannot be digested or adopted.
 pub(crate) fn lacks_field(key: &str, field: &str) -> String {
     format!("record {key} has no {field}")
@@ -116,9 +120,17 @@ pub(crate) fn asks_for_scans(spec: &Spec) -> bool {
 
 /// Refuses to digest what a trace set leaves if that depends on the order of writes.
 pub(crate) fn check_one_state(url: &StoreUrl, source: &Source) -> Result<(), StoreError> {
-    let access = source.workload::<KvWorkload>().access;
-    match KvWorkload::leaves_one_state(&source.manifest.spec, &access) {
+    let workload = source.records();
+    match workload.leaves_one_state(&source.manifest.spec) {
         true => Ok(()),
+        false if workload.transactions.is_some() => Err(StoreError::usage(
+            url,
+            format!(
+                "has no single final state to digest: a store may roll transactions of {} back; generate it without \
+                 [transactions]",
+                source.folder.display()
+            ),
+        )),
         false => Err(StoreError::usage(
             url,
             format!(

@@ -1,7 +1,7 @@
 //! The data set of the `kv` family, for the stores that serve it.
 
 use schemas::workload::kv::dataset::{RECORDS, records};
-use schemas::workload::kv::{Data, Keys, KvWorkload, Values};
+use schemas::workload::kv::{Data, Keys, Values};
 
 use super::StoreError;
 use super::url::StoreUrl;
@@ -28,7 +28,7 @@ pub struct KvData {
 impl KvData {
     /// That of a trace set.
     pub fn of(source: &Source) -> KvData {
-        let data = source.workload::<KvWorkload>().data;
+        let data = source.records().data;
         let (keys, values) = (Keys::new(&data), Values::new(&source.manifest.spec, &data));
         KvData { data, keys, values }
     }
@@ -46,7 +46,7 @@ impl KvData {
     /// Whether sessions of a trace set write values.
     pub fn has_values_written(source: &Source) -> bool {
         let kinds = source.manifest.spec.kinds();
-        kinds.iter().any(|(name, _)| ["insert", "update", "read_modify_write"].contains(name))
+        kinds.iter().any(|(name, _)| !["read", "scan", "delete"].contains(name))
     }
 
     /// The records of a fragment in the order of their keys, some thousands at a time.
@@ -63,9 +63,14 @@ impl KvData {
 
     /// Refuses the digest of a store on which a replay may leave one of several states.
     pub fn has_one_state(source: &Source, url: &StoreUrl) -> Result<(), StoreError> {
-        let access = source.workload::<KvWorkload>().access;
-        if KvWorkload::leaves_one_state(&source.manifest.spec, &access) {
+        let workload = source.records();
+        if workload.leaves_one_state(&source.manifest.spec) {
             return Ok(());
+        }
+        if workload.transactions.is_some() {
+            let message = "has no single final state to compare: a store may roll transactions of this trace set back; \
+                           generate one without [transactions]";
+            return Err(StoreError::usage(url, message));
         }
         let message = "has no single final state to compare: writes of a record do not wait for each other in this \
                        trace set; generate one with access.ordered_writes = true";

@@ -34,6 +34,7 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::spec::Spec;
 use schemas::vocabulary::Vocabulary;
 
@@ -123,6 +124,18 @@ pub trait Serves<V: Vocabulary>: Store {
         Ok(())
     }
 
+    /// The isolation level in effect of transactions. None if the store has no transactions: then begin,
+    /// commit and abort are logged and do nothing, and the run says so.
+    fn transactions(&self) -> Option<Isolation> {
+        None
+    }
+
+    /// Refuses transactions that the store has by its kind, but this server has not. Called before an
+    /// experiment with transactions.
+    fn check_transactions(&self) -> impl Future<Output = Result<(), StoreError>> {
+        std::future::ready(Ok(()))
+    }
+
     /// Loads the data set of a trace set by the fastest way. This overwrites any data set that
     /// Encore has loaded there.
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -181,6 +194,8 @@ pub mod promise {
     /// Transactions are as if one came after the other.
     pub const SERIALIZABLE: &str = "serializable";
     /// A transaction sees one state; two may write what the other has read.
+    pub const SNAPSHOT: &str = "snapshot";
+    /// A record that a transaction has read stays as it is for it.
     pub const REPEATABLE_READ: &str = "repeatable read";
     /// Each statement sees what was committed when it began.
     pub const READ_COMMITTED: &str = "read committed";
@@ -197,6 +212,26 @@ pub trait Connection<V: Vocabulary>: 'static {
         operation: &V::Operation,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), OperationError>>;
+
+    /// Begins a transaction: the operations until [`Connection::commit`] or [`Connection::abort`].
+    ///
+    /// In a transaction a connection retries nothing by itself, and uses one connection to the server. After
+    /// [`OperationError::Aborted`] the transaction is over, and the next call may begin another one.
+    /// Called only if the store has transactions ([`Serves::transactions`]).
+    fn begin(&mut self, _answer: &mut Answer) -> impl Future<Output = Result<(), OperationError>> {
+        std::future::ready(Ok(()))
+    }
+
+    /// Ends the transaction. [`OperationError::Unknown`] if it may have happened or not.
+    fn commit(&mut self, _answer: &mut Answer) -> impl Future<Output = Result<(), OperationError>> {
+        std::future::ready(Ok(()))
+    }
+
+    /// Ends the transaction, as if none of it had happened. Also called after an operation of the
+    /// transaction that failed or has an unknown outcome.
+    fn abort(&mut self, _answer: &mut Answer) -> impl Future<Output = Result<(), OperationError>> {
+        std::future::ready(Ok(()))
+    }
 }
 
 /// Runs a future on a small runtime of its own.

@@ -2,7 +2,7 @@
 //!
 //! Writes succeed. Reads of the `social` vocabulary and scans see nothing. A read of a record sees
 //! initial values, since it has to say at least whether the record exists. What it answers is not
-//! right, so a run against it has no meaningful verdict on its reads.
+//! right, so a run against it has no meaningful verdict on its reads. Balances are 0.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,8 @@ use std::ops::Range;
 use schemas::digest::StateDigest;
 use schemas::social::{self, Social};
 use schemas::vocabulary::Vocabulary;
-use schemas::vocabulary::kv::{self, Found, Kv, Verb};
+use schemas::vocabulary::kv::{self, Found, Kv, Seen, Verb};
+use schemas::workload::kv::KvWorkload;
 
 use super::url::StoreUrl;
 use super::{Answer, Connection, HeldState, LoadProgress, OperationError, Serves, Store, StoreError, promise};
@@ -78,13 +79,17 @@ where
         Err(self.holds_nothing())
     }
 
-    async fn connect(&self, _source: &Source, threads: Range<u32>) -> Result<Vec<NullConnection>, StoreError> {
-        Ok(threads.map(|_| NullConnection).collect())
+    async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<NullConnection>, StoreError> {
+        let workload = KvWorkload::of(&source.manifest.spec);
+        let has_balances = workload.is_ok_and(|workload| workload.data.total_cash.is_some());
+        Ok(threads.map(|_| NullConnection { has_balances }).collect())
     }
 }
 
 /// A connection that does nothing.
-pub struct NullConnection;
+pub struct NullConnection {
+    has_balances: bool,
+}
 
 impl Connection<Social> for NullConnection {
     #[inline]
@@ -97,7 +102,8 @@ impl Connection<Kv> for NullConnection {
     #[inline]
     async fn execute(&mut self, operation: &kv::Operation, answer: &mut Answer) -> Result<(), OperationError> {
         if operation.verb == Verb::Read {
-            Found::push(&mut answer.values, std::iter::empty());
+            let balance = self.has_balances.then_some(0);
+            Found::push(&mut answer.values, [(0, Seen { number: 0, balance })].into_iter());
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Fewer connections than threads (`connections=N`). A thread takes a connection for an operation
-//! and returns it. The wait for a connection is logged separately.
+//! and returns it, or keeps it for a transaction. The wait for a connection is logged separately.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,8 +14,8 @@ use crate::clock::Clock;
 pub enum Route<C> {
     /// The thread's own connection.
     Own(C),
-    /// Any connection of the worker's pool that is free.
-    Pooled(Rc<Pool<C>>),
+    /// Any connection of the worker's pool that is free; the one of a transaction until that has ended.
+    Pooled(Rc<Pool<C>>, Option<Taken<C>>),
 }
 
 /// The connections that the threads of a worker share. All of them run on one
@@ -27,12 +27,57 @@ pub struct Pool<C> {
     clock: Clock,
 }
 
+/// A connection that a thread has taken out of the pool. It goes back when this is dropped.
+pub struct Taken<C> {
+    pool: Rc<Pool<C>>,
+    /// None only while it is dropped.
+    connection: Option<C>,
+}
+
+impl<C> Drop for Taken<C> {
+    fn drop(&mut self) {
+        // The connection goes back before the permit, so that the next thread with the permit finds it.
+        self.pool.free.borrow_mut().extend(self.connection.take());
+        self.pool.permits.add_permits(1);
+    }
+}
+
+impl<C> Route<C> {
+    /// A route through a pool.
+    pub fn through(pool: Rc<Pool<C>>) -> Route<C> {
+        Route::Pooled(pool, None)
+    }
+}
+
 impl<C> Pool<C> {
     /// A pool of these connections, at least one.
     pub fn new(connections: Vec<C>) -> Pool<C> {
         let permits = Semaphore::new(connections.len());
         Pool { free: RefCell::new(connections), permits, clock: Clock::starting_in(0) }
     }
+
+    /// Takes a connection as soon as one is free, and says in the answer how long that took.
+    async fn take(self: &Rc<Self>, answer: &mut Answer) -> Result<Taken<C>, OperationError> {
+        let nothing_free = || OperationError::Failed("the pool of connections is closed".to_string());
+        let asked_ns = self.clock.now_ns();
+        // The permit comes back with the connection.
+        self.permits.acquire().await.map_err(|_| nothing_free())?.forget();
+        let taken = Taken { pool: self.clone(), connection: self.free.borrow_mut().pop() };
+        answer.pool_wait_ns = self.clock.now_ns() - asked_ns;
+        if taken.connection.is_none() { Err(nothing_free()) } else { Ok(taken) }
+    }
+}
+
+impl<C> Taken<C> {
+    /// The connection, which is there until this is dropped.
+    fn connection(&mut self) -> Result<&mut C, OperationError> {
+        self.connection.as_mut().ok_or_else(|| OperationError::Failed("the pool of connections is closed".to_string()))
+    }
+}
+
+/// Whether the transaction is over in which a call ended like this.
+fn is_over(done: &Result<(), OperationError>) -> bool {
+    matches!(done, Err(OperationError::Aborted(_)))
 }
 
 impl<V: Vocabulary, C: Connection<V>> Connection<V> for Route<C> {
@@ -40,25 +85,53 @@ impl<V: Vocabulary, C: Connection<V>> Connection<V> for Route<C> {
     async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
         match self {
             Route::Own(connection) => connection.execute(operation, answer).await,
-            Route::Pooled(pool) => pool.execute(operation, answer).await,
+            Route::Pooled(pool, None) => pool.take(answer).await?.connection()?.execute(operation, answer).await,
+            Route::Pooled(_, held) => {
+                let Some(taken) = held else { return Ok(()) };
+                let done = taken.connection()?.execute(operation, answer).await;
+                if is_over(&done) {
+                    *held = None;
+                }
+                done
+            }
         }
     }
-}
 
-impl<C> Pool<C> {
-    async fn execute<V: Vocabulary>(&self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError>
-    where
-        C: Connection<V>,
-    {
-        let nothing_free = || OperationError::Failed("the pool of connections is closed".to_string());
-        let asked_ns = self.clock.now_ns();
-        let _permit = self.permits.acquire().await.map_err(|_| nothing_free())?;
-        let mut connection = self.free.borrow_mut().pop().ok_or_else(nothing_free)?;
-        answer.pool_wait_ns = self.clock.now_ns() - asked_ns;
-        let done = connection.execute(operation, answer).await;
-        // The connection goes back before the permit, so that the next thread with the permit finds it.
-        self.free.borrow_mut().push(connection);
-        done
+    async fn begin(&mut self, answer: &mut Answer) -> Result<(), OperationError> {
+        match self {
+            Route::Own(connection) => connection.begin(answer).await,
+            Route::Pooled(pool, held) => {
+                if held.is_none() {
+                    *held = Some(pool.take(answer).await?);
+                }
+                let Some(taken) = held else { return Ok(()) };
+                let done = taken.connection()?.begin(answer).await;
+                if done.is_err() {
+                    *held = None;
+                }
+                done
+            }
+        }
+    }
+
+    async fn commit(&mut self, answer: &mut Answer) -> Result<(), OperationError> {
+        match self {
+            Route::Own(connection) => connection.commit(answer).await,
+            Route::Pooled(_, held) => match held.take() {
+                Some(mut taken) => taken.connection()?.commit(answer).await,
+                None => Err(OperationError::Failed("no transaction is under way".to_string())),
+            },
+        }
+    }
+
+    async fn abort(&mut self, answer: &mut Answer) -> Result<(), OperationError> {
+        match self {
+            Route::Own(connection) => connection.abort(answer).await,
+            Route::Pooled(_, held) => match held.take() {
+                Some(mut taken) => taken.connection()?.abort(answer).await,
+                None => Ok(()),
+            },
+        }
     }
 }
 
@@ -94,6 +167,85 @@ mod tests {
         }
     }
 
+    /// Counts what it is asked for, and refuses to go on after some operations.
+    #[derive(Default)]
+    struct Transactional {
+        open: bool,
+        operations: u32,
+    }
+
+    impl Connection<Social> for Transactional {
+        async fn execute(&mut self, _: &Operation, _: &mut Answer) -> Result<(), OperationError> {
+            assert!(self.open, "an operation on another connection than that of its transaction");
+            tokio::task::yield_now().await;
+            self.operations += 1;
+            match self.operations {
+                3 => {
+                    self.open = false;
+                    Err(OperationError::Aborted("deadlock".into()))
+                }
+                _ => Ok(()),
+            }
+        }
+
+        async fn begin(&mut self, _: &mut Answer) -> Result<(), OperationError> {
+            assert!(!std::mem::replace(&mut self.open, true));
+            self.operations = 0;
+            Ok(())
+        }
+
+        async fn commit(&mut self, _: &mut Answer) -> Result<(), OperationError> {
+            assert!(std::mem::take(&mut self.open));
+            Ok(())
+        }
+
+        async fn abort(&mut self, _: &mut Answer) -> Result<(), OperationError> {
+            assert!(std::mem::take(&mut self.open));
+            Ok(())
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_belongs_to_its_transaction() {
+        let pool = Rc::new(Pool::new(vec![Transactional::default(), Transactional::default()]));
+        let operation = Operation { action: Action::ListFriends, socialite: 0, target: 0, comment: None };
+        let local = tokio::task::LocalSet::new();
+        local
+            .run_until(async {
+                let threads = (0..THREADS).map(|thread| {
+                    let mut route = Route::through(pool.clone());
+                    tokio::task::spawn_local(async move {
+                        let mut answer = Answer::default();
+                        for length in [2, 3, 1] {
+                            Connection::<Social>::begin(&mut route, &mut answer).await.unwrap();
+                            let mut done = Ok(());
+                            for _ in 0..length {
+                                done = route.execute(&operation, &mut answer).await;
+                            }
+                            match (done, thread % 2) {
+                                // The connection is free again already.
+                                (Err(_), _) => {}
+                                (Ok(()), 0) => Connection::<Social>::commit(&mut route, &mut answer).await.unwrap(),
+                                (Ok(()), _) => Connection::<Social>::abort(&mut route, &mut answer).await.unwrap(),
+                            }
+                        }
+                    })
+                });
+                for thread in threads.collect::<Vec<_>>() {
+                    thread.await.unwrap();
+                }
+            })
+            .await;
+        assert_eq!((pool.permits.available_permits(), pool.free.borrow().len()), (2, 2));
+        assert!(pool.free.borrow().iter().all(|connection| !connection.open));
+        // A thread that ends within its transaction gives the connection back.
+        let mut route = Route::through(pool.clone());
+        Connection::<Social>::begin(&mut route, &mut Answer::default()).await.unwrap();
+        assert_eq!(pool.permits.available_permits(), 1);
+        drop(route);
+        assert_eq!(pool.permits.available_permits(), 2);
+    }
+
     #[tokio::test(flavor = "current_thread")]
     async fn threads_wait_for_a_connection_and_say_how_long() {
         let running = Rc::new(Cell::new((0, 0)));
@@ -104,7 +256,7 @@ mod tests {
         let local = tokio::task::LocalSet::new();
         let waits = local.run_until(async {
             let threads = (0..THREADS).map(|_| {
-                let mut route = Route::Pooled(pool.clone());
+                let mut route = Route::through(pool.clone());
                 let asked = asked.clone();
                 tokio::task::spawn_local(async move {
                     let mut answer = Answer::default();

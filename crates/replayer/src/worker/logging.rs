@@ -17,13 +17,35 @@ impl<V: Vocabulary> Shared<V> {
     /// replay against `null:`.
     #[inline(always)]
     pub fn log(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) -> bool {
+        self.count(&row);
+        self.write(fragment, row, observed, error)
+    }
+
+    /// Counts an operation.
+    #[inline(always)]
+    pub fn count(&self, row: &LogRow) {
         let mut snapshot = self.snapshot.borrow_mut();
         if self.is_drained(row.start_ns) {
             snapshot.drained += 1;
         } else {
-            snapshot.count(&row, self.deadline_ns.get());
+            snapshot.count(row, self.deadline_ns.get());
         }
-        drop(snapshot);
+    }
+
+    /// Counts a begin, a commit or an abort.
+    pub fn count_control(&self, row: &LogRow) {
+        let mut snapshot = self.snapshot.borrow_mut();
+        if self.is_drained(row.start_ns) {
+            snapshot.drained += 1;
+        } else {
+            snapshot.of_transactions += 1;
+            snapshot.elapsed_ns = snapshot.elapsed_ns.max(row.end_ns);
+        }
+    }
+
+    /// Logs an operation. True as for [`Shared::log`].
+    #[inline(always)]
+    pub fn write(&self, fragment: usize, row: LogRow, observed: &[i64], error: Option<&str>) -> bool {
         if !self.is_logged {
             return false;
         }

@@ -10,6 +10,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod transact;
 mod turns;
 mod waits;
 
@@ -19,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use schemas::pace::Overload;
+use schemas::plan::Transactions;
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
 use schemas::vocabulary::Vocabulary;
@@ -94,6 +96,8 @@ pub struct WorkerPlan<V: Vocabulary> {
     pub abandon: Arc<AtomicBool>,
     /// What starts the sessions.
     pub loop_kind: Loop,
+    /// Whether the store is asked for transactions, and how often each is tried.
+    pub transactions: Transactions,
     /// Set by the worker whose session had to queue, if the experiment ends then.
     pub overloaded: Arc<AtomicBool>,
     /// Where progress is published.
@@ -172,7 +176,7 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
     first_thread: u32,
     connections: Vec<C>,
 ) -> Result<WorkerReport, TableError> {
-    let mut threads: Vec<Thread<C>> = Thread::of(connections, first_thread);
+    let mut threads: Vec<Thread<V, C>> = Thread::of(connections, first_thread);
     let (shared, pass) = Shared::new(plan, threads.len());
     let alarms = Rc::new(Alarms::new().map_err(|e| TableError::refused(Path::new("timerfd"), e))?);
     set_alarms(Some(alarms.clone()));
@@ -208,10 +212,13 @@ pub async fn run<V: Vocabulary, C: Connection<V>>(
 }
 
 /// Lets all threads run until there is nothing left for them to do.
-async fn replay<V: Vocabulary, C: Connection<V>>(shared: &Rc<Shared<V>>, threads: Vec<Thread<C>>) -> Vec<Thread<C>> {
+async fn replay<V: Vocabulary, C: Connection<V>>(
+    shared: &Rc<Shared<V>>,
+    threads: Vec<Thread<V, C>>,
+) -> Vec<Thread<V, C>> {
     let idle = Rc::new(IdleThreads::of(threads.len()));
-    let task = |(place, thread)| tokio::task::spawn_local(emulate(shared.clone(), idle.clone(), place, thread));
-    let tasks: Vec<_> = threads.into_iter().enumerate().map(task).collect();
+    let task = |thread| tokio::task::spawn_local(emulate(shared.clone(), idle.clone(), thread));
+    let tasks: Vec<_> = threads.into_iter().map(task).collect();
     let mut threads = Vec::with_capacity(tasks.len());
     for task in tasks {
         threads.push(joined(task).await);

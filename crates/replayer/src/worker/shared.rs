@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use schemas::oplog::LogBuffer;
+use schemas::plan::Transactions;
 use schemas::table::TableError;
 use schemas::vocabulary::Vocabulary;
 
@@ -20,7 +21,7 @@ use super::pacer::{Asker, Pacer};
 use super::throttle::Throttle;
 use super::{Loop, TICK_NS, Used, WarmupReport, WorkerPlan, WorkerReport};
 use crate::clock::Clock;
-use crate::dispatch::{Dependency, Dispatcher, Next, Session};
+use crate::dispatch::{Dependency, Dispatcher, Ended, Next, Session};
 use crate::experiment::{Part, Snapshot};
 use crate::feed::Feed;
 use crate::log::{BATCH_ROWS, LogSender};
@@ -67,6 +68,8 @@ pub struct Shared<V: Vocabulary> {
     pub(super) overloaded: Arc<AtomicBool>,
     /// How far threads are held back. None in an open loop, or without limits.
     pub(super) throttle: Option<Throttle>,
+    /// Whether the store is asked for transactions, and how often each is tried.
+    pub(super) transactions: Transactions,
     sessions: Cell<u64>,
     session_ns: Cell<i64>,
     pub(super) idle_ns: Cell<i64>,
@@ -95,6 +98,7 @@ impl<V: Vocabulary> Shared<V> {
         let shared = Shared {
             pacer,
             throttle,
+            transactions: plan.transactions,
             overloaded: plan.overloaded,
             buffers: RefCell::new(plan.logs.iter().map(|_| buffer_like(0)).collect()),
             dispatcher: RefCell::new(plan.dispatcher),
@@ -198,7 +202,7 @@ impl<V: Vocabulary> Shared<V> {
 
     /// How many operations have ended in this part.
     pub fn operations(&self) -> u64 {
-        self.snapshot.borrow().outcomes.iter().sum()
+        self.snapshot.borrow().operations()
     }
 
     /// Whether inter-arrival times pass between the sessions of a thread. In an open loop due times
@@ -221,8 +225,8 @@ impl<V: Vocabulary> Shared<V> {
 
     /// A session that was taken up at `taken_ns` has ended.
     #[inline]
-    pub fn finish(&self, session: &Session<V>, writes_ok: bool, taken_ns: i64, now_ns: i64) {
-        self.dispatcher.borrow_mut().finish(session, writes_ok);
+    pub fn finish(&self, session: &Session<V>, writes: Ended, taken_ns: i64, now_ns: i64) {
+        self.dispatcher.borrow_mut().finish(session, writes);
         self.sessions.set(self.sessions.get() + 1);
         self.session_ns.set(self.session_ns.get() + self.in_time(taken_ns, now_ns));
         // Threads hardly ever wait for a session, so all of them are woken and check again.
@@ -262,7 +266,7 @@ impl<V: Vocabulary> Shared<V> {
         let missed = (1..).map(|tick| began_ns + tick * TICK_NS).take_while(|due_ns| *due_ns <= now_ns);
         missed.for_each(|due_ns| self.record_lag(now_ns - due_ns));
         self.hand_over();
-        WarmupReport { operations: before.outcomes.iter().sum(), ended_ns: began_ns }
+        WarmupReport { operations: before.operations(), ended_ns: began_ns }
     }
 
     /// The report of the measured part, in which the worker used this processor time.

@@ -15,6 +15,7 @@ use crate::log::OperationLogs;
 use crate::stores::{Answer, OperationError};
 
 mod pace;
+mod transactions;
 
 const HOUR_US: u32 = 3_600_000_000;
 
@@ -28,27 +29,34 @@ fn write(row: TraceRow, after: Option<u64>) -> TraceRow {
     TraceRow { after, operation: Operation { action: Action::InviteFriend, ..row.operation }, ..row }
 }
 
+/// A row of a trace in a vocabulary.
+type RowOf<V> = schemas::trace::TraceRow<<V as Vocabulary>::Operation>;
+
 /// The settings of a replay; fragments have equal weights.
-struct Setup {
-    fragments: Vec<Vec<TraceRow>>,
+struct SetupOf<V: Vocabulary> {
+    fragments: Vec<Vec<RowOf<V>>>,
     threads: usize,
     unique_actors: bool,
     warmup_sessions: u64,
     duration_ns: Option<i64>,
     loop_kind: Loop,
+    transactions: Transactions,
     stop: Arc<AtomicBool>,
     abandon: Arc<AtomicBool>,
 }
 
-impl Setup {
-    fn of(rows: Vec<TraceRow>, threads: usize) -> Setup {
-        Setup {
+type Setup = SetupOf<Social>;
+
+impl<V: Vocabulary> SetupOf<V> {
+    fn of(rows: Vec<RowOf<V>>, threads: usize) -> SetupOf<V> {
+        SetupOf {
             fragments: vec![rows],
             threads,
             unique_actors: true,
             warmup_sessions: 0,
             duration_ns: None,
             loop_kind: Loop::Closed(None),
+            transactions: Transactions::default(),
             stop: Arc::default(),
             abandon: Arc::default(),
         }
@@ -56,7 +64,7 @@ impl Setup {
 
     /// Replays all sessions. Returns the report, and each fragment's log. A replay that takes
     /// longer than a minute fails.
-    fn replay<C: Connection<Social>>(self, connections: Vec<C>) -> (WorkerReport, Vec<Vec<LogRow>>) {
+    fn replay<C: Connection<V>>(self, connections: Vec<C>) -> (WorkerReport, Vec<Vec<LogRow>>) {
         assert_eq!(connections.len(), self.threads);
         let folder = tempfile::tempdir().unwrap();
         let path = |fragment: usize| folder.path().join(format!("{fragment}.arrows"));
@@ -74,7 +82,7 @@ impl Setup {
         let count = self.fragments.len();
         let logs =
             OperationLogs::create((0..count).map(|f| (path(f), header(f))).collect(), Default::default()).unwrap();
-        let stretch = |rows: &Vec<TraceRow>| Stretch {
+        let stretch = |rows: &Vec<RowOf<V>>| Stretch {
             weight: 1.0,
             given_back: Vec::new(),
             first_session: 0,
@@ -111,6 +119,7 @@ impl Setup {
             stop: self.stop,
             abandon: self.abandon,
             loop_kind: self.loop_kind,
+            transactions: self.transactions,
             overloaded: Arc::default(),
             snapshot: Arc::default(),
         };
@@ -294,7 +303,7 @@ fn the_measured_part_follows_the_whole_warm_up() {
     assert!(warmup.iter().all(|row| row.end_ns <= began_ns), "{began_ns}: {warmup:?}");
     assert!(measured.iter().all(|row| row.start_ns >= began_ns), "{began_ns}: {measured:?}");
     assert_eq!((report.warmup.operations, report.sessions), (10, 14));
-    assert_eq!(report.snapshot.outcomes, [13, 0, 0, 1]);
+    assert_eq!(report.snapshot.outcomes, [13, 0, 0, 1, 0]);
     assert_eq!(report.snapshot.response_times.count(), 13);
     let last_ns = measured.iter().map(|row| row.end_ns).max().unwrap();
     assert_eq!(report.snapshot.elapsed_ns, last_ns - began_ns);
@@ -402,7 +411,7 @@ fn nothing_starts_after_the_deadline() {
     assert!(report.idle_ns > 0 && report.idle_ns <= 30_000_000, "{}", report.idle_ns);
     assert!(report.session_ns > 0 && report.session_ns <= 30_000_000, "{}", report.session_ns);
     assert_eq!((report.snapshot.drained, report.snapshot.ok_in_time), (0, 0));
-    assert_eq!(report.snapshot.outcomes, [1, 0, 0, 0], "what was in flight is measured");
+    assert_eq!(report.snapshot.outcomes, [1, 0, 0, 0, 0], "what was in flight is measured");
 }
 
 /// After the deadline, the later steps of a session under way still run, but count in no figure.
@@ -412,7 +421,7 @@ fn steps_after_the_deadline_are_drained() {
     let setup = Setup { duration_ns: Some(20_000_000), ..Setup::of(rows.collect(), 1) };
     let (report, logs) = setup.replay(at_once(1));
     assert_eq!((logs[0].len(), report.sessions), (2, 1));
-    assert_eq!((report.snapshot.drained, report.snapshot.outcomes), (1, [1, 0, 0, 0]));
+    assert_eq!((report.snapshot.drained, report.snapshot.outcomes), (1, [1, 0, 0, 0, 0]));
     assert_eq!(report.positions, [FragmentPosition::at(0, 1)]);
 }
 

@@ -54,5 +54,6 @@ pub fn plan(source: &Source, threads: u32, limit: Limit, positions: &[FragmentPo
         open_loop: None,
         target_per_s: None,
         threads_over_time: Vec::new(),
+        transactions: Default::default(),
     }
 }

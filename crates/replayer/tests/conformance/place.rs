@@ -117,6 +117,7 @@ impl Place {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
+            transactions: Default::default(),
         };
         let folder: PathBuf = self.path().join(name);
         Experiment::prepare(plan, folder).expect("a plan")

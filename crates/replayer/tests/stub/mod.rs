@@ -117,6 +117,7 @@ pub fn replay<S: Serves<Social>>(store: S, source: &Source, threads: u32, sessio
         open_loop: None,
         target_per_s: None,
         threads_over_time: Vec::new(),
+        transactions: Default::default(),
     };
     let experiment = Experiment::prepare(plan, folder.path().to_path_buf()).expect("a plan");
     let mut last = Snapshot::default();

@@ -42,9 +42,11 @@ impl Counts {
         kinds.map(|((name, _), sessions)| (name.to_string(), *sessions as f64 / all)).collect()
     }
 
-    /// Operations by name.
+    /// Operations by name. Begin, commit and abort are left out where there is none, as in most traces.
     pub fn by_name<V: Vocabulary>(&self) -> IndexMap<String, u64> {
-        V::KINDS.iter().map(|kind| kind.name.to_string()).zip(self.operations.iter().copied()).collect()
+        let counted = V::KINDS.iter().zip(self.operations.iter().copied());
+        let shown = counted.filter(|(kind, operations)| *operations > 0 || !kind.is_control());
+        shown.map(|(kind, operations)| (kind.name.to_string(), operations)).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use schemas::spec::Spec;
 use schemas::trace::TraceRow;
-use schemas::vocabulary::{Operation, Vocabulary};
+use schemas::vocabulary::{Control, Operation, Vocabulary};
 
 use super::chance::Stream;
 use super::counts::Counts;
@@ -17,6 +17,10 @@ pub struct Recorder {
     session: u64,
     /// Its operations so far.
     done: usize,
+    /// The step that began the transaction that is open.
+    txn: Option<u16>,
+    /// Whether the last row began a transaction.
+    began: bool,
     /// No-operations since the last session.
     noops: u32,
     counts: Counts,
@@ -31,6 +35,8 @@ impl Recorder {
             inter_arrival_time: Delays::new(spec.inter_arrival_time, stream("inter-arrival time")),
             session: 0,
             done: 0,
+            txn: None,
+            began: false,
             noops: 0,
             counts: Counts::new(spec.kinds().len(), V::KINDS.len()),
         }
@@ -48,14 +54,25 @@ impl Recorder {
 
     /// The next row of the session, which is of the kind at this place of the mix.
     pub fn row<O: Operation>(&mut self, place: usize, operation: O, actor: u64, after: Option<u64>) -> TraceRow<O> {
+        let control = operation.control();
         let (noops, think_us) = match self.done {
             0 => (self.noops, self.inter_arrival_time.draw_us()),
+            // A client thinks between operations on data, as it does without transactions.
+            _ if self.began || control.is_some() => (0, 0),
             _ => (0, self.think_time.draw_us()),
         };
         let row = TraceRow::plain(self.session, self.done as u16, operation, actor);
+        self.began = control == Some(Control::Begin);
+        if self.began {
+            self.txn = Some(self.done as u16);
+        }
+        let txn = self.txn;
+        if matches!(control, Some(Control::Commit | Control::Abort)) {
+            self.txn = None;
+        }
         self.done += 1;
         self.counts.operations[operation.code() as usize] += 1;
-        TraceRow { kind: place as u8, noops, think_us, after, ..row }
+        TraceRow { kind: place as u8, noops, think_us, after, txn, ..row }
     }
 
     /// Ends the session if it has an operation, and begins the next one. Otherwise it was a

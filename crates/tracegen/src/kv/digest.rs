@@ -29,7 +29,10 @@ pub(crate) fn digest(
     folder: &Path,
     position: &FragmentPosition,
 ) -> Result<StateDigest, DigestError> {
-    if !KvWorkload::leaves_one_state(&spec.common, &spec.own.access) {
+    if spec.own.transactions.is_some() {
+        return Err(DigestError::Undetermined { what: "a store may roll transactions back" });
+    }
+    if !spec.own.leaves_one_state(&spec.common) {
         return Err(DigestError::Undetermined {
             what: "writes of a record do not wait for each other; a specification with access.ordered_writes = true \
                    leaves one state",
@@ -44,7 +47,7 @@ pub(crate) fn digest(
         for (field, text) in texts.iter_mut().enumerate() {
             text.clear();
             match fields.and_then(|changed| changed.fields[field]) {
-                Some(id) => values.written(id, field as u32, text),
+                Some(id) => values.written(id, 0, field as u32, text),
                 None => values.initial(record, field as u32, text),
             }
         }

@@ -97,6 +97,11 @@ impl<'a> Draws<'a> {
         draws
     }
 
+    /// Lets records be drawn only this many sessions after their insert, whatever the distribution.
+    pub(crate) fn wait_for_inserts(&mut self, sessions: u64) {
+        self.window = sessions;
+    }
+
     /// The probabilities that a draw before the first session gives the hottest record, and one of the
     /// hottest hundredth.
     pub(crate) fn alone(&self) -> [f64; 2] {

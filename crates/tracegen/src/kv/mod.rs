@@ -2,12 +2,12 @@
 
 mod dataset;
 mod digest;
-mod draw;
+pub(crate) mod draw;
 mod popularity;
-mod sessions;
-mod show;
+pub(crate) mod sessions;
+pub(crate) mod show;
 mod space;
-mod statistics;
+pub(crate) mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +33,18 @@ use statistics::Tally;
 pub(crate) struct Kv {
     spec: SpecOf<KvWorkload>,
     space: Space,
+}
+
+impl Kv {
+    /// The specification.
+    pub(crate) fn spec(&self) -> &SpecOf<KvWorkload> {
+        &self.spec
+    }
+
+    /// The records.
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
 }
 
 /// The least number of bytes of memory for a record: its places in two orders (4 each), its popularity

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use schemas::spec::SpecOf;
+use schemas::vocabulary::Control;
 use schemas::vocabulary::kv::{Kv, Operation, TraceRow, Verb, WriteId};
 use schemas::workload::kv::{KvWorkload, LengthDistribution, SessionKind};
 
@@ -33,28 +34,39 @@ struct History {
     written: Option<u64>,
 }
 
+/// How transactions end.
+struct Endings {
+    abort_share: f64,
+    /// Of their own, so that the sessions are the same with and without transactions.
+    chance: Stream,
+}
+
 /// The sessions of a fragment.
 pub(crate) struct Sessions<'a> {
     spec: &'a SpecOf<KvWorkload>,
     space: &'a Space,
     fragment: u32,
     kinds: Vec<SessionKind>,
-    mix: Mix,
+    pub(crate) mix: Mix,
     clients: Range<u64>,
-    draws: Draws<'a>,
+    pub(crate) draws: Draws<'a>,
     scan_lengths: Option<Zipfian>,
+    /// Which transactions end with an abort; None if sessions are no transactions.
+    endings: Option<Endings>,
+    /// Whether the session that is made ends with an abort, and leaves nothing.
+    pub(crate) aborts: bool,
     /// The record that the next insert looks at.
     next_record: u64,
     /// Whether a write waits for the last write of its record.
-    ordered: bool,
+    pub(crate) ordered: bool,
     /// Records that sessions wrote.
     histories: IdMap<u64, History>,
     /// Records that were drawn.
     drawn: IdSet<u64>,
     tally: Tally,
     expectation: Expectation,
-    chance: Stream,
-    recorder: Recorder,
+    pub(crate) chance: Stream,
+    pub(crate) recorder: Recorder,
 }
 
 impl<'a> Sessions<'a> {
@@ -71,6 +83,11 @@ impl<'a> Sessions<'a> {
             clients: clients(spec, fragment),
             draws: Draws::new(&spec.own, space, fragment),
             scan_lengths: (access.scan_length == LengthDistribution::Zipfian).then(|| Zipfian::new(scan_choices)),
+            endings: spec.own.transactions.map(|transactions| Endings {
+                abort_share: transactions.abort_share,
+                chance: Stream::new(spec.common.seed, "transactions", fragment),
+            }),
+            aborts: false,
             next_record: spec.own.data.first_record + spec.own.data.records,
             // A record must exist when it is deleted, and nothing may write it later.
             ordered: access.ordered_writes || kinds.contains(&SessionKind::Delete),
@@ -97,7 +114,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Draws a record of the fragment that exists; None if none can be drawn.
-    fn draw_record(&mut self) -> Option<Drawn> {
+    pub(crate) fn draw_record(&mut self) -> Option<Drawn> {
         let drawn = self.draws.draw(&mut self.chance)?;
         self.tally.draws += 1;
         self.tally.to_hottest += drawn.is_hot[0] as u64;
@@ -108,7 +125,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// The session whose write an operation on a record has to wait for.
-    fn after(&self, record: u64, writes: bool) -> Option<u64> {
+    pub(crate) fn after(&self, record: u64, writes: bool) -> Option<u64> {
         let history = self.histories.get(&record)?;
         if writes && self.ordered { history.written.or(history.inserted) } else { history.inserted }
     }
@@ -120,7 +137,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// The next record that belongs to this fragment and has never existed.
-    fn new_record(&mut self) -> u64 {
+    pub(crate) fn new_record(&mut self) -> u64 {
         loop {
             let record = self.next_record;
             self.next_record += 1;
@@ -130,12 +147,26 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// Draws whether the session that is made ends with an abort.
+    pub(crate) fn draw_ending(&mut self) {
+        self.aborts = match &mut self.endings {
+            Some(endings) if endings.abort_share > 0.0 => endings.chance.unit() < endings.abort_share,
+            _ => false,
+        };
+    }
+
+    /// On whose behalf the session runs.
+    fn actor(&self) -> u64 {
+        self.clients.start + self.recorder.session() % (self.clients.end - self.clients.start)
+    }
+
     /// The operation, which becomes the next row of the session.
-    fn row(&mut self, place: usize, verb: Verb, record: u64, fields: u64, length: u32) -> TraceRow {
+    pub(crate) fn row(&mut self, place: usize, verb: Verb, record: u64, fields: u64, length: u32) -> TraceRow {
         let session = self.recorder.session();
         let after = self.after(record, verb.writes());
-        let actor = self.clients.start + session % (self.clients.end - self.clients.start);
+        let actor = self.actor();
         match verb {
+            _ if self.aborts => {}
             Verb::Insert => {
                 self.histories.insert(record, History { inserted: Some(session), ..History::default() });
                 self.draws.insert(record, session);
@@ -149,10 +180,17 @@ impl<'a> Sessions<'a> {
             _ => {}
         }
         let id = WriteId::new(self.fragment, session, self.recorder.step());
-        self.recorder.row(place, Operation { verb, key: record, fields, length, id }, actor, after)
+        self.recorder.row(place, Operation { verb, key: record, fields, length, id, amount: 0 }, actor, after)
     }
 
-    fn scan_length(&mut self) -> u32 {
+    /// The operation that begins or ends the session's transaction.
+    pub(crate) fn control(&mut self, place: usize, control: Control, after: Option<u64>) -> TraceRow {
+        let id = WriteId::new(self.fragment, self.recorder.session(), self.recorder.step());
+        let actor = self.actor();
+        self.recorder.row(place, Operation::of_transaction(control, id), actor, after)
+    }
+
+    pub(crate) fn scan_length(&mut self) -> u32 {
         let access = &self.spec.own.access;
         let (least, most) = (access.scan_length_min, access.scan_length_max);
         match (access.scan_length, &self.scan_lengths) {
@@ -163,7 +201,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Where a scan of so many records begins, and how many it asks for: it stays inside the fragment.
-    fn inside(&self, record: u64, length: u32) -> (u64, u32) {
+    pub(crate) fn inside(&self, record: u64, length: u32) -> (u64, u32) {
         if self.space.is_last(self.fragment) || self.space.from(self.fragment, record) >= length as usize {
             return (record, length);
         }
@@ -193,40 +231,65 @@ impl generator::Sessions<Operation> for Sessions<'_> {
     }
 }
 
+/// An operation of a session.
+#[derive(Clone, Copy)]
+struct Planned {
+    verb: Verb,
+    record: u64,
+    fields: u64,
+    length: u32,
+}
+
 impl Sessions<'_> {
     /// The operations of a session of the kind at this place of the mix; none if there is no record for it.
     fn make(&mut self, place: usize, mut each: impl FnMut(&TraceRow)) {
-        let kind = self.kinds[place];
+        self.draw_ending();
+        let [first, second] = self.plan(self.kinds[place]);
+        let Some(first) = first else { return };
+        let is_transaction = self.endings.is_some();
+        if is_transaction {
+            // It waits for other sessions before it begins: later it would hold what they need.
+            let writes = second.unwrap_or(first).verb.writes();
+            let after = self.after(first.record, writes);
+            each(&self.control(place, Control::Begin, after));
+        }
+        for Planned { verb, record, fields, length } in [Some(first), second].into_iter().flatten() {
+            each(&self.row(place, verb, record, fields, length));
+        }
+        if is_transaction {
+            let control = if self.aborts { Control::Abort } else { Control::Commit };
+            each(&self.control(place, control, None));
+        }
+    }
+
+    /// Draws the operations of a session of a kind.
+    fn plan(&mut self, kind: SessionKind) -> [Option<Planned>; 2] {
         let (read_all, write_all) = (self.spec.own.access.read_all_fields, self.spec.own.access.write_all_fields);
+        let one = |verb, record, fields, length| Some(Planned { verb, record, fields, length });
         if kind == SessionKind::Insert {
             let (record, fields) = (self.new_record(), self.spec.own.data.all_fields());
-            return each(&self.row(place, Verb::Insert, record, fields, 0));
+            return [one(Verb::Insert, record, fields, 0), None];
         }
-        let Some(drawn) = self.draw_record() else { return };
+        let Some(drawn) = self.draw_record() else { return [None; 2] };
         let record = drawn.record;
         match kind {
-            SessionKind::Insert => {}
-            SessionKind::Read => {
-                let fields = self.fields(read_all);
-                each(&self.row(place, Verb::Read, record, fields, 0));
-            }
-            SessionKind::Update => {
-                let fields = self.fields(write_all);
-                each(&self.row(place, Verb::Update, record, fields, 0));
-            }
+            SessionKind::Insert => [None; 2],
+            SessionKind::Read => [one(Verb::Read, record, self.fields(read_all), 0), None],
+            SessionKind::Update => [one(Verb::Update, record, self.fields(write_all), 0), None],
             SessionKind::Delete => {
-                self.draws.delete(drawn);
-                each(&self.row(place, Verb::Delete, record, 0, 0));
+                if !self.aborts {
+                    self.draws.delete(drawn);
+                }
+                [one(Verb::Delete, record, 0, 0), None]
             }
             SessionKind::Scan => {
                 let (fields, length) = (self.fields(read_all), self.scan_length());
                 let (record, length) = self.inside(record, length);
-                each(&self.row(place, Verb::Scan, record, fields, length));
+                [one(Verb::Scan, record, fields, length), None]
             }
             SessionKind::ReadModifyWrite => {
                 let (read, written) = (self.fields(read_all), self.fields(write_all));
-                each(&self.row(place, Verb::Read, record, read, 0));
-                each(&self.row(place, Verb::Update, record, written, 0));
+                [one(Verb::Read, record, read, 0), one(Verb::Update, record, written, 0)]
             }
         }
     }

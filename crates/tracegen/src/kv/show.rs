@@ -8,7 +8,7 @@ use crate::core::show::{Facts, grouped, shares_table};
 
 /// What there is to say of a trace set.
 pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
-    let KvWorkload { data, access } = manifest.spec.workload()?;
+    let KvWorkload { data, access, transactions } = KvWorkload::of(&manifest.spec)?;
     let statistics = statistics(manifest);
     let drawn = match access.distribution {
         Distribution::Uniform => "uniform".to_string(),
@@ -35,13 +35,23 @@ pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
     let scans = length(access.scan_length, access.scan_length_min, access.scan_length_max);
     let changes =
         format!("{} inserted, {} deleted", grouped(statistics.inserted_records), grouped(statistics.deleted_records));
-    let about = vec![
+    let mut about = vec![
         ("records", format!("{} from number {}, drawn {drawn}", grouped(data.records), data.first_record)),
         ("each record", format!("{} fields of {bytes} bytes", data.fields)),
         ("keys", format!("user and a number, {order}, {} digits at least", data.key_digits)),
         ("scans", format!("of {scans} records")),
         ("changes", changes),
     ];
+    if let Some(transactions) = transactions {
+        let aborts = manifest.operations_by_name.get("abort").copied().unwrap_or(0);
+        let what = format!(
+            "each session is one; {} of {} end with abort (asked for: {}%)",
+            grouped(aborts),
+            grouped(manifest.transactions()),
+            transactions.abort_share * 100.0
+        );
+        about.push(("transactions", what));
+    }
     let draws = [("hottest record", statistics.hottest), ("hottest 1% of records", statistics.top_hundredth)];
     let draws = format!(
         "{}\n(distribution: before the first session; expected: among the records that exist at each draw)\n\

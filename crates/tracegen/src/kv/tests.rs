@@ -260,3 +260,64 @@ fn a_fragment_without_records_ends_at_once() {
         assert_eq!(sessions.try_next(|_| {}), Drawn::Never { noops: 1 }, "{distribution}");
     }
 }
+
+const TRANSACTIONS: &str = "sessions = 4000\nfragments = 2\n[data]\nrecords = 200\nfields = 4\n[access]\n\
+    scan_length_max = 20\n[mix]\nread = 30\nupdate = 20\ninsert = 20\nscan = 10\nread_modify_write = 20\n";
+
+/// Begin, commit and abort are added, and nothing else changes.
+#[test]
+fn transactions_wrap_the_same_sessions() {
+    let waits = "[think_time]\nmean_us = 50\ndistribution = 'exponential'\n";
+    let plain = rows(&spec(&format!("{TRANSACTIONS}{waits}")));
+    let wrapped = rows(&spec(&format!("{TRANSACTIONS}{waits}[transactions]\n")));
+    for (plain, wrapped) in plain.iter().zip(&wrapped) {
+        let of_data: Vec<&TraceRow> = wrapped.iter().filter(|row| row.operation.verb.control().is_none()).collect();
+        let what = |row: &TraceRow| {
+            let operation = row.operation;
+            (row.session, row.actor, row.after, operation.verb, operation.key, operation.fields, operation.length)
+        };
+        assert_eq!(plain.iter().map(what).collect::<Vec<_>>(), of_data.iter().map(|row| what(row)).collect::<Vec<_>>());
+        // A client thinks as long in both.
+        let waits = |rows: &[&TraceRow]| rows.iter().map(|row| u64::from(row.think_us)).sum::<u64>();
+        let thought = |row: &&TraceRow| row.step > 0;
+        let plain: Vec<&TraceRow> = plain.iter().filter(thought).collect();
+        let wrapped: Vec<&TraceRow> = wrapped.iter().filter(thought).collect();
+        assert_eq!(waits(&plain), waits(&wrapped));
+    }
+}
+
+#[test]
+fn each_session_is_one_transaction_and_some_end_with_an_abort() {
+    let spec = spec(&format!("{TRANSACTIONS}[transactions]\nabort_share = 0.25\n"));
+    let (mut aborts, mut sessions) = (0, 0);
+    for (fragment, rows) in (0u32..).zip(rows(&spec)) {
+        // Records of transactions that end with an abort never exist.
+        let mut never: BTreeSet<u64> = BTreeSet::new();
+        for session in rows.chunk_by(|a, b| a.session == b.session) {
+            let verbs: Vec<Verb> = session.iter().map(|row| row.operation.verb).collect();
+            let last = verbs[verbs.len() - 1];
+            assert!(verbs[0] == Verb::Begin && matches!(last, Verb::Commit | Verb::Abort), "{verbs:?}");
+            assert!(session.iter().all(|row| row.txn == Some(0)));
+            assert!((3..=4).contains(&session.len()));
+            for (step, row) in (0u16..).zip(session) {
+                assert_eq!(row.operation.id.place(), (fragment, row.session, step));
+            }
+            // What it waits for, it waits for before it begins.
+            let after = session.iter().filter_map(|row| row.after).max();
+            assert_eq!(session[0].after, after, "{session:?}");
+            let keys = session.iter().filter(|row| row.operation.verb.control().is_none());
+            for row in keys {
+                assert!(!never.contains(&row.operation.key), "{row:?}");
+            }
+            if last == Verb::Abort {
+                aborts += 1;
+                never.extend(
+                    session.iter().filter(|row| row.operation.verb == Verb::Insert).map(|row| row.operation.key),
+                );
+            }
+            sessions += 1;
+        }
+        assert!(never.len() > 50);
+    }
+    assert!((900..1_100).contains(&aborts), "{aborts} of {sessions}");
+}

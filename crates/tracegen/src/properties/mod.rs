@@ -1,4 +1,4 @@
-//! Turns workload property files of other benchmarks, BG and YCSB, into
+//! Turns workload property files of other benchmarks, BG, YCSB and YCSB+T, into
 //! specifications.
 //!
 //! ```
@@ -16,6 +16,7 @@ mod bg;
 mod parse;
 mod table;
 mod ycsb;
+mod ycsb_t;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -145,6 +146,7 @@ pub fn convert(sources: &[Source]) -> Result<Converted, PropertiesError> {
     let mut converted = match table.benchmark()? {
         Benchmark::Bg => bg::convert(&mut table)?,
         Benchmark::Ycsb => ycsb::convert(&mut table)?,
+        Benchmark::YcsbT => ycsb_t::convert(&mut table)?,
     };
     if converted.unchecked.name.is_empty() {
         converted.unchecked.name = sources.last().map(|source| name_of(&source.file)).unwrap_or_default();
@@ -158,6 +160,7 @@ pub fn convert(sources: &[Source]) -> Result<Converted, PropertiesError> {
 enum Benchmark {
     Bg,
     Ycsb,
+    YcsbT,
 }
 
 impl Converted {

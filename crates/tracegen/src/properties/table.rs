@@ -76,10 +76,12 @@ impl Table {
         match (self.entries.get("workload"), bg, ycsb) {
             (Some(class), ..) if class.value.starts_with("edu.usc.bg.") => Ok(Benchmark::Bg),
             (Some(class), ..) if is_ycsb_core(&class.value) => Ok(Benchmark::Ycsb),
+            (Some(class), ..) if is_closed_economy(&class.value) => Ok(Benchmark::YcsbT),
             (Some(class), ..) => Err(PropertiesError::Value {
                 property: class.clone(),
-                message: "unknown workload class; use edu.usc.bg.workloads.CoreWorkload (BG) or \
-                          site.ycsb.workloads.CoreWorkload (YCSB)"
+                message: "unknown workload class; use edu.usc.bg.workloads.CoreWorkload (BG), \
+                          site.ycsb.workloads.CoreWorkload (YCSB) or \
+                          com.yahoo.ycsb.workloads.ClosedEconomyWorkload (YCSB+T)"
                     .into(),
             }),
             (None, Some(_), None) => Ok(Benchmark::Bg),
@@ -153,6 +155,11 @@ impl Table {
         });
         unknown
     }
+}
+
+/// The class of YCSB+T, which has YCSB's keys.
+fn is_closed_economy(class: &str) -> bool {
+    matches!(class, "com.yahoo.ycsb.workloads.ClosedEconomyWorkload" | "site.ycsb.workloads.ClosedEconomyWorkload")
 }
 
 fn is_ycsb_core(class: &str) -> bool {

@@ -7,7 +7,7 @@ use schemas::workload::kv::{Access, Data, Distribution, KeyOrder, KvWorkload, Le
 use super::table::Table;
 use super::{Converted, Origins, PropertiesError, Property, check_sum};
 
-type Draft = super::Draft<KvWorkload>;
+pub(super) type Draft = super::Draft<KvWorkload>;
 
 /// Sets a value of the workload.
 type Set<T> = fn(&mut KvWorkload, T);
@@ -48,18 +48,23 @@ const WITHOUT_MEANING: [&str; 1] = ["workload"];
 
 /// Converts the entries of the table.
 pub(super) fn convert(table: &mut Table) -> Result<Converted, PropertiesError> {
+    let mut draft = draft(table)?;
+    mix(table, &mut draft, &[])?;
+    Ok(draft.converted(check))
+}
+
+/// The entries of the table as a draft, without its mix.
+pub(super) fn draft(table: &mut Table) -> Result<Draft, PropertiesError> {
     let mut draft = Draft::new(without_values(), table);
     records(table, &mut draft)?;
     fields(table, &mut draft)?;
     access(table, &mut draft)?;
     scans(table, &mut draft)?;
-    let inserts = mix(table, &mut draft)?;
     draft.set_sessions(table.number("operationcount")?);
-    note_draws(inserts, &mut draft);
     names(table, &mut draft)?;
     draft.note_keys(table, &RUN);
     table.ignore(&WITHOUT_MEANING);
-    Ok(draft.converted(check))
+    Ok(draft)
 }
 
 /// A workload without any values from files.
@@ -67,6 +72,7 @@ fn without_values() -> KvWorkload {
     KvWorkload {
         data: Data {
             records: 0,
+            total_cash: None,
             first_record: 0,
             fields: 10,
             field_bytes: 100,
@@ -76,19 +82,20 @@ fn without_values() -> KvWorkload {
             key_digits: 1,
         },
         access: Access::default(),
+        transactions: None,
     }
 }
 
 /// Refuses files without records.
-fn check(spec: &Spec, origins: &Origins) -> Result<(), PropertiesError> {
-    if spec.workload::<KvWorkload>()?.data.records == 0 && origins.get("data.records").is_none() {
+pub(super) fn check(spec: &Spec, origins: &Origins) -> Result<(), PropertiesError> {
+    if KvWorkload::of(spec)?.data.records == 0 && origins.get("data.records").is_none() {
         let message = "the number of records is missing; add the file with recordcount, or --set data.records=1000";
         return Err(PropertiesError::Files { files: origins.files.clone(), message: message.into() });
     }
     Ok(())
 }
 
-fn wrong(property: Property, message: &str) -> PropertiesError {
+pub(super) fn wrong(property: Property, message: &str) -> PropertiesError {
     PropertiesError::Value { property, message: message.into() }
 }
 
@@ -258,8 +265,8 @@ fn scans(table: &mut Table, draft: &mut Draft) -> Result<(), PropertiesError> {
     Ok(())
 }
 
-/// The mix; returns the share of inserts.
-fn mix(table: &mut Table, draft: &mut Draft) -> Result<f64, PropertiesError> {
+/// The mix: YCSB's shares, and those that another benchmark with its keys has besides, as key and kind.
+pub(super) fn mix(table: &mut Table, draft: &mut Draft, more: &[(&str, &str)]) -> Result<(), PropertiesError> {
     // The default shares are YCSB's.
     const SHARES: [(&str, &str, f64); 5] = [
         ("readproportion", "read", 0.95),
@@ -269,7 +276,8 @@ fn mix(table: &mut Table, draft: &mut Draft) -> Result<f64, PropertiesError> {
         ("readmodifywriteproportion", "read_modify_write", 0.0),
     ];
     let mut shares = Vec::with_capacity(SHARES.len());
-    for (key, kind, default) in SHARES {
+    let more = more.iter().map(|(key, kind)| (*key, *kind, 0.0));
+    for (key, kind, default) in SHARES.into_iter().chain(more) {
         let share = table.share(key, default)?;
         if share.property.is_none() && default > 0.0 {
             draft.notes.push(format!("{key} is missing: using YCSB's default, {default}"));
@@ -278,7 +286,8 @@ fn mix(table: &mut Table, draft: &mut Draft) -> Result<f64, PropertiesError> {
         shares.push(share);
     }
     check_sum(&draft.origins.files, &shares)?;
-    Ok(shares[2].value)
+    note_draws(shares[2].value, draft);
+    Ok(())
 }
 
 /// Notes what inserts mean for the draws.

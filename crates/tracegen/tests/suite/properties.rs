@@ -95,7 +95,7 @@ fn kv(spec: &Spec) -> KvWorkload {
 #[test]
 fn ycsb_is_a_workload_of_its_own_family() {
     let (spec, notes, unknown) = converted(&[MANY_READS], &[]).unwrap();
-    let KvWorkload { data, access } = kv(&spec);
+    let KvWorkload { data, access, .. } = kv(&spec);
     assert_eq!((spec.family.as_str(), data.records, spec.sessions, data.fields), ("kv", 1_000, 1_000, 10));
     assert_eq!((data.field_bytes, data.key_order, data.key_digits), (100, KeyOrder::Hashed, 1));
     assert_eq!((access.distribution, access.key_space, access.read_all_fields), (KvDistribution::Zipfian, 1_001, true));
@@ -135,7 +135,7 @@ fn all_properties_of_ycsb_are_known() {
                 latencytrackederrors=a\nworkload=site.ycsb.workloads.CoreWorkload\nunknown=1\n";
     let (spec, notes, unknown) = converted(&[text], &[]).unwrap();
     assert_eq!(unknown, ["one:57: unknown=1"]);
-    let KvWorkload { data, access } = kv(&spec);
+    let KvWorkload { data, access, .. } = kv(&spec);
     assert_eq!((data.records, data.first_record, data.fields, data.field_bytes), (400, 100, 4, 80));
     assert_eq!((data.field_bytes_min, data.field_length), (20, LengthDistribution::Zipfian));
     assert_eq!((data.key_order, data.key_digits), (KeyOrder::Ordered, 8));
@@ -371,4 +371,48 @@ fn the_command_line_reads_property_files() {
         assert_eq!((code, out.as_str()), (2, ""));
         assert!(err.starts_with("error: "), "{err}");
     }
+}
+
+/// The file of ycsb-t-2014, Listing 2.
+const CLOSED_ECONOMY: &str = "recordcount=10000\noperationcount=1000000\n\
+    workload=com.yahoo.ycsb.workloads.ClosedEconomyWorkload\ntotalcash=10000000\nreadproportion=0.9\n\
+    readmodifywriteproportion=0.1\nrequestdistribution=zipfian\nfieldcount=1\nfieldlength=100\n\
+    writeallfields=true\nreadallfields=true\nhistogram.buckets=0\nupdateproportion=0\n";
+
+#[test]
+fn ycsb_t_is_the_family_of_the_closed_economy() {
+    let (spec, notes, unknown) = converted(&[CLOSED_ECONOMY], &[]).unwrap();
+    let KvWorkload { data, access, .. } = KvWorkload::of(&spec).unwrap();
+    assert_eq!((spec.family.as_str(), data.records, data.total_cash), ("economy", 10_000, Some(10_000_000)));
+    assert_eq!((data.fields, data.field_bytes, spec.sessions), (1, 100, 1_000_000));
+    assert_eq!(
+        (access.distribution, access.read_all_fields, access.write_all_fields),
+        (KvDistribution::Zipfian, true, true)
+    );
+    assert_eq!((spec.mix["read"], spec.mix["read_modify_write"], spec.mix.len()), (0.9, 0.1, 2));
+    assert!(unknown.is_empty(), "{unknown:?}");
+    for part in
+        ["a transfer of $1 goes from the record that is drawn first", "histogram.buckets=0: not part of a trace"]
+    {
+        assert!(notes.contains(part), "{notes} lacks {part:?}");
+    }
+    assert!(!notes.contains("multiple of recordcount") && !notes.contains("random bytes"), "{notes}");
+}
+
+#[test]
+fn what_the_code_of_ycsb_t_does_in_another_way_is_noted() {
+    let text = "recordcount=3\nworkload=com.yahoo.ycsb.workloads.ClosedEconomyWorkload\ntotal_cash=10\nreadproportion=0.5\n\
+                updateproportion=0.2\ninsertproportion=0.2\ndeleteproportion=0.1\noperationcount=9\n";
+    let (spec, notes, _) = converted(&[text], &[]).unwrap();
+    assert_eq!((KvWorkload::of(&spec).unwrap().data.total_cash, spec.mix["delete"]), (Some(10), 0.1));
+    for part in ["the first 1 records have $1 more", "update: an update reads", "insert: an insert takes money"] {
+        assert!(notes.contains(part), "{notes} lacks {part:?}");
+    }
+    let (spec, notes, _) = converted(&[&text.replace("total_cash=10\n", "")], &[]).unwrap();
+    assert_eq!(KvWorkload::of(&spec).unwrap().data.total_cash, Some(1_000_000));
+    assert!(notes.contains("totalcash is missing: using the default of YCSB+T's code, 1000000"), "{notes}");
+    let twice = converted(&[&format!("{text}totalcash=11\n")], &[]).unwrap_err();
+    assert!(twice.contains("total_cash=10 contradicts one:") && twice.contains("totalcash=11"), "{twice}");
+    let short = converted(&[&format!("{text}fieldlength=20\n")], &[]).unwrap_err();
+    assert!(short.contains("fieldlength=20: data.field_bytes: 20 is less than 36"), "{short}");
 }

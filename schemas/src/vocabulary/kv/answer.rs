@@ -9,6 +9,9 @@
 //! The mask has a bit for each field that was read and does not have its initial value. The number
 //! is the id of the write that it came from, [`UNVERIFIABLE`] or [`ABSENT`]. So a record with its
 //! initial values is a single 0.
+//!
+//! In a data set with balances, the balance that was read follows the numbers of its record. All bits of
+//! the mask are then inverted, so that it is a negative number.
 
 use super::{FIELDS_MAX, WriteId};
 
@@ -18,11 +21,27 @@ pub const UNVERIFIABLE: i64 = -1;
 /// In place of an id: the record exists, but the field has no value. No write leaves that.
 pub const ABSENT: i64 = -2;
 
+/// What was seen of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// 0 for the initial value, the id of a write, [`UNVERIFIABLE`] or [`ABSENT`].
+    pub number: i64,
+    /// The balance, if the field has one.
+    pub balance: Option<i64>,
+}
+
+impl From<i64> for Seen {
+    fn from(number: i64) -> Seen {
+        Seen { number, balance: None }
+    }
+}
+
 /// A record that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found<'a> {
     mask: u64,
     numbers: &'a [i64],
+    balance: Option<i64>,
 }
 
 /// An answer that does not have the shape of one.
@@ -31,20 +50,32 @@ pub struct Found<'a> {
 pub struct Malformed;
 
 impl<'a> Found<'a> {
-    /// Adds to `values` what was read of a record: for each field its place and the number in its
-    /// value, with 0 for the initial one. Fields come in ascending order.
+    /// Adds to `values` what was read of a record: for each field its place and what was seen of it,
+    /// or only the number. Fields come in ascending order.
     #[inline]
-    pub fn push(values: &mut Vec<i64>, fields: impl Iterator<Item = (u32, i64)>) {
+    pub fn push<S: Into<Seen>>(values: &mut Vec<i64>, fields: impl Iterator<Item = (u32, S)>) {
         let at = values.len();
         values.push(0);
-        let mut mask = 0i64;
-        for (field, number) in fields {
+        let (mut mask, mut known) = (0i64, None);
+        for (field, seen) in fields {
+            let Seen { number, balance } = seen.into();
             if number != 0 {
                 mask |= 1 << field;
                 values.push(number);
             }
+            known = known.or(balance);
+        }
+        if let Some(balance) = known {
+            mask = !mask;
+            values.push(balance);
         }
         values[at] = mask;
+    }
+
+    /// Whether the first record of an answer to a read has a balance.
+    #[inline]
+    pub(super) fn begins_with_balance(observed: &[i64]) -> bool {
+        observed.first().is_some_and(|mask| *mask < 0)
     }
 
     /// What a read observed; None if the record does not exist.
@@ -57,10 +88,20 @@ impl<'a> Found<'a> {
     }
 
     fn split(observed: &'a [i64]) -> Result<(Found<'a>, &'a [i64]), Malformed> {
-        let (mask, rest) = observed.split_first().ok_or(Malformed)?;
-        let mask = u64::try_from(*mask).map_err(|_| Malformed)?;
+        let (first, rest) = observed.split_first().ok_or(Malformed)?;
+        let mask = if *first < 0 { !first } else { *first } as u64;
         let (numbers, rest) = rest.split_at_checked(mask.count_ones() as usize).ok_or(Malformed)?;
-        Ok((Found { mask, numbers }, rest))
+        if *first >= 0 {
+            return Ok((Found { mask, numbers, balance: None }, rest));
+        }
+        let (balance, rest) = rest.split_first().ok_or(Malformed)?;
+        Ok((Found { mask, numbers, balance: Some(*balance) }, rest))
+    }
+
+    /// The balance that was read; None if the data set has none, or the field that holds it was not
+    /// read or is not readable.
+    pub fn balance(&self) -> Option<i64> {
+        self.balance
     }
 
     /// The fields with other values than the initial ones: the place, and the id of the write that
@@ -148,8 +189,24 @@ mod tests {
     }
 
     #[test]
+    fn a_balance_follows_its_record() {
+        let (mut one, mut initial) = (Vec::new(), Vec::new());
+        Found::push(&mut one, [(0, Seen { number: 7, balance: Some(-12) }), (3, 9.into())].into_iter());
+        Found::push(&mut initial, [(0, Seen { number: 0, balance: Some(1_000) })].into_iter());
+        assert_eq!((one.as_slice(), initial.as_slice()), (&[!9, 7, 9, -12][..], &[!0, 1_000][..]));
+        let found = Found::read(&one).unwrap().unwrap();
+        assert_eq!((found.mask(), found.of(0), found.of(3), found.balance()), (9, 7, 9, Some(-12)));
+        let found = Found::read(&initial).unwrap().unwrap();
+        assert_eq!((found.mask(), found.balance()), (0, Some(1_000)));
+
+        let scanned = [&[11][..], &one, &[12], &initial].concat();
+        let balances: Vec<Option<i64>> = FoundRecords::new(&scanned).map(|one| one.unwrap().1.balance()).collect();
+        assert_eq!(balances, [Some(-12), Some(1_000)]);
+    }
+
+    #[test]
     fn answers_of_another_shape_are_refused() {
-        for wrong in [&[1][..], &[-1], &[0, 0], &[3, 5], &[1, 5, 6]] {
+        for wrong in [&[1][..], &[-1], &[0, 0], &[3, 5], &[1, 5, 6], &[!1, 5], &[!0, 5, 6]] {
             assert_eq!(Found::read(wrong), Err(Malformed), "{wrong:?}");
         }
         let mut records = FoundRecords::new(&[4, 0, 5, 1]);

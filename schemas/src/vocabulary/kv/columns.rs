@@ -18,6 +18,7 @@ pub struct Columns {
     key: Numbers,
     fields: Numbers,
     length: Rare<u32>,
+    delta: Rare<i64>,
 }
 
 impl vocabulary::Columns<Operation> for Columns {
@@ -26,6 +27,7 @@ impl vocabulary::Columns<Operation> for Columns {
             Field::new("key", DataType::Int64, false),
             Field::new("fields", DataType::Int64, false),
             Field::new("length", DataType::Int32, false),
+            Field::new("delta", DataType::Int64, false),
         ]
     }
 
@@ -34,6 +36,7 @@ impl vocabulary::Columns<Operation> for Columns {
             Arc::new(Int64Array::from_iter_values(operations.iter().map(|one| one.key as i64))),
             Arc::new(Int64Array::from_iter_values(operations.iter().map(|one| one.fields as i64))),
             Arc::new(Int32Array::from_iter_values(operations.iter().map(|one| one.length as i32))),
+            Arc::new(Int64Array::from_iter_values(operations.iter().map(|one| one.amount))),
         ]
     }
 
@@ -45,6 +48,7 @@ impl vocabulary::Columns<Operation> for Columns {
             fields: self.fields.get(row),
             length: self.length.get(row),
             id: WriteId::new(place.fragment, place.session, place.step),
+            amount: self.delta.get(row),
         }
     }
 
@@ -53,6 +57,7 @@ impl vocabulary::Columns<Operation> for Columns {
         self.key.push(rows, operation.key);
         self.fields.push(rows, operation.fields);
         self.length.push(rows, operation.length);
+        self.delta.push(rows, operation.amount);
     }
 
     fn append(
@@ -65,10 +70,12 @@ impl vocabulary::Columns<Operation> for Columns {
         let key = unsigned(column::<Int64Array>(batch, "key", path)?, "key", path)?;
         let fields = unsigned(column::<Int64Array>(batch, "fields", path)?, "fields", path)?;
         let length = unsigned(column::<Int32Array>(batch, "length", path)?, "length", path)?;
+        let delta = column::<Int64Array>(batch, "delta", path)?;
         self.verb.extend(codes.map(|code| Verb::ALL[code as usize]));
         self.key.extend(rows, key.iter().map(|number| *number as u64));
         self.fields.extend(rows, fields.iter().map(|number| *number as u64));
         self.length.extend(rows, length.iter().map(|length| *length as u32));
+        self.delta.extend(rows, delta.values().iter().copied());
         Ok(())
     }
 
@@ -81,6 +88,7 @@ impl vocabulary::Columns<Operation> for Columns {
             key: self.key.split_off(row, room),
             fields: self.fields.split_off(row, room),
             length: self.length.split_off(row, room),
+            delta: self.delta.split_off(row, room),
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The vocabulary of key-value stores: read, insert, update, delete and scan of records that have a
-//! key and some fields, as in YCSB.
+//! key and some fields, as in YCSB, and transactions of them.
 //!
 //! Each field of a record is a register: it holds what was written last. Every write has an id of
 //! its own ([`WriteId`]), and what it writes begins with that id. So a read tells whose write it
 //! saw, and no value is stored in a trace or a log.
 
 mod answer;
+mod balances;
 mod columns;
 
-use super::{OperationKind, Vocabulary};
+use super::{Control, OperationKind, Vocabulary};
 
-pub use answer::{ABSENT, Found, FoundRecords, Malformed, UNVERIFIABLE};
+pub use answer::{ABSENT, Found, FoundRecords, Malformed, Seen, UNVERIFIABLE};
+pub use balances::{Balances, WHOLE_BALANCE, new_balance};
 
 /// The vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,10 +23,27 @@ impl Vocabulary for Kv {
     const KINDS: &'static [OperationKind] = &Verb::KINDS;
     type Operation = Operation;
     type Columns = columns::Columns;
+    type Memory = Balances;
 
     /// An item is a record, and its parts are its fields.
     fn read_whole(item: u64, parts: u64) -> Option<Operation> {
-        Some(Operation { verb: Verb::Read, key: item, fields: parts, length: 0, id: WriteId::new(0, 0, 0) })
+        let id = WriteId::new(0, 0, 0);
+        Some(Operation { verb: Verb::Read, key: item, fields: parts, length: 0, id, amount: 0 })
+    }
+
+    #[inline]
+    fn forget(memory: &mut Balances) {
+        memory.forget();
+    }
+
+    #[inline]
+    fn remember(memory: &mut Balances, operation: &Operation, observed: &[i64]) {
+        memory.remember(operation, observed);
+    }
+
+    #[inline]
+    fn resolve(operation: &mut Operation, memory: &Balances) -> Result<(), &'static str> {
+        memory.resolve(operation)
     }
 }
 
@@ -48,11 +67,18 @@ pub enum Verb {
     Delete = 3,
     /// Some fields of the records from a key on, in the order of their keys.
     Scan = 4,
+    /// The operations that follow are a transaction.
+    Begin = 5,
+    /// The transaction ends, and has happened.
+    Commit = 6,
+    /// The transaction ends, and has not happened.
+    Abort = 7,
 }
 
 impl Verb {
     /// Every verb, in the order of their codes.
-    pub const ALL: [Verb; 5] = [Verb::Read, Verb::Insert, Verb::Update, Verb::Delete, Verb::Scan];
+    pub const ALL: [Verb; 8] =
+        [Verb::Read, Verb::Insert, Verb::Update, Verb::Delete, Verb::Scan, Verb::Begin, Verb::Commit, Verb::Abort];
 
     /// The verbs as kinds of operations.
     const KINDS: [OperationKind; Verb::ALL.len()] = {
@@ -74,6 +100,9 @@ impl Verb {
             Verb::Update => "update",
             Verb::Delete => "delete",
             Verb::Scan => "scan",
+            Verb::Begin => "begin",
+            Verb::Commit => "commit",
+            Verb::Abort => "abort",
         }
     }
 
@@ -84,7 +113,18 @@ impl Verb {
 
     /// Whether it changes data.
     pub const fn writes(self) -> bool {
-        !self.reads()
+        matches!(self, Verb::Insert | Verb::Update | Verb::Delete)
+    }
+
+    /// What it does to a transaction; None for operations on records.
+    #[inline]
+    pub const fn control(self) -> Option<Control> {
+        match self {
+            Verb::Begin => Some(Control::Begin),
+            Verb::Commit => Some(Control::Commit),
+            Verb::Abort => Some(Control::Abort),
+            Verb::Read | Verb::Insert | Verb::Update | Verb::Delete | Verb::Scan => None,
+        }
     }
 }
 
@@ -93,14 +133,30 @@ impl Verb {
 pub struct Operation {
     /// What is done.
     pub verb: Verb,
-    /// The record; of a scan, the one that it begins with.
+    /// The record; of a scan, the one that it begins with. 0 for begin, commit and abort.
     pub key: u64,
-    /// Which fields are read or written: a bit each.
+    /// Which fields are read or written: a bit each. None for begin, commit and abort.
     pub fields: u64,
     /// How many records a scan asks for; 0 for the others.
     pub length: u32,
     /// The id of what is written. A read has an id too, which nothing uses.
     pub id: WriteId,
+    /// What is done to the balance of the record, in data sets with balances; else 0. In a trace: the
+    /// balance of a new record, what an update adds to the balance that its session has read, or
+    /// [`WHOLE_BALANCE`] of a delete. When a store gets the operation: the balance to write.
+    pub amount: i64,
+}
+
+impl Operation {
+    /// The operation that begins or ends a transaction.
+    pub const fn of_transaction(control: Control, id: WriteId) -> Operation {
+        let verb = match control {
+            Control::Begin => Verb::Begin,
+            Control::Commit => Verb::Commit,
+            Control::Abort => Verb::Abort,
+        };
+        Operation { verb, key: 0, fields: 0, length: 0, id, amount: 0 }
+    }
 }
 
 impl super::Operation for Operation {
@@ -116,6 +172,11 @@ impl super::Operation for Operation {
     #[inline]
     fn writes(&self) -> bool {
         self.verb.writes()
+    }
+
+    #[inline]
+    fn control(&self) -> Option<Control> {
+        self.verb.control()
     }
 
     fn adds(&self) -> Option<u64> {

@@ -20,6 +20,7 @@ impl Vocabulary for Social {
     const KINDS: &'static [OperationKind] = &Action::KINDS;
     type Operation = Operation;
     type Columns = columns::Columns;
+    type Memory = ();
 }
 
 /// An operation of a trace with its envelope. Its actor is the socialite.

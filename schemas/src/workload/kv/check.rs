@@ -1,6 +1,6 @@
 //! Which values of a specification are refused, and why.
 
-use super::{Access, Distribution, KeyOrder, KvWorkload, SessionKind, share};
+use super::{Access, Distribution, KeyOrder, KvWorkload, SessionKind, Transactions, share};
 use crate::spec::{SpecOf, Wrong};
 use crate::vocabulary::kv::{FIELDS_MAX, WriteId};
 use crate::words::thousands;
@@ -16,11 +16,38 @@ const SCAN_LENGTH_MAX: u32 = 1_000_000;
 
 /// Refuses values from which no trace set can be generated.
 pub(super) fn check(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
+    check_records(spec)?;
+    check_kinds(spec, |name| SessionKind::from_name(name).is_some(), &SessionKind::ALL.map(SessionKind::name))?;
+    if spec.own.data.total_cash.is_some() {
+        let message = "records of kv have no balances; remove it, or use family = \"economy\"";
+        return Err(Wrong::new("data.total_cash", message.to_string()));
+    }
+    Ok(())
+}
+
+/// Refuses what no family on records can have.
+pub(in crate::workload) fn check_records(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
     check_data(spec)?;
     check_access(&spec.own.access)?;
     check_key_space(&spec.own)?;
-    check_mix(spec)?;
+    Transactions::check(&spec.own)?;
+    check_fragments(spec)?;
     check_deletes(spec)
+}
+
+/// Refuses kinds of sessions that the family has not.
+pub(in crate::workload) fn check_kinds(
+    spec: &SpecOf<KvWorkload>,
+    is_known: impl Fn(&str) -> bool,
+    known: &[&str],
+) -> Result<(), Wrong> {
+    match spec.common.mix.keys().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("is not a kind of session; use one of {}", known.join(", "));
+            Err(Wrong::new(&format!("mix.{name}"), message))
+        }
+    }
 }
 
 fn check_data(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
@@ -105,14 +132,8 @@ fn check_key_space(own: &KvWorkload) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn check_mix(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
+fn check_fragments(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
     let wrong = |key: &str, message: String| Err(Wrong::new(key, message));
-    for name in spec.common.mix.keys() {
-        if SessionKind::from_name(name).is_none() {
-            let known = SessionKind::ALL.map(SessionKind::name).join(", ");
-            return wrong(&format!("mix.{name}"), format!("is not a kind of session; use one of {known}"));
-        }
-    }
     let asks_for = |kind: SessionKind| spec.common.kinds().iter().any(|(name, _)| *name == kind.name());
     if asks_for(SessionKind::Insert) && spec.own.data.key_order == KeyOrder::Ordered && spec.common.fragments > 1 {
         let message = "new records have the highest keys, so they would all be in the last fragment; use 1 fragment, \
@@ -182,6 +203,8 @@ mod tests {
             ("[access]\nclients = 1", "read = 1", "access.clients"),
             ("[access]\nhotspot_data_share = 1.5", "read = 1", "access.hotspot_data_share"),
             ("[access]\ndistribution = 'zipf'", "read = 1", "distribution"),
+            ("[transactions]\nabort_share = 1.5", "read = 1", "transactions.abort_share"),
+            ("[transactions]\naborts = 1", "read = 1", "aborts"),
         ] {
             let error = refused(&format!("{data}{more}"), mix).unwrap_or_else(|| panic!("{more} {mix} is accepted"));
             assert!(error.contains("t.toml") && error.contains(key), "{more} {mix}: {error}");

@@ -1,23 +1,25 @@
 //! The `kv` family: records with a key and some fields, as in YCSB.
 
-mod check;
+pub(super) mod check;
 pub mod dataset;
 mod digest;
 pub mod keys;
-mod rules;
+pub(super) mod rules;
 mod statistics;
+mod transactions;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ActorWords, Closing, Workload};
-use crate::spec::{Spec, SpecOf, Wrong};
+use crate::spec::{Spec, SpecError, SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::kv::{Kv, Verb};
 use crate::words::thousands;
 
 pub use keys::{KeyOrder, Keys};
 pub use statistics::KvStatistics;
+pub use transactions::Transactions;
 use values::VERIFIABLE_BYTES;
 pub use values::Values;
 
@@ -29,6 +31,9 @@ pub struct KvWorkload {
     /// How records, fields and lengths are drawn.
     #[serde(default)]
     pub access: Access,
+    /// Whether sessions are transactions. Without it, each operation is by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Transactions>,
 }
 
 /// The records.
@@ -37,6 +42,10 @@ pub struct KvWorkload {
 pub struct Data {
     /// How many records there are (YCSB's `recordcount` less `insertstart`).
     pub records: u64,
+    /// The money of all records together, for a family whose records have balances (YCSB+T's
+    /// `totalcash`). Each has an equal part of it; what remains goes to the first ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cash: Option<u64>,
     /// The number of the first record (YCSB's `insertstart`).
     #[serde(default)]
     pub first_record: u64,
@@ -229,7 +238,7 @@ impl SessionKind {
 
 impl Workload for KvWorkload {
     const FAMILY: &'static str = "kv";
-    const KEYS: &'static [&'static str] = &["data", "access"];
+    const KEYS: &'static [&'static str] = &["data", "access", "transactions"];
     const ACTORS: ActorWords = ActorWords { plural: "clients", keys: &["access.clients"] };
     type Vocabulary = Kv;
     type Statistics = KvStatistics;
@@ -243,7 +252,8 @@ impl Workload for KvWorkload {
         statistics: &KvStatistics,
         fragment: u32,
     ) -> Result<Box<dyn Rules<Kv>>, String> {
-        Ok(Box::new(rules::KvRules::new(spec, statistics, fragment)?))
+        let verbs = |name: &str| SessionKind::from_name(name).map_or(&[][..], SessionKind::verbs);
+        Ok(Box::new(rules::KvRules::new(spec, statistics, fragment, verbs)?))
     }
 
     fn resolve(&mut self, common: &Spec) {
@@ -297,10 +307,17 @@ impl KvWorkload {
         self.data.records.saturating_add(inserts as u64).saturating_add(1).min(MOST)
     }
 
-    /// Whether a whole replay leaves one state, whatever the number of threads.
-    pub fn leaves_one_state(common: &Spec, access: &Access) -> bool {
-        let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_some_and(SessionKind::overwrites);
-        access.ordered_writes || !common.kinds().into_iter().any(overwrites)
+    /// The workload of a family whose part of a specification has these keys.
+    pub fn of(spec: &Spec) -> Result<KvWorkload, SpecError> {
+        spec.part()
+    }
+
+    /// Whether a whole replay leaves one state, whatever the number of threads. It may not if a store may
+    /// roll transactions back.
+    pub fn leaves_one_state(&self, common: &Spec) -> bool {
+        // A kind of another family is not known here.
+        let overwrites = |(name, _): (&str, f64)| SessionKind::from_name(name).is_none_or(SessionKind::overwrites);
+        self.transactions.is_none() && (self.access.ordered_writes || !common.kinds().into_iter().any(overwrites))
     }
 }
 
@@ -345,13 +362,14 @@ mod tests {
             ("read = 1\nupdate = 1", false, false),
             ("read_modify_write = 1", true, true),
             ("read = 1\ndelete = 0", false, true),
+            ("read_modify_write = 1\n[transactions]", true, false),
         ] {
             let text = format!(
                 "name = 't'\nfamily = 'kv'\nsessions = 5\n[data]\nrecords = 9\n[access]\nordered_writes = {ordered}\n\
                  [mix]\n{mix}\n"
             );
             let spec = SpecOf::<KvWorkload>::parse(&text, "t.toml").unwrap();
-            assert_eq!(KvWorkload::leaves_one_state(&spec.common, &spec.own.access), expect, "{mix}");
+            assert_eq!(spec.own.leaves_one_state(&spec.common), expect, "{mix}");
         }
     }
 }

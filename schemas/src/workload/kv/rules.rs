@@ -3,24 +3,33 @@
 use std::ops::Range;
 
 use super::keys::KeyRange;
-use super::{Data, Keys, KvStatistics, KvWorkload, SessionKind};
+use super::values::BALANCE_FIELD;
+use super::{Data, Keys, KvStatistics, KvWorkload};
 use crate::spec::SpecOf;
 use crate::trace::{BadRow, Chunk, Rules};
-use crate::vocabulary::kv::{Kv, Operation, Verb, WriteId};
+use crate::vocabulary::kv::{Kv, Operation, Verb, WHOLE_BALANCE, WriteId};
 
 /// The rules of a fragment.
-pub(super) struct KvRules {
+pub(in crate::workload) struct KvRules {
     data: Data,
     keys: Keys,
     range: KeyRange,
     all_fields: u64,
     scan_length_max: u32,
+    /// Whether each session is a transaction.
+    transactions: bool,
     /// For each verb, by its code: whether a kind of session in the mix has it.
     in_mix: [bool; Verb::ALL.len()],
 }
 
 impl KvRules {
-    pub(super) fn new(spec: &SpecOf<KvWorkload>, statistics: &KvStatistics, fragment: u32) -> Result<KvRules, String> {
+    /// `verbs` are those of a kind of session, by its name.
+    pub(in crate::workload) fn new(
+        spec: &SpecOf<KvWorkload>,
+        statistics: &KvStatistics,
+        fragment: u32,
+        verbs: impl Fn(&str) -> &'static [Verb],
+    ) -> Result<KvRules, String> {
         let (data, keys) = (&spec.own.data, Keys::new(&spec.own.data));
         let (found, fragments) = (statistics.first_records.len(), spec.common.fragments);
         if found != fragments as usize {
@@ -34,25 +43,78 @@ impl KvRules {
             ));
         }
         let kinds = spec.common.kinds();
-        let kinds: Vec<SessionKind> = kinds.iter().filter_map(|(name, _)| SessionKind::from_name(name)).collect();
-        let in_mix = Verb::ALL.map(|verb| kinds.iter().any(|kind| kind.verbs().contains(&verb)));
-        let scan_length_max = spec.own.access.scan_length_max;
-        Ok(KvRules { data: data.clone(), keys, range, all_fields: data.all_fields(), scan_length_max, in_mix })
+        let in_mix = Verb::ALL.map(|verb| kinds.iter().any(|(name, _)| verbs(name).contains(&verb)));
+        let (scan_length_max, transactions) = (spec.own.access.scan_length_max, spec.own.transactions.is_some());
+        let all_fields = data.all_fields();
+        Ok(KvRules { data: data.clone(), keys, range, all_fields, scan_length_max, transactions, in_mix })
     }
 
     /// Refuses an operation that does not fit, by its column.
     #[inline]
     fn check_one(&self, operation: &Operation, step: u16, has_after: bool) -> Result<(), String> {
-        if !self.in_mix[operation.verb as usize] {
-            return Err(format!("operation {} is in no kind of session of the mix", operation.verb.name()));
-        }
         // The ids of writes would not differ.
         if u32::from(step) >= WriteId::STEPS_MAX {
             return Err(format!("step {step} is more than {}", WriteId::STEPS_MAX - 1));
         }
-        self.check_key(operation, has_after)?;
+        if operation.verb.control().is_some() {
+            if operation.key != 0 {
+                return Err(format!("key {} of {} must be 0", operation.key, operation.verb.name()));
+            }
+        } else if !self.in_mix[operation.verb as usize] {
+            return Err(format!("operation {} is in no kind of session of the mix", operation.verb.name()));
+        } else {
+            self.check_key(operation, has_after)?;
+        }
         self.check_fields(operation)?;
-        self.check_length(operation)
+        self.check_length(operation)?;
+        self.check_amount(operation)
+    }
+
+    /// Every operation reads or writes the balance, if records have one. Otherwise none has an amount.
+    #[inline]
+    fn check_amount(&self, Operation { verb, fields, amount, .. }: &Operation) -> Result<(), String> {
+        let (verb, fields, amount) = (*verb, *fields, *amount);
+        if self.data.total_cash.is_none() {
+            return match amount {
+                0 => Ok(()),
+                _ => Err(format!("delta {amount} of {} must be 0: records have no balances", verb.name())),
+            };
+        }
+        let (fits, wanted) = match verb {
+            Verb::Insert => (amount >= 0, "the balance of the new record, 0 or more"),
+            Verb::Update => (amount != 0 && amount != WHOLE_BALANCE, "what is added to the balance, not 0"),
+            Verb::Delete => (amount == WHOLE_BALANCE, "-9223372036854775808, which stands for the whole balance"),
+            _ => (amount == 0, "0"),
+        };
+        if !fits {
+            return Err(format!("delta {amount} of {} must be {wanted}", verb.name()));
+        }
+        if fields != 0 && fields >> BALANCE_FIELD & 1 == 0 {
+            return Err(format!("fields {fields} of {} lack the field with the balance (1)", verb.name()));
+        }
+        Ok(())
+    }
+
+    /// Refuses a transaction that the specification does not want, or an operation outside of one.
+    #[inline]
+    fn check_transaction(&self, verb: Verb, txn: Option<u16>) -> Result<(), String> {
+        match (self.transactions, txn) {
+            (true, Some(0)) => Ok(()),
+            (false, None) if verb.control().is_none() => Ok(()),
+            (false, _) => Err(format!(
+                "operation {} is of a transaction (txn), and the specification has no [transactions]",
+                verb.name()
+            )),
+            (true, None) => Err(format!(
+                "operation {} is outside of a transaction (txn is empty), and the specification has [transactions]",
+                verb.name()
+            )),
+            (true, Some(begin)) => Err(format!(
+                "operation {} is of a transaction that began at step {begin}, and by the specification each session is \
+                 one transaction",
+                verb.name()
+            )),
+        }
     }
 
     #[inline]
@@ -83,7 +145,7 @@ impl KvRules {
         let all = self.all_fields;
         let fits = match verb {
             Verb::Insert => *fields == all,
-            Verb::Delete => *fields == 0,
+            Verb::Delete | Verb::Begin | Verb::Commit | Verb::Abort => *fields == 0,
             Verb::Read | Verb::Update | Verb::Scan => *fields != 0 && fields & !all == 0,
         };
         if fits {
@@ -91,7 +153,7 @@ impl KvRules {
         }
         let wanted = match verb {
             Verb::Insert => format!("{all}, all fields"),
-            Verb::Delete => "0".to_string(),
+            Verb::Delete | Verb::Begin | Verb::Commit | Verb::Abort => "0".to_string(),
             Verb::Read | Verb::Update | Verb::Scan => format!("bits of {all}, at least one"),
         };
         Err(format!("fields {fields} of {} must be {wanted} (data.fields is {})", verb.name(), self.data.fields))
@@ -103,7 +165,7 @@ impl KvRules {
             (Verb::Scan, most) if *length == 0 || *length > most => {
                 Err(format!("length {length} of scan is not between 1 and {most} (access.scan_length_max)"))
             }
-            (Verb::Read | Verb::Insert | Verb::Update | Verb::Delete, _) if *length != 0 => {
+            (verb, _) if *verb != Verb::Scan && *length != 0 => {
                 Err(format!("length {length} of {} must be 0; only scans have one", verb.name()))
             }
             _ => Ok(()),
@@ -114,7 +176,10 @@ impl KvRules {
 impl Rules<Kv> for KvRules {
     fn check(&self, chunk: &Chunk<Kv>, rows: Range<usize>) -> Result<(), BadRow> {
         for row in rows {
-            let checked = self.check_one(&chunk.operation(row), chunk.step(row), chunk.after(row).is_some());
+            let operation = chunk.operation(row);
+            let checked = self
+                .check_transaction(operation.verb, chunk.txn(row))
+                .and_then(|()| self.check_one(&operation, chunk.step(row), chunk.after(row).is_some()));
             checked.map_err(|message| BadRow { row, message })?;
         }
         Ok(())
@@ -123,6 +188,7 @@ impl Rules<Kv> for KvRules {
 
 #[cfg(test)]
 mod tests {
+    use super::super::SessionKind;
     use super::*;
     use crate::trace::TraceRow;
 
@@ -134,6 +200,10 @@ mod tests {
              fields = 4\n[access]\nscan_length_max = 7\n[mix]\n{mix}\n"
         );
         SpecOf::parse(&text, "t.toml").unwrap()
+    }
+
+    fn verbs(name: &str) -> &'static [Verb] {
+        SessionKind::from_name(name).map_or(&[][..], SessionKind::verbs)
     }
 
     /// Records 100 to 109 in two fragments of five, in the order of their keys.
@@ -153,10 +223,10 @@ mod tests {
     #[test]
     fn operations_that_do_not_fit_the_specification_are_refused_by_column() {
         let spec = spec(MIX);
-        let rules = KvRules::new(&spec, &halves(&spec), 0).unwrap();
+        let rules = KvRules::new(&spec, &halves(&spec), 0, verbs).unwrap();
         let ([old, foreign], [new, new_foreign]) = (records_from(&rules, 100), records_from(&rules, 110));
         let check = |verb, key, fields, length, after: Option<u64>, step, expect: &[&str]| {
-            let operation = Operation { verb, key, fields, length, id: WriteId::new(0, 0, 0) };
+            let operation = Operation { verb, key, fields, length, id: WriteId::new(0, 0, 0), amount: 0 };
             let row = TraceRow { after, ..TraceRow::plain(3, step, operation, 0) };
             let chunk: Chunk<Kv> = [row].into_iter().collect();
             match rules.check(&chunk, 0..1) {
@@ -197,19 +267,74 @@ mod tests {
     #[test]
     fn operations_of_no_kind_of_session_are_refused() {
         let spec = spec("update = 1");
-        let rules = KvRules::new(&spec, &halves(&spec), 1).unwrap();
-        let operation = |verb| Operation { verb, key: 100, fields: 1, length: 0, id: WriteId::new(0, 0, 0) };
-        for verb in Verb::ALL.into_iter().filter(|verb| *verb != Verb::Update) {
+        let rules = KvRules::new(&spec, &halves(&spec), 1, verbs).unwrap();
+        let operation = |verb| Operation { verb, key: 100, fields: 1, length: 0, id: WriteId::new(0, 0, 0), amount: 0 };
+        for verb in Verb::ALL.into_iter().filter(|verb| *verb != Verb::Update && verb.control().is_none()) {
             let refused = rules.check_one(&operation(verb), 0, false).unwrap_err();
             assert_eq!(refused, format!("operation {} is in no kind of session of the mix", verb.name()));
         }
     }
 
     #[test]
+    fn each_session_is_a_transaction_if_the_specification_wants_it() {
+        let refusal = |more: &str, verb, key, txn| {
+            let spec = spec(&format!("update = 1\n{more}"));
+            let rules = KvRules::new(&spec, &halves(&spec), 0, verbs).unwrap();
+            let [old, _] = records_from(&rules, 100);
+            let key = if key { old } else { 0 };
+            let fields = u64::from(verb == Verb::Update);
+            let operation = Operation { verb, key, fields, length: 0, id: WriteId::new(0, 0, 0), amount: 0 };
+            let row = TraceRow { txn, ..TraceRow::plain(3, 1, operation, 0) };
+            let chunk: Chunk<Kv> = [row].into_iter().collect();
+            rules.check(&chunk, 0..1).err().map(|bad| bad.message).unwrap_or_default()
+        };
+        assert_eq!(refusal("[transactions]", Verb::Update, true, Some(0)), "");
+        assert_eq!(refusal("[transactions]", Verb::Commit, false, Some(0)), "");
+        assert_eq!(refusal("", Verb::Update, true, None), "");
+        let outside = refusal("[transactions]", Verb::Update, true, None);
+        assert!(outside.contains("update is outside of a transaction"), "{outside}");
+        let later = refusal("[transactions]", Verb::Update, true, Some(1));
+        assert!(later.contains("began at step 1"), "{later}");
+        for (verb, txn) in [(Verb::Update, Some(0)), (Verb::Commit, None), (Verb::Begin, Some(1))] {
+            let unwanted = refusal("", verb, verb == Verb::Update, txn);
+            assert!(unwanted.contains("the specification has no [transactions]"), "{unwanted}");
+        }
+        let keyed = refusal("[transactions]", Verb::Commit, true, Some(0));
+        assert!(keyed.contains("of commit must be 0"), "{keyed}");
+    }
+
+    #[test]
+    fn amounts_fit_records_with_and_without_balances() {
+        let plain = spec(MIX);
+        let mut rich = plain.clone();
+        rich.own.data.total_cash = Some(1_000);
+        let rules = |spec: &SpecOf<KvWorkload>| KvRules::new(spec, &halves(spec), 0, verbs).unwrap();
+        let (plain, rich) = (rules(&plain), rules(&rich));
+        let check = |rules: &KvRules, verb, fields, amount, expect: &str| {
+            let operation = Operation { verb, key: 100, fields, length: 0, id: WriteId::new(0, 0, 0), amount };
+            let found = rules.check_amount(&operation).err().unwrap_or_default();
+            assert!(found.contains(expect) && found.is_empty() == expect.is_empty(), "{operation:?}: {found}");
+        };
+        for verb in Verb::ALL {
+            check(&plain, verb, 2, 0, "");
+            check(&plain, verb, 2, 5, "must be 0: records have no balances");
+        }
+        check(&rich, Verb::Insert, 15, 0, "");
+        check(&rich, Verb::Insert, 15, -1, "delta -1 of insert must be the balance");
+        check(&rich, Verb::Update, 1, -1, "");
+        check(&rich, Verb::Update, 1, 0, "delta 0 of update");
+        check(&rich, Verb::Update, 2, 1, "fields 2 of update lack");
+        check(&rich, Verb::Delete, 0, WHOLE_BALANCE, "");
+        check(&rich, Verb::Delete, 0, 0, "delta 0 of delete");
+        check(&rich, Verb::Read, 3, 0, "");
+        check(&rich, Verb::Read, 1, 9, "delta 9 of read must be 0");
+    }
+
+    #[test]
     fn statistics_that_contradict_the_specification_are_refused() {
         let spec = spec(MIX);
         let refusal = |first_records: Vec<u64>| {
-            KvRules::new(&spec, &KvStatistics { first_records, ..KvStatistics::default() }, 0).err()
+            KvRules::new(&spec, &KvStatistics { first_records, ..KvStatistics::default() }, 0, verbs).err()
         };
         let good = halves(&spec).first_records;
         assert_eq!(refusal(good.clone()), None);
@@ -217,7 +342,7 @@ mod tests {
         assert!(few.contains("first_records has 1 records, and there are 2 fragments"), "{few}");
         let three = SpecOf { common: crate::spec::Spec { fragments: 3, ..spec.common.clone() }, ..spec.clone() };
         let statistics = KvStatistics { first_records: vec![good[0], good[1], good[0]], ..KvStatistics::default() };
-        let reversed = KvRules::new(&three, &statistics, 1).err().unwrap();
+        let reversed = KvRules::new(&three, &statistics, 1, verbs).err().unwrap();
         assert!(reversed.contains("fragment 2 begins before fragment 1"), "{reversed}");
     }
 }

@@ -5,6 +5,8 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use super::{AnyWorkload, Workload, families, family, written};
 use crate::files::at;
 use crate::spec::{Delay, Spec, SpecError, SpecOf, Wrong, default_fragments, default_seed};
@@ -127,6 +129,11 @@ impl Spec {
             let message = format!("is {:?}, and {:?} is needed here", self.family, W::FAMILY);
             return Err(Wrong::new("family", message).of(&self.name));
         }
+        self.part()
+    }
+
+    /// Some of the family's own keys, for families that have them in common.
+    pub(super) fn part<X: DeserializeOwned>(&self) -> Result<X, SpecError> {
         let wrong = |e: toml::de::Error| SpecError::Syntax { file: self.name.clone(), message: plain(&e.to_string()) };
         self.own.clone().try_into().map_err(wrong)
     }

@@ -157,3 +157,11 @@ fn keys_of_another_family_are_told_by_its_name() {
     let error = Spec::parse(&text.replace("records", "recrods"), "t.toml").unwrap_err().to_string();
     assert!(!error.contains("set family"), "{error}");
 }
+
+/// Only some families have transactions.
+#[test]
+fn a_section_of_another_family_is_refused_by_name() {
+    let text = GOOD.replace("[mix]", "[transactions]\nabort_share = 0.1\n[mix]");
+    let error = Spec::parse(&text, "t.toml").unwrap_err().to_string();
+    assert!(error.contains("t.toml: transactions: unknown key; a workload of the family social"), "{error}");
+}

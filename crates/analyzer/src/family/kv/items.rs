@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use schemas::manifest::Manifest;
-use schemas::vocabulary::kv::{Found, FoundRecords, Operation, UNVERIFIABLE, Verb};
+use schemas::vocabulary::kv::{ABSENT, FIELDS_MAX, Found, FoundRecords, Operation, UNVERIFIABLE, Verb};
 use schemas::workload::kv::keys::{KeyPlace, KeyRange};
 use schemas::workload::kv::{Keys, KvStatistics, KvWorkload, dataset};
 
 use super::names;
 use super::scans::Order;
+use crate::consistency::isolation::{self, Act, Item, Touched};
 use crate::error::DataSetError;
 use crate::validate::register::{EXISTENCE, Registers, places};
 use crate::validate::{Findings, Interval, ItemRead, Items, RegisterWrite, SHAPE, UnknownId, Violation};
@@ -20,6 +21,8 @@ const EXISTENCE_BIT: u64 = 1 << EXISTENCE;
 /// The items of a fragment. A record takes memory once it is written.
 pub struct KvItems {
     keys: Keys,
+    /// All fields of a record, a bit each.
+    fields: u64,
     /// The number of the first record of the data set, and how many there are in all fragments.
     first: u64,
     initial: u64,
@@ -27,6 +30,8 @@ pub struct KvItems {
     /// Whether writes of a record may have run at the same time, so that the sessions before the
     /// experiment leave one of several states.
     may_race: bool,
+    /// Whether a store may have rolled back what the sessions before the experiment wrote.
+    may_be_undone: bool,
     records: HashMap<u64, Registers>,
     /// None if no session scans.
     order: Option<Order>,
@@ -35,7 +40,7 @@ pub struct KvItems {
 impl KvItems {
     /// The items of a fragment of the trace set in the folder.
     pub fn read(folder: &Path, manifest: &Manifest, fragment: u32) -> Result<KvItems, DataSetError> {
-        let workload: KvWorkload = manifest.spec.workload()?;
+        let workload = KvWorkload::of(&manifest.spec)?;
         let statistics: KvStatistics = manifest.statistics_of::<KvWorkload>().map_err(|e| {
             let path = folder.join(schemas::manifest::FILE_NAME);
             schemas::table::TableError::new(&path, format!("statistics: {e}"))
@@ -43,7 +48,8 @@ impl KvItems {
         let range = statistics.range(&Keys::new(&workload.data), fragment);
         let scans = manifest.spec.kinds().iter().any(|(kind, _)| *kind == Verb::Scan.name());
         let mut items = KvItems::new(&workload, range);
-        items.may_race = !KvWorkload::leaves_one_state(&manifest.spec, &workload.access);
+        items.may_race = !workload.leaves_one_state(&manifest.spec);
+        items.may_be_undone = workload.transactions.is_some();
         if scans {
             let mut initial = Vec::new();
             for records in dataset::records(folder, fragment)? {
@@ -66,10 +72,12 @@ impl KvItems {
         let data = &workload.data;
         KvItems {
             keys: Keys::new(data),
+            fields: (1 << data.fields.min(FIELDS_MAX)) - 1,
             first: data.first_record,
             initial: data.records,
             range,
             may_race: false,
+            may_be_undone: false,
             records: HashMap::new(),
             order: None,
         }
@@ -79,6 +87,12 @@ impl KvItems {
     #[cfg(test)]
     pub(super) fn racing(self) -> KvItems {
         KvItems { may_race: true, ..self }
+    }
+
+    /// The same, where a store may have rolled earlier writes back.
+    #[cfg(test)]
+    pub(super) fn undoable(self) -> KvItems {
+        KvItems { may_be_undone: true, ..self }
     }
 
     /// The same, with scans. The records of the fragment's data set are in the order of their keys.
@@ -249,7 +263,45 @@ fn shape(operation: &Operation, observed: &[i64], records: i64) -> Violation {
     }
 }
 
+impl KvItems {
+    /// The version that a read of a field saw; None if that is not known.
+    fn version(&self, key: u64, found: Option<Found<'_>>, field: u32) -> Option<i64> {
+        let is_initial = self.index(key).is_ok();
+        match found.map(|found| found.of(field)) {
+            // A record that is not of the data set is absent before its insert, and after its delete.
+            None => is_initial.then_some(isolation::DELETED),
+            Some(0) => is_initial.then_some(isolation::INITIAL),
+            Some(UNVERIFIABLE | ABSENT) => None,
+            Some(id) => Some(id),
+        }
+    }
+}
+
 impl Items<Operation> for KvItems {
+    /// The fields of records; a delete leaves all of them without a value. Scans are left out: which
+    /// records they should have seen is not a matter of items.
+    fn history(&self, operation: &Operation, observed: &[i64], each: &mut dyn FnMut(Option<Touched>)) {
+        let Operation { key, fields, .. } = *operation;
+        let (act, version, fields) = match operation.verb {
+            Verb::Insert => (Act::Insert, operation.id.number(), fields),
+            Verb::Update => (Act::Write, operation.id.number(), fields),
+            Verb::Delete => (Act::Delete, isolation::DELETED, self.fields),
+            Verb::Read => {
+                let Ok(found) = Found::read(observed) else { return };
+                for field in places(fields) {
+                    let version = self.version(key, found, field);
+                    let item = Item::new(key, field);
+                    each(version.map(|version| Touched { item, act: Act::Read, version }));
+                }
+                return;
+            }
+            Verb::Scan | Verb::Begin | Verb::Commit | Verb::Abort => return,
+        };
+        for field in places(fields) {
+            each(Some(Touched { item: Item::new(key, field), act, version }));
+        }
+    }
+
     fn register(&mut self, operation: &Operation, at: Interval, horizon: i64) -> Result<(), UnknownId> {
         let Operation { verb, key, fields, id, .. } = *operation;
         let place = self.place(key)?;
@@ -260,11 +312,15 @@ impl Items<Operation> for KvItems {
             order.add(place, key);
         }
         let fields = if is_delete { 0 } else { fields };
+        let exists_initially = self.index(key).is_ok();
         let registers = self.records.entry(key).or_default();
         // Times of the experiment are not below 0.
         if self.may_race && at.end < 0 {
             // What was updated existed.
             registers.register_earlier(fields | EXISTENCE_BIT, value);
+            if self.may_be_undone {
+                registers.may_be_initial(fields | EXISTENCE_BIT, exists_initially);
+            }
         } else {
             let places = fields | if changes_existence { EXISTENCE_BIT } else { 0 };
             registers.register(RegisterWrite { at, places, value }, horizon);

@@ -54,6 +54,10 @@ impl Family for Kv {
         Some(WritePlace { fragment: fragment as i64, session: session as i64, step: step as i64 })
     }
 
+    fn item_in_history(owner: u64, element: u32) -> String {
+        format!("record {owner} field {element}")
+    }
+
     fn popularity(manifest: &Manifest) -> Option<String> {
         let shares = manifest.statistics_of::<KvWorkload>().ok()?.top_hundredth;
         let percent = |share: f64| format!("{:.1}%", share * 100.0);

@@ -1,23 +1,25 @@
--- A delete writes each field that the run uses: no later read may see what was there before.
+-- A delete writes each field that the run uses: no later read may see what was there before. A write of a
+-- transaction counts as its try ended, and others see it at the latest when that try ended.
 CREATE VIEW register_writes AS
 WITH used AS (SELECT bit_or(fields) AS mask FROM sealed_operations),
 places AS (SELECT place FROM used, range(63) AS of_mask(place) WHERE (mask >> place) & 1 = 1)
 SELECT
-    experiment, fragment, session, step, thread, actor, outcome, start_ns, end_ns,
+    experiment, fragment, session, step, thread, actor, counts_as AS outcome, start_ns, visible_ns AS end_ns,
     'field' AS item, key AS owner, place AS element, ((fragment << 48) | (session << 12) | step::BIGINT) + 1 AS value
 FROM sealed_operations, places
-WHERE operation IN ('insert', 'update', 'delete') AND outcome IN ('ok', 'unknown')
+WHERE operation IN ('insert', 'update', 'delete') AND counts_as IN ('ok', 'unknown')
     AND (operation = 'delete' OR (fields >> place) & 1 = 1);
 
 -- A record that is not found has its initial values if it was inserted and never deleted. Otherwise it is not known
--- which delete was seen. A scan is left out: which records it observed depends on its answer.
+-- which delete was seen. A scan is left out: which records it observed depends on its answer. So is a read of a
+-- transaction: it may see the state in which the transaction began, and `isolation_anomalies` judges it.
 CREATE VIEW register_reads AS
 WITH used AS (SELECT bit_or(fields) AS mask FROM sealed_operations),
 places AS (SELECT place FROM used, range(63) AS of_mask(place) WHERE (mask >> place) & 1 = 1),
 born AS (
     SELECT experiment, fragment, key
     FROM sealed_operations
-    WHERE operation IN ('insert', 'delete') AND outcome IN ('ok', 'unknown')
+    WHERE operation IN ('insert', 'delete') AND counts_as IN ('ok', 'unknown')
     GROUP BY ALL
     HAVING bool_and(operation = 'insert')
 ),
@@ -25,7 +27,7 @@ reads AS (
     SELECT r.*, b.key IS NOT NULL AS is_born
     FROM sealed_operations AS r
     LEFT JOIN born AS b ON r.experiment = b.experiment AND r.fragment = b.fragment AND r.key = b.key
-    WHERE r.operation = 'read' AND r.outcome = 'ok'
+    WHERE r.operation = 'read' AND r.outcome = 'ok' AND (r.try_end IS NULL OR r.try_end = 'best effort')
 )
 SELECT
     experiment, fragment, session, step, thread, actor, start_ns, end_ns, warmup, drained,

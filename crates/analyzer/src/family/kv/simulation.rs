@@ -162,6 +162,7 @@ fn act(world: &World, state: &mut State, operation: &Operation) -> Option<Vec<i6
             written.for_each(|field| values[field as usize] = operation.id.number());
         }
         Verb::Delete => drop(state.remove(&place)?),
+        Verb::Begin | Verb::Commit | Verb::Abort => {}
     }
     Some(Vec::new())
 }

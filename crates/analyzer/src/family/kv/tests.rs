@@ -32,7 +32,7 @@ pub(super) fn id(session: usize) -> i64 {
 }
 
 pub(super) fn operation(session: usize, verb: Verb, key: u64, fields: u64, length: u32) -> Operation {
-    Operation { verb, key, fields, length, id: WriteId::new(0, session as u64, 0) }
+    Operation { verb, key, fields, length, id: WriteId::new(0, session as u64, 0), amount: 0 }
 }
 
 /// What is observed of a record: the numbers in its fields, from field 0 on.
@@ -391,19 +391,65 @@ fn earlier_writes_are_possible_initial_values() {
     }
 }
 
+/// Of writes before the experiment that a store may have rolled back, none need have happened.
+#[test]
+fn earlier_writes_of_transactions_may_be_undone() {
+    let long_ago = |session: usize| at(i64::MIN / 2 + session as i64, i64::MIN / 2 + session as i64);
+    let earlier = || {
+        let mut items = KvItems::new(&workload(10), KeyRange::default()).racing().undoable();
+        for (session, verb, key, fields) in
+            [(1, Verb::Update, 3, 0b1), (2, Verb::Insert, 12, 0b11), (3, Verb::Delete, 4, 0)]
+        {
+            items.register(&operation(session, verb, key, fields, 0), long_ago(session), i64::MIN).unwrap();
+        }
+        items
+    };
+    let read = |key| operation(99, Verb::Read, key, 0b1, 0);
+    let now = at(10, 11);
+    let field = |observed: i64| (names::FIELD, 3, Some(0), observed);
+    let mut items = earlier();
+    for (key, observed) in
+        [(3, vec![1, id(1)]), (3, vec![0]), (12, vec![1, id(2)]), (12, vec![]), (4, vec![]), (4, vec![0])]
+    {
+        check(&mut items, read(key), &observed, now, &[]);
+    }
+    check(&mut items, read(3), &[1, id(2)], now, &[field(id(2))]);
+    // A closing read says which it was.
+    let mut items = earlier();
+    items.begin_with(&read(3), &[0]).unwrap();
+    check(&mut items, read(3), &[0], now, &[]);
+    check(&mut items, read(3), &[1, id(1)], now, &[field(id(1))]);
+    let mut items = earlier();
+    items.begin_with(&read(3), &[1, id(1)]).unwrap();
+    check(&mut items, read(3), &[1, id(1)], now, &[]);
+    check(&mut items, read(3), &[0], now, &[field(0)]);
+    let mut items = earlier();
+    items.begin_with(&read(12), &[]).unwrap();
+    check(&mut items, read(12), &[], now, &[]);
+    check(
+        &mut items,
+        read(12),
+        &[1, id(2)],
+        now,
+        &[(names::EXISTENCE, 12, None, 1), (names::FIELD, 12, Some(0), id(2))][..1],
+    );
+}
+
 /// The views in SQL say of random operations what the items say of them.
 #[test]
 fn the_views_are_what_the_vocabulary_says() {
     let database = duckdb::Connection::open_in_memory().unwrap();
     let table = "CREATE TABLE operations (experiment BIGINT, fragment BIGINT, session BIGINT, step SMALLINT, \
                  operation VARCHAR, actor BIGINT, key BIGINT, fields BIGINT, length INTEGER, outcome VARCHAR, \
-                 start_ns BIGINT, end_ns BIGINT, warmup BOOLEAN, drained BOOLEAN)";
+                 start_ns BIGINT, end_ns BIGINT, warmup BOOLEAN, drained BOOLEAN, counts_as VARCHAR, snapshot_ns BIGINT, \
+                 visible_ns BIGINT, try_end VARCHAR)";
     database.execute_batch(&format!("{table};{}", Kv::views())).unwrap();
     let (mut updates, mut reads) = (Vec::new(), Vec::new());
-    for (session, verb) in (0..).zip(Verb::ALL.into_iter().cycle().take(15)) {
+    for (session, verb) in (0..).zip(Verb::ALL.into_iter().cycle().take(3 * Verb::ALL.len())) {
         let all = [0b1001, 1 << 62 | 0b10, (1 << 63) - 1][session as usize / Verb::ALL.len()];
-        let fields: u64 = if verb == Verb::Delete { 0 } else { all };
-        let row = "INSERT INTO operations VALUES (1, 0, ?, 0, ?, 4, 7, ?, 9, 'ok', 1, 2, false, false)";
+        let fields: u64 = if verb == Verb::Delete || verb.control().is_some() { 0 } else { all };
+        let row =
+            "INSERT INTO operations VALUES (1, 0, ?, 0, ?, 4, 7, ?, 9, 'ok', 1, 2, false, false, 'ok', 1, 2, NULL)";
         database.execute(row, duckdb::params![session, verb.name(), fields as i64]).unwrap();
         let each = (0..63i64).filter(|field| fields >> field & 1 == 1);
         let of_verb = operation(0, verb, 7, fields, 9);

@@ -1,7 +1,7 @@
 CASE
     WHEN u.item = 'field' AND u.low > 0 THEN u.start_ns - coalesce(
         (
-            SELECT max(w.end_ns) FROM operations AS w
+            SELECT max(w.visible_ns) FROM operations AS w
             WHERE w.experiment = u.experiment AND w.fragment = write_fragment(u.low)
                 AND w.session = write_session(u.low) AND w.step = write_step(u.low)
         ),

@@ -10,13 +10,15 @@ use super::WorkloadArgs;
 use crate::rate::Wanted;
 
 /// The arguments that a resumed rating takes from its run.
-const FROM_THE_RUN: [&str; 25] = [
+const FROM_THE_RUN: [&str; 27] = [
     "spec",
     "trace",
     "settings",
     "sla",
     "warmup",
     "shared_actors",
+    "transactions",
+    "tries",
     "no_closing_read",
     "workers",
     "leave_logs",
@@ -54,6 +56,7 @@ Examples:
   encore rate my.toml --set fragments=8 --store postgres://me@db/x \\
       --replayer load1:7070 --replayer \"load2:7070*2\" --certs certs
   encore rate my.toml --store redis://h:6379/1 --keep-data  records that YCSB has loaded
+  encore rate traces/transactions.toml --store postgres://me@h/x --tries 5
   encore rate --resume runs/bg-1                           resume after Ctrl-C
 
 SoAR is the highest throughput that keeps the SLA; Socialites is the highest

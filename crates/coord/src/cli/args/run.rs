@@ -18,6 +18,7 @@ Examples:
   encore run my.toml --threads 64 --rate 500                 500 sessions/s arrive (open loop)
   encore run rising.toml --threads 64 --rate-factor 1.5      a spec with [arrivals]
   encore run my.toml --threads 100 --threads-over-time 0s:10,30s:100,60s:10 --duration 90s
+  encore run traces/transactions.toml --store postgres://me@h/x --threads 16 --tries 5
   encore run traces/ycsb-a.toml --threads 16 --store mysql://me@h/ycsb --keep-data    loaded by YCSB
 
 Exit code 1 when the SLA is missed, 3 when the experiment is void: it says

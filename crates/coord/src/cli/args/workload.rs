@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use replayer::cli::transactions::TransactionArgs;
 use schemas::plan::Warmup;
 use schemas::sla::Sla;
 
@@ -24,6 +25,9 @@ pub struct WorkloadArgs {
     /// Allow concurrent sessions for the same actor
     #[arg(help_heading = "Workload", long)]
     pub shared_actors: bool,
+    /// How transactions are run.
+    #[command(flatten, next_help_heading = "Workload")]
+    pub transactions: TransactionArgs,
     /// Do not read all items after an experiment. The default reads them if the final state depends on
     /// races (key-value workloads); in a search only with --between continue
     #[arg(help_heading = "Workload", long)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use clap::Parser;
-use schemas::comparison::{ComparedStore, ComparisonFolder, ComparisonPlan, Point, Question, Wanted};
+use schemas::comparison::{ComparedStore, ComparisonFolder, ComparisonPlan, Point, Question, Use, Wanted};
 use schemas::plan::redact;
 use schemas::sla::Sla;
 use schemas::verdict::Between;
@@ -130,7 +130,8 @@ fn cells(
             };
             replayer::any_store::open(&url).map_err(|e| wrong_url(args, number, &e))?;
             let fleet = FleetArgs { count: store.replayers.or(args.fleet.count), ..args.fleet.clone() };
-            let mut job = job(plan, &point, &url, &fleet, args, invocation)?;
+            let cell = Cell { point: &point, url: &url, transactions: store.transactions.or(plan.transactions) };
+            let mut job = job(plan, &cell, &fleet, args, invocation)?;
             let setting = job.setting_mut();
             setting.name = run.clone();
             setting.folder = home;
@@ -142,16 +143,23 @@ fn cells(
     Ok(cells)
 }
 
+/// What is particular to a cell.
+struct Cell<'a> {
+    point: &'a Point,
+    url: &'a str,
+    transactions: Option<Use>,
+}
+
 /// The command of a cell. The plan's parameters become the words that a user would type, so that
 /// a plan accepts whatever the command accepts.
 fn job(
     plan: &ComparisonPlan,
-    point: &Point,
-    url: &str,
+    cell: &Cell<'_>,
     fleet: &FleetArgs,
     args: &CompareArgs,
     invocation: &Invocation,
 ) -> Result<Job, Failure> {
+    let Cell { point, url, transactions } = *cell;
     let (subcommand, own_words) = match plan.question() {
         Question::Rate(wanted) => ("rate", rate_words(plan, wanted)),
         Question::Measure(_) => ("run", point.threads.iter().map(|threads| format!("--threads={threads}")).collect()),
@@ -164,6 +172,8 @@ fn job(
     if !plan.closing_read {
         words.push("--no-closing-read".into());
     }
+    words.extend(transactions.map(|used| format!("--transactions={}", used.name())));
+    words.extend(plan.tries.map(|tries| format!("--tries={tries}")));
     words.extend(own_words);
     let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut runs = OsString::from("--runs=");

@@ -69,6 +69,7 @@ pub(super) fn setting(
         by_rate: false,
         monitor_s: args.monitor,
         unique_actors: !args.shared_actors,
+        transactions: args.transactions.request(),
         closing_read: !args.no_closing_read && has_closing_read,
         // Records that Encore did not load cannot be brought back to the trace's beginning.
         between: if args.keep_data { Between::Continue } else { Between::Load },

@@ -2,7 +2,7 @@
 
 use schemas::comparison::{Measurement, Outcome, Question};
 use schemas::plan::Limit;
-use schemas::verdict::{Figures, Ruling, Verdict};
+use schemas::verdict::{Figures, OperationFigures, Ruling, TransactionFigures, Verdict};
 use schemas::workload::social::SocialWorkload;
 
 use super::*;
@@ -211,4 +211,87 @@ fn a_cell_that_fails_is_exit_code_3_and_a_missed_agreement_is_not() {
     assert_eq!((exit_code(&document), failures(&document)), (3, vec!["T=1, slow: the store went away".to_string()]));
     let (ended, measured) = measure(&plans, |args| args.resume = true, missed);
     assert_eq!((exit_code(&ended.unwrap()), measured), (0, vec!["t-1-slow".to_string()]));
+}
+
+/// One store at two numbers of threads, with and without transactions.
+const TRANSACTED: &str = r#"
+name = "sizes"
+title = "Cost of transactions"
+spec = "specs/t.toml"
+sla = "95% < 100ms, 0.1% unpredictable, 1s"
+measure = "throughput"
+tries = 4
+
+[axis]
+label = "threads"
+points = [{ label = "1", threads = 1 }, { label = "8", threads = 8 }]
+
+[[stores]]
+label = "with"
+url = "memory:"
+
+[[stores]]
+label = "without"
+url = "memory:"
+transactions = "off"
+"#;
+
+/// With transactions, 1,000 operations a second less a tenth for each thread; without, 1,000.
+fn transacted(single: &Single) -> Verdict {
+    let used = single.setting.transactions.used;
+    let share = if used { 1.0 - f64::from(single.threads) / 20.0 } else { 1.0 };
+    let mut found = verdict(single, good(1_000.0 * share).unwrap());
+    let times = |mean_ns: f64, p95_ns| OperationFigures { ok: 10, mean_ns, p95_ns, ..OperationFigures::default() };
+    let figures = &mut found.figures;
+    figures.by_operation.insert("read".into(), times(1_000_000.0, 2_000_000));
+    let mut transactions = TransactionFigures { transactions: 10, tries: 10, ..TransactionFigures::default() };
+    if used {
+        figures.by_operation.insert("commit".into(), times(500_000.0, 900_000));
+        (transactions.tries, transactions.committed, transactions.aborted) = (16, 10, 6);
+    } else {
+        transactions.best_effort = 10;
+    }
+    figures.transactions = Some(transactions);
+    found
+}
+
+#[test]
+fn what_transactions_cost_is_shown() {
+    let plans = PlanFolder::new(TRANSACTED);
+    let comparison = plans.resolved(|_| ()).unwrap();
+    let asked: Vec<(bool, u16)> = comparison
+        .cells
+        .iter()
+        .map(|cell| cell.job.setting().transactions)
+        .map(|transactions| (transactions.used, transactions.tries))
+        .collect();
+    assert_eq!(asked, [(true, 4), (false, 4), (true, 4), (false, 4)]);
+    let mut perform = |job: Job| {
+        let Job::Measure(single) = job else { panic!("{job:?}") };
+        let run = leave_run(&single.setting, RunState::Complete)?;
+        let found = transacted(&single);
+        files::write_json(&run.experiment(2, single.threads).verdict(), &found)?;
+        Ok(Finding::Measured(found))
+    };
+    let document = conduct::conduct(&comparison, &mut perform, &|line| plans.hear(line)).unwrap();
+    let tables = transactions::tables(&document);
+    let [shares, times, rolled_back] = tables.as_slice() else { panic!("{tables:?}") };
+    let texts = |rows: &[&[&str]]| {
+        rows.iter().map(|row| row.iter().map(|text| text.to_string()).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    assert_eq!(shares.header, ["threads", "with"]);
+    assert_eq!(shares.rows, texts(&[&["1", "95%"], &["8", "60%"]]));
+    assert_eq!(times.header, ["threads", "operation", "with", "without"]);
+    assert_eq!(times.rows[0][1..], texts(&[&["read", "1ms / 2ms", "1ms / 2ms"]])[0]);
+    assert_eq!(times.rows[1][1..], texts(&[&["commit", "500us / 900us", "-"]])[0]);
+    assert_eq!(rolled_back.rows[1], texts(&[&["8", "37.5%", "best effort"]])[0]);
+    let said = plans.said.borrow().join("\n");
+    let markdown = std::fs::read_to_string(plans.folder().table()).unwrap();
+    let page = std::fs::read_to_string(plans.folder().page()).unwrap();
+    for title in [shares.title, times.title, rolled_back.title] {
+        assert!([&said, &markdown, &page].iter().all(|text| text.contains(title)), "{title}");
+    }
+    // A comparison of a workload without transactions says nothing of them.
+    let (ended, _) = measure(&PlanFolder::new(MEASURED), |_| (), all_kinds);
+    assert_eq!(transactions::tables(&ended.unwrap()), []);
 }

@@ -165,6 +165,7 @@ impl Campaign {
             open_loop,
             target_per_s,
             threads_over_time,
+            transactions: self.setting.transactions,
         })
     }
 }

@@ -33,5 +33,6 @@ pub(super) fn plan(setting: &Setting, trace: &TraceSet) -> Plan {
         open_loop: due.map(|due| OpenLoop { due, overload: Overload::Queue }),
         target_per_s: None,
         threads_over_time: Vec::new(),
+        transactions: Default::default(),
     }
 }

@@ -77,7 +77,7 @@ impl<E: Engine> CasqlConnection<E> {
 
     async fn write(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         let done = self.database.execute(operation, answer).await;
-        let may_have_happened = !matches!(done, Err(OperationError::Failed(_)));
+        let may_have_happened = matches!(done, Ok(()) | Err(OperationError::Unknown(_)));
         if may_have_happened && self.protocol.consistency != Consistency::Ttl {
             self.cache.invalidate(&Item::changed_by(operation)).await;
         }

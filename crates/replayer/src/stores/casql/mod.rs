@@ -84,6 +84,11 @@ impl<E: Engine> Casql<E> {
         let Some(address) = url.text("memcached").filter(|address| address.contains(':')) else {
             return Err(StoreError::usage(&url, "needs the address of memcached; add memcached=HOST:PORT"));
         };
+        if url.text("locking").is_some() {
+            let message =
+                "locking concerns transactions of key-value workloads, which this store does not serve; remove it";
+            return Err(StoreError::usage(&url, message));
+        }
         let consistency = url.choice("consistency", &Consistency::ALL)?;
         let ttl_s = url.number("ttl_s", if consistency == Consistency::Ttl { 60 } else { 0 })?;
         if ttl_s > TTL_S_MAX || (consistency == Consistency::Ttl && ttl_s == 0) {

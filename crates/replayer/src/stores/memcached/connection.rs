@@ -11,7 +11,7 @@ use memcache::exp::{
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::record::{self, Record};
-use crate::stores::fields::Fields;
+use crate::stores::fields::{Fields, NO_OPERATION_ON_A_RECORD};
 use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
@@ -64,6 +64,7 @@ impl MemcachedConnection {
             Verb::Update if shared.fields.are_all(operation.fields) => self.store(operation, SetMode::Replace).await,
             Verb::Update => self.update(operation, answer).await,
             Verb::Delete => self.delete().await,
+            Verb::Begin | Verb::Commit | Verb::Abort => Err(Refusal::refused(NO_OPERATION_ON_A_RECORD)),
             Verb::Scan => Err(Refusal::refused("memcached has no scans")),
         };
         outcome(done, operation, &self.key)

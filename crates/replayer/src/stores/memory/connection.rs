@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::vocabulary::{Operation, Vocabulary};
 
-use super::{Inner, Lies, Room, Shared};
+use super::{Inner, Kept, Lies, Room, Shared};
 use crate::source::Source;
 use crate::stores::url::StoreUrl;
 use crate::stores::{Answer, Connection, OperationError, StoreError};
 
 /// What the store holds of one family, and what operations do there.
 pub trait State<V: Vocabulary>: Clone + Send + Sized + 'static {
+    /// A transaction on it.
+    type Transaction: Transaction<V, Self>;
+
     /// What [`State::count`] counts, in words.
     const COUNTED: &'static str;
 
@@ -37,11 +42,65 @@ pub trait State<V: Vocabulary>: Clone + Send + Sized + 'static {
         None
     }
 
+    /// Whether a transaction has changed what this write changes, and has not ended.
+    #[inline]
+    fn is_taken(&self, _write: &V::Operation) -> bool {
+        false
+    }
+
     /// Performs a write. With `keep_before`, what it changes stays readable as it was before.
     fn write(&mut self, write: &V::Operation, keep_before: bool);
 
     /// Performs a read; a stale one sees what was there before the last write.
     fn read(&self, read: &V::Operation, stale: bool, answer: &mut Answer);
+}
+
+/// A transaction that is under way.
+pub trait Transaction<V: Vocabulary, S>: Sized + 'static {
+    /// Whether there are transactions at all.
+    const EXIST: bool;
+
+    /// Begins one at a level of isolation; None if there are none.
+    fn begin(state: &mut S, level: Isolation) -> Option<Self>;
+
+    /// Performs a read.
+    fn read(&mut self, state: &S, read: &V::Operation, answer: &mut Answer);
+
+    /// Performs a write. After [`OperationError::Aborted`], the transaction is aborted.
+    fn write(&mut self, state: &mut S, write: &V::Operation) -> Result<(), OperationError>;
+
+    /// Ends it. After an error it has not happened.
+    fn commit(self, state: &mut S) -> Result<(), OperationError>;
+
+    /// Ends it, as if it had not happened.
+    fn abort(self, state: &mut S);
+}
+
+/// The transaction of a vocabulary that has none.
+pub enum NoTransaction {}
+
+impl<V: Vocabulary, S> Transaction<V, S> for NoTransaction {
+    const EXIST: bool = false;
+
+    fn begin(_state: &mut S, _level: Isolation) -> Option<NoTransaction> {
+        None
+    }
+
+    fn read(&mut self, _state: &S, _read: &V::Operation, _answer: &mut Answer) {
+        match *self {}
+    }
+
+    fn write(&mut self, _state: &mut S, _write: &V::Operation) -> Result<(), OperationError> {
+        match *self {}
+    }
+
+    fn commit(self, _state: &mut S) -> Result<(), OperationError> {
+        match self {}
+    }
+
+    fn abort(self, _state: &mut S) {
+        match self {}
+    }
 }
 
 /// SplitMix64: small, and random enough for injected faults.
@@ -60,10 +119,15 @@ impl Chance {
     }
 }
 
+/// How long a write waits before it looks again whether the transaction has ended that has changed the
+/// same record. Only at read uncommitted does a write ever wait.
+const TAKEN_PAUSE: Duration = Duration::from_micros(100);
+
 /// A thread's connection to the store, to what it holds of one family.
-pub struct MemoryConnection {
+pub struct MemoryConnection<V: Kept> {
     shared: Arc<Shared>,
     faults: Faults,
+    transaction: Option<<V::State as State<V>>::Transaction>,
 }
 
 /// The faults of one connection.
@@ -75,11 +139,43 @@ struct Faults {
     unknowns: u64,
 }
 
-impl MemoryConnection {
-    pub(super) fn new(shared: Arc<Shared>, lies: Lies, thread: u32) -> MemoryConnection {
+/// An operation cannot be performed yet, since a transaction is in its way.
+struct Taken;
+
+impl<V: Kept> MemoryConnection<V> {
+    pub(super) fn new(shared: Arc<Shared>, lies: Lies, thread: u32) -> MemoryConnection<V> {
         let chance = Chance(lies.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (thread as u64) << 32);
-        MemoryConnection { shared, faults: Faults { lies, chance, truth: Answer::default(), unknowns: 0 } }
+        let faults = Faults { lies, chance, truth: Answer::default(), unknowns: 0 };
+        MemoryConnection { shared, faults, transaction: None }
     }
+
+    /// Ends the transaction that is under way, if there is one, as if it had not happened.
+    fn abort_now(&mut self) {
+        if let Some(transaction) = self.transaction.take()
+            && let Some(room) = V::State::room(&mut self.shared.lock())
+        {
+            transaction.abort(&mut room.shown);
+        }
+    }
+}
+
+impl<V: Kept> Drop for MemoryConnection<V> {
+    /// What a transaction has written whose thread has ended must not stay, nor what is kept for it.
+    fn drop(&mut self) {
+        self.abort_now();
+    }
+}
+
+fn not_loaded() -> OperationError {
+    OperationError::Failed("nothing is loaded".into())
+}
+
+fn injected_error() -> OperationError {
+    OperationError::Failed("injected fault (error=)".into())
+}
+
+fn injected_unknown() -> OperationError {
+    OperationError::Unknown("injected fault (unknown=)".into())
 }
 
 impl Faults {
@@ -89,16 +185,17 @@ impl Faults {
         shared: &Shared,
         operation: &V::Operation,
         answer: &mut Answer,
-    ) -> Result<(), OperationError> {
+    ) -> Result<Result<(), OperationError>, Taken> {
         let mut inner = shared.lock();
-        let Some(room) = S::room(&mut inner) else {
-            return Err(OperationError::Failed("nothing is loaded".into()));
-        };
+        let Some(room) = S::room(&mut inner) else { return Ok(Err(not_loaded())) };
+        if operation.writes() && room.shown.is_taken(operation) {
+            return Err(Taken);
+        }
         if self.chance.happens(self.lies.error) {
-            return Err(OperationError::Failed("injected fault (error=)".into()));
+            return Ok(Err(injected_error()));
         }
         if operation.writes() {
-            return self.write(room, operation);
+            return Ok(self.write(room, operation));
         }
         let stale = self.chance.happens(self.lies.stale);
         room.shown.read(operation, stale, answer);
@@ -109,7 +206,7 @@ impl Faults {
                 shared.lies_told.fetch_add(1, Ordering::Relaxed);
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn write<V: Vocabulary, S: State<V>>(
@@ -125,7 +222,7 @@ impl Faults {
             self.unknowns += 1;
         }
         if unknown && self.unknowns.is_multiple_of(2) {
-            return Err(OperationError::Unknown("injected fault (unknown=)".into()));
+            return Err(injected_unknown());
         }
         if let Some(truth) = &mut room.truth {
             truth.write(operation, false);
@@ -134,15 +231,129 @@ impl Faults {
             room.shown.write(operation, self.lies.stale > 0.0);
         }
         match unknown {
-            true => Err(OperationError::Unknown("injected fault (unknown=)".into())),
+            true => Err(injected_unknown()),
             false => Ok(()),
         }
     }
+
+    /// Performs an operation of a transaction. Returns the transaction, unless it has ended.
+    fn take_effect_in<V: Kept>(
+        &mut self,
+        shared: &Shared,
+        mut transaction: <V::State as State<V>>::Transaction,
+        operation: &V::Operation,
+        answer: &mut Answer,
+    ) -> (Option<<V::State as State<V>>::Transaction>, Result<(), OperationError>) {
+        let mut inner = shared.lock();
+        let Some(room) = V::State::room(&mut inner) else { return (None, Err(not_loaded())) };
+        if self.chance.happens(self.lies.error) {
+            return (Some(transaction), Err(injected_error()));
+        }
+        if !operation.writes() {
+            transaction.read(&room.shown, operation, answer);
+            return (Some(transaction), Ok(()));
+        }
+        match transaction.write(&mut room.shown, operation) {
+            Err(OperationError::Aborted(why)) => {
+                transaction.abort(&mut room.shown);
+                (None, Err(OperationError::Aborted(why)))
+            }
+            done => (Some(transaction), done),
+        }
+    }
+
+    /// Commits a transaction. Every second commit of unknown fate has happened.
+    fn commit<V: Kept>(
+        &mut self,
+        shared: &Shared,
+        transaction: <V::State as State<V>>::Transaction,
+    ) -> Result<(), OperationError> {
+        let mut inner = shared.lock();
+        let Some(room) = V::State::room(&mut inner) else { return Err(not_loaded()) };
+        if self.chance.happens(self.lies.error) {
+            transaction.abort(&mut room.shown);
+            return Err(injected_error());
+        }
+        if !self.chance.happens(self.lies.unknown) {
+            return transaction.commit(&mut room.shown);
+        }
+        self.unknowns += 1;
+        if self.unknowns.is_multiple_of(2) {
+            transaction.abort(&mut room.shown);
+        } else {
+            transaction.commit(&mut room.shown)?;
+        }
+        Err(injected_unknown())
+    }
 }
 
-impl<V: super::Kept> Connection<V> for MemoryConnection {
+impl<V: Kept> Connection<V> for MemoryConnection<V> {
     async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
-        let MemoryConnection { shared, faults } = self;
-        shared.timing.perform(|| faults.take_effect::<V, V::State>(shared, operation, answer)).await
+        if self.transaction.is_some() {
+            return self.execute_in_transaction(operation, answer).await;
+        }
+        let MemoryConnection { shared, faults, .. } = self;
+        let effect = shared.timing.perform(|| faults.take_effect::<V, V::State>(shared, operation, answer));
+        match effect.await {
+            Ok(done) => done,
+            Err(Taken) => self.execute_later(operation, answer).await,
+        }
+    }
+
+    async fn begin(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        if self.transaction.is_some() {
+            return Err(OperationError::Failed("a transaction is under way already".into()));
+        }
+        let shared = &self.shared;
+        let Some(level) = shared.level else { return Ok(()) };
+        let begin =
+            || V::State::room(&mut shared.lock()).as_mut().map(|room| Transaction::begin(&mut room.shown, level));
+        self.transaction = shared.timing.perform(begin).await.ok_or_else(not_loaded)?;
+        Ok(())
+    }
+
+    async fn commit(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        let MemoryConnection { shared, faults, transaction } = self;
+        let commit = || match transaction.take() {
+            Some(transaction) => faults.commit::<V>(shared, transaction),
+            None => Err(OperationError::Failed("no transaction is under way".into())),
+        };
+        shared.timing.perform(commit).await
+    }
+
+    async fn abort(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        let shared = self.shared.clone();
+        shared.timing.perform(|| self.abort_now()).await;
+        Ok(())
+    }
+}
+
+impl<V: Kept> MemoryConnection<V> {
+    async fn execute_in_transaction(
+        &mut self,
+        operation: &V::Operation,
+        answer: &mut Answer,
+    ) -> Result<(), OperationError> {
+        let MemoryConnection { shared, faults, transaction } = self;
+        let perform = || {
+            let Some(open) = transaction.take() else { return Ok(()) };
+            let (open, done) = faults.take_effect_in::<V>(shared, open, operation, answer);
+            *transaction = open;
+            done
+        };
+        shared.timing.perform(perform).await
+    }
+
+    /// Tries an operation until no transaction is in its way.
+    #[cold]
+    async fn execute_later(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        let MemoryConnection { shared, faults, .. } = self;
+        loop {
+            tokio::time::sleep(TAKEN_PAUSE).await;
+            let effect = shared.timing.perform(|| faults.take_effect::<V, V::State>(shared, operation, answer));
+            if let Ok(done) = effect.await {
+                return done;
+            }
+        }
     }
 }

@@ -1,15 +1,19 @@
-//! The `kv` family: records in the order of their keys. A field is the id of the write that it holds,
-//! since every value is a function of it.
+//! The vocabulary `kv`: records in the order of their keys. A field is the id of the write that it holds,
+//! since every value is a function of it. The balance of a record, if it has one, follows its fields.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use schemas::digest::StateDigest;
-use schemas::vocabulary::kv::{Found, Kv, Operation, Verb, WriteId};
+use schemas::vocabulary::kv::{Found, Kv, Operation, Seen, Verb, WriteId};
 use schemas::workload::kv::LengthDistribution;
 use schemas::workload::kv::keys::KeyPlace;
+use schemas::workload::kv::values::BALANCE_FIELD;
 
 use super::connection::State;
+use super::transactions::{Locks, RecordsTransaction};
+use super::versions::Versions;
 use super::{Inner, Kept, Room};
 use crate::source::Source;
 use crate::stores::kv::{ALREADY_THERE, KvData, MISSING};
@@ -20,8 +24,9 @@ impl Kept for Kv {
     type State = Records;
 }
 
-/// The number of the write that each field holds, 0 for its initial value; empty if all are initial.
-type Ids = Box<[i64]>;
+/// The number of the write that each field holds, 0 for its initial value, then the balance of the record,
+/// if it has one; empty if all are initial.
+pub type Ids = Box<[i64]>;
 
 /// A record, and what it was before its last write. None where it does not exist.
 #[derive(Debug, Clone)]
@@ -47,10 +52,15 @@ pub struct Records {
     data: Arc<KvData>,
     /// All values have this length; None if they differ, or tell nothing.
     bytes_each: Option<u32>,
+    /// What transactions may have to see.
+    pub versions: Versions<Option<Ids>>,
+    /// What transactions have written whose writes are seen before they commit.
+    pub locks: Locks,
 }
 
 impl Records {
-    fn place(&self, record: u64) -> KeyPlace {
+    /// Where a record stands among all.
+    pub fn place(&self, record: u64) -> KeyPlace {
         self.data.keys.place(self.data.keys.number(record))
     }
 
@@ -62,36 +72,146 @@ impl Records {
     fn value(&self, record: u64, ids: &Ids, field: u32, text: &mut String) {
         text.clear();
         match ids.get(field as usize).copied().and_then(WriteId::from_number) {
-            Some(id) => self.data.values.written(id, field, text),
+            Some(id) => self.data.values.written(id, self.balance(record, ids).unwrap_or_default(), field, text),
             None => self.data.values.initial(record, field, text),
         }
     }
 
-    fn find(&self, record: u64, ids: &Ids, fields: u64, answer: &mut Answer) {
+    /// What a record consists of.
+    fn shape(&self, record: u64) -> Shape {
+        Shape { fields: self.data.data.fields as usize, initial_balance: self.balance(record, &Ids::default()) }
+    }
+
+    /// The balance of a record; None if records have none.
+    fn balance(&self, record: u64, ids: &Ids) -> Option<i64> {
+        let initial = || self.data.values.initial_balance(record);
+        self.data.data.total_cash.map(|_| ids.last().copied().unwrap_or_else(initial))
+    }
+
+    /// The number of a key, as a scan observes it.
+    pub fn key_number(&self, record: u64) -> i64 {
+        self.data.keys.number(record) as i64
+    }
+
+    /// What a record is now; None if it does not exist.
+    pub fn current(&self, place: KeyPlace) -> Option<&Ids> {
+        self.records.get(&place)?.now.as_ref()
+    }
+
+    /// The first record that exists from a place on.
+    pub fn next(&self, from: Bound<KeyPlace>) -> Option<KeyPlace> {
+        self.records.range((from, Bound::Unbounded)).next().map(|(place, _)| *place)
+    }
+
+    /// The number of the record at a place, if it exists or has existed when a transaction began.
+    pub fn number(&self, place: KeyPlace) -> Option<u64> {
+        let now = self.records.get(&place).map(|record| record.number);
+        now.or_else(|| self.versions.at(place, 0).map(|(number, _)| number))
+    }
+
+    /// Does what a write does to a record.
+    pub fn apply(&self, write: &Operation, now: &mut Option<Ids>) {
+        apply(self.shape(write.key), write, now);
+    }
+
+    /// Performs the writes of a transaction at one moment.
+    pub fn write_all(&mut self, writes: &[Operation]) {
+        self.versions.tick();
+        writes.iter().for_each(|write| self.change(write, false));
+    }
+
+    /// Puts a record back to what it was.
+    pub fn restore(&mut self, place: KeyPlace, number: u64, ids: Option<Ids>) {
+        match ids {
+            Some(ids) => drop(self.records.insert(place, Record { number, now: Some(ids), before: None })),
+            None => drop(self.records.remove(&place)),
+        }
+    }
+
+    fn change(&mut self, write: &Operation, keep_before: bool) {
+        let (place, shape) = (self.place(write.key), self.shape(write.key));
+        let record = self.records.entry(place).or_insert_with(|| Record { number: write.key, now: None, before: None });
+        if keep_before {
+            record.before = Some(record.now.clone());
+        }
+        if self.versions.is_watched() {
+            self.versions.note(place, write.key, record.now.clone());
+        }
+        apply(shape, write, &mut record.now);
+        if record.now.is_none() && !keep_before {
+            self.records.remove(&place);
+        }
+    }
+
+    /// Adds to an answer what a read finds in a record.
+    pub fn find(&self, record: u64, ids: &Ids, fields: u64, answer: &mut Answer) {
         let places = (0..self.data.data.fields).filter(|field| fields >> field & 1 == 1);
         let Answer { values, payload_bytes, .. } = answer;
         if let Some(bytes) = self.bytes_each {
             *payload_bytes += fields.count_ones() as u64 * bytes as u64;
-            return Found::push(values, places.map(|field| (field, ids.get(field as usize).copied().unwrap_or(0))));
+            let balance = self.balance(record, ids);
+            let seen = |field| {
+                let number = ids.get(field as usize).copied().unwrap_or(0);
+                (field, Seen { number, balance: balance.filter(|_| field == BALANCE_FIELD) })
+            };
+            return Found::push(values, places.map(seen));
         }
         let mut text = String::new();
         let numbers = places.map(|field| {
             self.value(record, ids, field, &mut text);
             *payload_bytes += text.len() as u64;
-            (field, self.data.values.number(text.as_bytes()))
+            (field, self.data.values.seen(field, text.as_bytes()))
         });
         Found::push(values, numbers);
+    }
+}
+
+/// What a record consists of: so many fields, and a balance if it has one.
+struct Shape {
+    fields: usize,
+    initial_balance: Option<i64>,
+}
+
+/// Does what a write does to a record.
+fn apply(shape: Shape, write: &Operation, now: &mut Option<Ids>) {
+    let Shape { fields, initial_balance } = shape;
+    match (write.verb, now) {
+        (Verb::Insert | Verb::Update, now @ Some(_)) | (Verb::Insert, now @ None) => {
+            let ids = now.get_or_insert_default();
+            if ids.is_empty() {
+                *ids = std::iter::repeat_n(0, fields).chain(initial_balance).collect();
+            }
+            for (field, id) in ids.iter_mut().enumerate().take(fields) {
+                if write.fields >> field & 1 == 1 {
+                    *id = write.id.number();
+                }
+            }
+            if initial_balance.is_some() && write.fields >> BALANCE_FIELD & 1 == 1 {
+                ids[fields] = write.amount;
+            }
+        }
+        (Verb::Delete, now) => *now = None,
+        // What a correct store would hold lacks records that this store has lost the delete of.
+        (Verb::Update | Verb::Read | Verb::Scan, _) | (Verb::Begin | Verb::Commit | Verb::Abort, _) => {}
     }
 }
 
 impl State<Kv> for Records {
     const COUNTED: &'static str = "records";
 
+    type Transaction = RecordsTransaction;
+
     fn loaded(source: &Source, url: &StoreUrl) -> Result<Records, StoreError> {
         let data = Arc::new(KvData::of(source));
         let is_constant = data.data.field_length == LengthDistribution::Constant && data.values.are_verifiable();
         let bytes_each = is_constant.then_some(data.data.field_bytes);
-        let mut state = Records { records: BTreeMap::new(), data, bytes_each };
+        let mut state = Records {
+            records: BTreeMap::new(),
+            data,
+            bytes_each,
+            versions: Versions::default(),
+            locks: Locks::default(),
+        };
         for fragment in source.fragments() {
             for records in KvData::records(source, fragment, url)? {
                 for number in records? {
@@ -137,31 +257,16 @@ impl State<Kv> for Records {
         }
     }
 
+    #[inline]
+    fn is_taken(&self, write: &Operation) -> bool {
+        self.locks.is_taken(|| self.place(write.key))
+    }
+
     fn write(&mut self, write: &Operation, keep_before: bool) {
-        let (place, fields) = (self.place(write.key), self.data.data.fields);
-        let record = self.records.entry(place).or_insert_with(|| Record { number: write.key, now: None, before: None });
-        if keep_before {
-            record.before = Some(record.now.clone());
+        if self.versions.is_watched() {
+            self.versions.tick();
         }
-        match (write.verb, &mut record.now) {
-            (Verb::Insert, now) => *now = Some(vec![write.id.number(); fields as usize].into()),
-            (Verb::Update, Some(ids)) => {
-                if ids.is_empty() {
-                    *ids = vec![0; fields as usize].into();
-                }
-                for (field, id) in ids.iter_mut().enumerate() {
-                    if write.fields >> field & 1 == 1 {
-                        *id = write.id.number();
-                    }
-                }
-            }
-            (Verb::Delete, now) => *now = None,
-            // What a correct store would hold lacks records that this store has lost the delete of.
-            (Verb::Update | Verb::Read | Verb::Scan, _) => {}
-        }
-        if record.now.is_none() && !keep_before {
-            self.records.remove(&place);
-        }
+        self.change(write, keep_before);
     }
 
     fn read(&self, read: &Operation, stale: bool, answer: &mut Answer) {

@@ -11,14 +11,21 @@
 //! | `servers=N` | at most N operations run at a time, others queue: the highest throughput is N per `latency_us` |
 //! | `stall_ms=N` | the store stands still this long, once, a second after the first operation |
 //! | `seed=N` | the seed of these draws |
+//! | `isolation=LEVEL` | of transactions: `serializable` (default), `snapshot`, `read-committed`, `read-uncommitted`; `none`: there are no transactions |
 //!
 //! The store counts the reads whose answer was wrong at that instant, in its counter `lies_told`.
 //! So a test knows how many violations the analyzer has to find.
+//!
+//! Each level of isolation has the anomalies that it allows and no others (`transactions.rs`), so the weaker
+//! ones are planted faults too. In transactions `error` and `unknown` apply to operations and commits; with
+//! `stale` or `lost` there are no transactions.
 
 mod connection;
 mod kv;
 mod social;
 mod timing;
+mod transactions;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,12 +33,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::vocabulary::Vocabulary;
 
 use super::url::StoreUrl;
 use super::{HeldState, LoadProgress, Serves, Store, StoreError, promise};
 use crate::source::Source;
-use connection::{MemoryConnection, State};
+use connection::{MemoryConnection, State, Transaction};
 use timing::Timing;
 
 /// The faults that the store injects.
@@ -45,7 +53,7 @@ struct Lies {
 }
 
 /// What the store holds of one family.
-struct Room<S> {
+pub struct Room<S> {
     shown: S,
     /// What a correct store would hold; kept only when writes get lost.
     truth: Option<S>,
@@ -53,7 +61,7 @@ struct Room<S> {
 
 /// What the store holds: the data set of one family, and the marker.
 #[derive(Default)]
-struct Inner {
+pub struct Inner {
     social: Option<Room<social::Lists>>,
     kv: Option<Room<kv::Records>>,
     held: Option<HeldState>,
@@ -70,6 +78,8 @@ struct Shared {
     inner: Mutex<Inner>,
     lies_told: AtomicU64,
     timing: Timing,
+    /// The isolation of transactions; None if there are none.
+    level: Option<Isolation>,
 }
 
 impl Shared {
@@ -83,7 +93,7 @@ impl Shared {
 impl Memory {
     /// Reads from the URL which faults to inject.
     pub fn open(url: StoreUrl) -> Result<Memory, StoreError> {
-        url.allow(&["stale", "lost", "error", "unknown", "latency_us", "servers", "stall_ms", "seed"])?;
+        url.allow(&["stale", "lost", "error", "unknown", "latency_us", "servers", "stall_ms", "seed", "isolation"])?;
         let lies = Lies {
             stale: url.probability("stale")?,
             lost: url.probability("lost")?,
@@ -92,9 +102,38 @@ impl Memory {
             seed: url.number("seed", 1)?,
         };
         let timing = Timing::of(&url)?;
-        let shared = Shared { inner: Mutex::default(), lies_told: AtomicU64::new(0), timing };
+        let level = level(&url, &lies)?;
+        let shared = Shared { inner: Mutex::default(), lies_told: AtomicU64::new(0), timing, level };
         Ok(Memory { url, lies, shared: Arc::new(shared) })
     }
+
+    /// What the store promises. An operation by itself is linearizable at every level.
+    fn isolation(&self) -> String {
+        match (self.url.text("isolation"), self.shared.level) {
+            (Some(_), Some(level)) => format!("{}: of transactions; operations are linearizable", level.name()),
+            _ => format!("{}: except injected faults", promise::LINEARIZABLE),
+        }
+    }
+}
+
+/// The isolation that a URL asks for.
+fn level(url: &StoreUrl, lies: &Lies) -> Result<Option<Isolation>, StoreError> {
+    let asked = url.choice(
+        "isolation",
+        &[
+            ("serializable", Some(Isolation::Serializable)),
+            ("snapshot", Some(Isolation::Snapshot)),
+            ("read-committed", Some(Isolation::ReadCommitted)),
+            ("read-uncommitted", Some(Isolation::ReadUncommitted)),
+            ("none", None),
+        ],
+    )?;
+    let lies = lies.stale > 0.0 || lies.lost > 0.0;
+    if lies && asked.is_some() && url.text("isolation").is_some() {
+        let message = "stale and lost do not go with transactions; remove them, or use isolation=none";
+        return Err(StoreError::usage(url, message));
+    }
+    Ok(asked.filter(|_| !lies))
 }
 
 impl Store for Memory {
@@ -118,7 +157,7 @@ impl Store for Memory {
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         Ok(BTreeMap::from([
             ("durability".into(), format!("{}: memory of the replayer's process", promise::NONE)),
-            ("isolation".into(), format!("{}: except injected faults", promise::LINEARIZABLE)),
+            ("isolation".into(), self.isolation()),
         ]))
     }
 
@@ -128,12 +167,18 @@ impl Store for Memory {
 }
 
 /// A vocabulary whose operations the store performs on a state of its own.
-trait Kept: Vocabulary {
+pub trait Kept: Vocabulary {
+    /// That state.
     type State: State<Self>;
 }
 
 impl<V: Kept> Serves<V> for Memory {
-    type Connection = MemoryConnection;
+    type Connection = MemoryConnection<V>;
+
+    fn transactions(&self) -> Option<Isolation> {
+        let exist = <V::State as State<V>>::Transaction::EXIST;
+        self.shared.level.filter(|_| exist)
+    }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         let shown = V::State::loaded(source, &self.url)?;
@@ -165,7 +210,7 @@ impl<V: Kept> Serves<V> for Memory {
         }
     }
 
-    async fn connect(&self, _source: &Source, threads: Range<u32>) -> Result<Vec<MemoryConnection>, StoreError> {
+    async fn connect(&self, _source: &Source, threads: Range<u32>) -> Result<Vec<MemoryConnection<V>>, StoreError> {
         Ok(threads.map(|thread| MemoryConnection::new(self.shared.clone(), self.lies, thread)).collect())
     }
 }

@@ -6,7 +6,7 @@ use schemas::digest::StateDigest;
 use schemas::social::{Action, Change, CountKind, ListKind, Observation, Operation, Social};
 use schemas::workload::social::dataset::Table;
 
-use super::connection::State;
+use super::connection::{NoTransaction, State};
 use super::{Inner, Kept, Room};
 use crate::source::Source;
 use crate::stores::url::StoreUrl;
@@ -65,6 +65,8 @@ impl Lists {
 
 impl State<Social> for Lists {
     const COUNTED: &'static str = "members";
+
+    type Transaction = NoTransaction;
 
     fn loaded(source: &Source, url: &StoreUrl) -> Result<Lists, StoreError> {
         let mut state = Lists { top_k: source.data().top_k as usize, ..Lists::default() };

@@ -7,6 +7,7 @@
 //!   own (bg-2013, Figure 5). `social` only.
 //! - `transactions`: `off` (default): an acceptance or a thaw is two updates, one for each member;
 //!   `on`: one transaction. `social` only.
+//! - `isolation`: `snapshot`: MongoDB's transactions have no other level. `kv` only.
 //! - `reset`: `copy` (default): what actions have changed is restored from a loaded copy; `reload`:
 //!   every load inserts all documents.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
@@ -38,6 +39,7 @@ use mongodb::bson::doc;
 use mongodb::error::{Error, ErrorKind};
 use mongodb::options::{ClientOptions, ConnectionString, ReadConcern, ReadPreference, WriteConcern};
 use mongodb::{Client, Database};
+use schemas::isolation::Isolation;
 
 use super::url::StoreUrl;
 use super::{HeldState, Store, StoreError, patience};
@@ -68,7 +70,7 @@ pub const DRIVER: [&str; 20] = [
 ];
 
 /// Parameters that are Encore's.
-const OWN: [&str; 5] = ["comments", "transactions", "reset", "timeout_ms", "connections"];
+const OWN: [&str; 6] = ["comments", "transactions", "isolation", "reset", "timeout_ms", "connections"];
 
 /// How long an operation may take unless the URL says otherwise.
 const TIMEOUT_MS: u32 = 10_000;
@@ -94,6 +96,8 @@ pub struct MongoDb {
     comments: Comments,
     /// Whether a write to two members is a transaction.
     transactions: bool,
+    /// The isolation of transactions of several operations.
+    isolation: Isolation,
     reset: Reset,
     timeout: Duration,
     connections_max: Option<u32>,
@@ -129,6 +133,7 @@ impl MongoDb {
             connection,
             comments: Comments::of(&url)?,
             transactions: url.choice("transactions", &[("off", false), ("on", true)])?,
+            isolation: url.choice("isolation", &[("snapshot", Isolation::Snapshot)])?,
             reset: url.choice("reset", &[("copy", Reset::Copy), ("reload", Reset::Reload)])?,
             timeout: Duration::from_millis(url.count("timeout_ms")?.unwrap_or(TIMEOUT_MS).into()),
             connections_max: url.count("connections")?,
@@ -202,18 +207,15 @@ impl MongoDb {
         Ok(database)
     }
 
-    /// Refuses transactions if the server has none.
-    async fn check_transactions(&self, database: &Database) -> Result<(), StoreError> {
-        if !self.transactions {
-            return Ok(());
-        }
+    /// Refuses transactions if the server has none. `remedy` is how to do without them.
+    async fn check_replica_set(&self, database: &Database, remedy: &str) -> Result<(), StoreError> {
         let hello = self.in_time(database.run_command(doc! { "hello": 1 })).await?;
         match settings::is_single_server(&hello) {
             false => Ok(()),
-            true => Err(self.misused(
-                "is a single server, but transactions=on requires a replica set (one member is enough); start it with \
-                 --replSet and initiate the set, or use transactions=off",
-            )),
+            true => Err(self.misused(format!(
+                "is a single server, but transactions require a replica set (one member is enough); start it with \
+                 --replSet and initiate the set, or use {remedy}"
+            ))),
         }
     }
 

@@ -4,6 +4,7 @@
 //! | parameter | values |
 //! |---|---|
 //! | `isolation` | `repeatable-read` (default), `read-committed`, `serializable`, `read-uncommitted` |
+//! | `locking` | `none` (default); `read`: reads of a transaction are `SELECT … FOR UPDATE` |
 //! | `reset` | `copy` (default): touched rows come from a loaded copy; `reload`: every load inserts all rows |
 //! | `timeout_ms` | how long an operation may take before it times out (10,000) |
 //! | `connections` | the most connections of all threads together; default: one a thread |
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemas::isolation::Isolation;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{ConnectOptions, Error, Row};
 
@@ -26,7 +28,7 @@ use super::relational::contents::Contents;
 use super::relational::engine::{Client, Engine, STATEMENTS_MAX};
 use super::relational::social::design::Design;
 use super::relational::state::sql;
-use super::relational::{Dialect, Relational};
+use super::relational::{self, Dialect, Relational};
 use super::url::StoreUrl;
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};
 
@@ -38,7 +40,7 @@ pub struct MySqlServer {
     options: MySqlConnectOptions,
     /// The database that the URL names.
     database: String,
-    isolation: &'static str,
+    isolation: Isolation,
     reset: Reset,
     timeout: Duration,
 }
@@ -56,7 +58,7 @@ impl MySqlServer {
     /// A connection to a database of the server.
     async fn connect_to(&self, database: &str) -> Result<MySqlConnection, Error> {
         let mut client = self.options.clone().database(database).connect().await?;
-        let isolation = self.isolation;
+        let isolation = self.isolation.name();
         client.run(sql(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"))).await?;
         Ok(client)
     }
@@ -101,6 +103,8 @@ impl Engine for MySqlServer {
         narrow_table: "",
         parameter: |_| "?".to_string(),
         begin: "START TRANSACTION",
+        begin_lazily: "START TRANSACTION",
+        for_update: " FOR UPDATE",
         tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = database() ORDER BY 1",
         widths: Some(
             "SELECT column_name, CAST(character_maximum_length AS SIGNED) FROM information_schema.columns \
@@ -113,7 +117,7 @@ impl Engine for MySqlServer {
 
     fn open(url: &StoreUrl) -> Result<MySqlServer, StoreError> {
         let own: Vec<&str> =
-            ["isolation", "reset", "timeout_ms", "connections"].into_iter().chain(Design::PARAMETERS).collect();
+            ["isolation", "reset", "timeout_ms"].into_iter().chain(relational::OWN).chain(Design::PARAMETERS).collect();
         let options = MySqlConnectOptions::from_str(&url.without(&own)).map_err(|e| StoreError::usage(url, e))?;
         let options = options.statement_cache_capacity(STATEMENTS_MAX);
         let database = options.get_database().unwrap_or_default().to_string();
@@ -124,10 +128,10 @@ impl Engine for MySqlServer {
         let isolation = url.choice(
             "isolation",
             &[
-                ("repeatable-read", "REPEATABLE READ"),
-                ("read-committed", "READ COMMITTED"),
-                ("serializable", "SERIALIZABLE"),
-                ("read-uncommitted", "READ UNCOMMITTED"),
+                ("repeatable-read", Isolation::RepeatableRead),
+                ("read-committed", Isolation::ReadCommitted),
+                ("serializable", Isolation::Serializable),
+                ("read-uncommitted", Isolation::ReadUncommitted),
             ],
         )?;
         Ok(MySqlServer {
@@ -141,6 +145,10 @@ impl Engine for MySqlServer {
 
     async fn connect(&self) -> Result<MySqlConnection, Error> {
         self.connect_to(&self.database).await
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.isolation
     }
 
     fn timeout(&self) -> Option<Duration> {

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `synchronous_commit` | `on`, `off`, `local`, `remote_write`, `remote_apply`; default: the server's setting |
 //! | `isolation` | `read-committed` (default), `repeatable-read`, `serializable` |
+//! | `locking` | `none` (default); `read`: reads of a transaction are `SELECT … FOR UPDATE` |
 //! | `reset` | `template` (default): a loaded database is copied; `reload`: every load inserts all rows |
 //! | `timeout_ms` | how long an operation may take before it times out (10,000) |
 //! | `connections` | the most connections of all threads together; default: one a thread |
@@ -20,13 +21,14 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemas::isolation::Isolation;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Error, Row};
 
 use super::relational::contents::Contents;
 use super::relational::engine::{Engine, STATEMENTS_MAX};
 use super::relational::social::design::Design;
-use super::relational::{Dialect, Relational, SSL_REQUEST};
+use super::relational::{self, Dialect, Relational, SSL_REQUEST};
 use super::url::StoreUrl;
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};
 
@@ -38,6 +40,7 @@ pub struct PostgresServer {
     options: PgConnectOptions,
     /// The database that the URL names.
     database: String,
+    isolation: Isolation,
     reset: Reset,
     timeout: Duration,
 }
@@ -71,6 +74,8 @@ impl Engine for PostgresServer {
         narrow_table: "",
         parameter: |n| format!("${n}"),
         begin: "BEGIN",
+        begin_lazily: "BEGIN",
+        for_update: " FOR UPDATE",
         // A load drops the database. So this counts tables in all schemas, even tables that the
         // user may not read. Tables that extensions have made do not count.
         tables: "SELECT CASE WHEN n.nspname = current_schema() THEN '' ELSE n.nspname || '.' END || c.relname \
@@ -99,7 +104,7 @@ impl Engine for PostgresServer {
 
     fn open(url: &StoreUrl) -> Result<PostgresServer, StoreError> {
         let own = PostgresServer::PARAMETERS.iter().copied().filter(|name| !DRIVER.contains(name));
-        let own: Vec<&str> = own.chain(Design::PARAMETERS).chain(["connections"]).collect();
+        let own: Vec<&str> = own.chain(Design::PARAMETERS).chain(relational::OWN).collect();
         let mut options = PgConnectOptions::from_str(&url.without(&own)).map_err(|e| StoreError::usage(url, e))?;
         let database = options.get_database().unwrap_or_default().to_string();
         if database.is_empty() {
@@ -113,16 +118,18 @@ impl Engine for PostgresServer {
         let isolation = url.choice(
             "isolation",
             &[
-                ("read-committed", "read committed"),
-                ("repeatable-read", "repeatable read"),
-                ("serializable", "serializable"),
+                ("read-committed", Isolation::ReadCommitted),
+                ("repeatable-read", Isolation::RepeatableRead),
+                ("serializable", Isolation::Serializable),
             ],
         )?;
-        options =
-            options.options([("default_transaction_isolation", isolation)]).statement_cache_capacity(STATEMENTS_MAX);
+        options = options
+            .options([("default_transaction_isolation", isolation.name())])
+            .statement_cache_capacity(STATEMENTS_MAX);
         Ok(PostgresServer {
             options,
             database,
+            isolation,
             reset: url.choice("reset", &[("template", Reset::Copy), ("reload", Reset::Reload)])?,
             timeout: Duration::from_millis(url.count("timeout_ms")?.map_or(TIMEOUT_MS, u64::from)),
         })
@@ -132,6 +139,10 @@ impl Engine for PostgresServer {
         self.options.connect().await
     }
 
+    fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
     fn timeout(&self) -> Option<Duration> {
         Some(self.timeout)
     }
@@ -139,8 +150,10 @@ impl Engine for PostgresServer {
     fn fate(error: &Error) -> Fate {
         let code = error.as_database_error().and_then(|e| e.code());
         match code.as_deref() {
-            // Serialization failure, deadlock.
-            Some("40001" | "40P01") => Fate::RolledBack,
+            // Serialization failure, deadlock, a lock that was not had in time (`lock_timeout`).
+            Some("40001" | "40P01" | "55P03") => Fate::RolledBack,
+            // The server closes the connection of a transaction that has waited too long for its client.
+            Some("25P03" | "25P04") => Fate::Lost,
             // The server shuts down or crashed: a commit may have been under way.
             Some(code) if code.starts_with("57P") || code.starts_with("08") => Fate::Lost,
             // The disk or the server itself has failed.

@@ -8,9 +8,10 @@ use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerError
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::scripts::{Index, Script, Scripts};
+use super::transactions::Transaction;
 use super::wire::{Connector, Wire};
 use super::words::words;
-use crate::stores::fields::{Fields, places};
+use crate::stores::fields::{Fields, NO_OPERATION_ON_A_RECORD, places};
 use crate::stores::link::{Failure, Link, Refusal, outcome};
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
@@ -21,14 +22,17 @@ pub struct Shared {
     pub(super) index: Index,
     pub(super) scripts: Scripts,
     pub(super) timeout: Duration,
+    /// For how many seconds a record stays.
+    pub(super) ttl: Option<u32>,
 }
 
 /// A thread's connection.
 pub struct RedisConnection {
     pub(super) shared: Arc<Shared>,
-    link: Link<Wire>,
+    pub(super) link: Link<Wire>,
     pub(super) key: String,
     value: String,
+    pub(super) transaction: Transaction,
 }
 
 impl From<RedisError> for Refusal {
@@ -57,7 +61,13 @@ fn fate(error: &RedisError) -> Fate {
 impl RedisConnection {
     /// With what its worker's connections share.
     pub fn new(shared: Arc<Shared>, link: Wire) -> RedisConnection {
-        RedisConnection { shared, link: Link::new(link), key: String::new(), value: String::new() }
+        RedisConnection {
+            shared,
+            link: Link::new(link),
+            key: String::new(),
+            value: String::new(),
+            transaction: Transaction::None,
+        }
     }
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
@@ -75,6 +85,7 @@ impl RedisConnection {
             (Verb::Delete, Index::Apart) => Box::pin(self.delete_apart()).await,
             (Verb::Scan, _) => return outcome(self.scan(operation, answer).await.map(|()| true), operation, &self.key),
             (Verb::Insert, _) => self.write(&shared.scripts.insert, operation).await,
+            (Verb::Begin | Verb::Commit | Verb::Abort, _) => Err(Refusal::refused(NO_OPERATION_ON_A_RECORD)),
             (Verb::Delete, _) => match &shared.scripts.delete {
                 Some(script) => self.call(script, &script.call(&self.key), true).await,
                 None => self.ask(&redis::cmd("DEL").arg(&self.key).to_owned(), true).await,
@@ -174,10 +185,27 @@ pub(super) fn see(fields: &Fields, operation: &Operation, values: &[Option<Vec<u
 
 impl Connection<Kv> for RedisConnection {
     async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        if self.transaction.is_under_way() {
+            // In a box, so that operations by themselves need no room for it.
+            return Box::pin(self.execute_inside(operation, answer)).await;
+        }
         self.link.begin();
         let most = self.shared.timeout;
         let done = tokio::time::timeout(most, self.perform(operation, answer)).await;
         done.unwrap_or_else(|_| Err(OperationError::timed_out(most, self.link.may_have_changed())))
+    }
+
+    async fn begin(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.begin_one()
+    }
+
+    async fn commit(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.commit_it().await
+    }
+
+    async fn abort(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.abort_it().await;
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ mod load;
 mod nodes;
 mod scripts;
 mod settings;
+mod transactions;
 mod wire;
 mod words;
 
@@ -41,6 +42,7 @@ use std::time::Duration;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use redis::{RedisError, RedisResult};
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::spec::Spec;
 use schemas::vocabulary::kv::Kv;
 
@@ -175,6 +177,11 @@ impl Store for Redis {
 impl Serves<Kv> for Redis {
     type Connection = RedisConnection;
 
+    /// A cluster has none: a transaction of Redis concerns keys of one slot only.
+    fn transactions(&self) -> Option<Isolation> {
+        (!self.topology.is_cluster()).then_some(Isolation::Serializable)
+    }
+
     fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
         if self.ttl.is_some() && asks_for_scans(spec) {
             let message = format!(
@@ -218,6 +225,7 @@ impl Serves<Kv> for Redis {
             index,
             scripts: self.in_time(Scripts::load(index, self.ttl, &mut nodes)).await?,
             timeout: self.timeout,
+            ttl: self.ttl,
         });
         let shared = &shared;
         let connections = stream::iter(threads).map(async |_| {

@@ -6,7 +6,8 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind,
+    Value,
 };
 
 /// How often a command follows the nodes of a cluster that have just given its slot away.
@@ -50,6 +51,14 @@ impl Wire {
             Wire::One(link) => command.query_async(link).await,
             // In a box, so that commands to a server by itself need no room for it.
             Wire::Cluster(link) => Ok(X::from_redis_value(Box::pin(follow(link, command)).await?)?),
+        }
+    }
+
+    /// Sends commands in one piece to a server by itself, and waits for all answers.
+    pub async fn query_pipeline(&mut self, commands: &Pipeline) -> RedisResult<Vec<RedisResult<Value>>> {
+        match self {
+            Wire::One(link) => commands.clone().ignore_errors().query_async(link).await,
+            Wire::Cluster(_) => Err((ErrorKind::Client, "transactions in a cluster are not supported").into()),
         }
     }
 

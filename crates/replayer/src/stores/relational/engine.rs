@@ -5,6 +5,7 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
+use schemas::isolation::Isolation;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -40,6 +41,9 @@ pub trait Engine: Sized + Send + Sync + 'static {
 
     /// A connection to the database, ready for its first statement.
     fn connect(&self) -> impl Future<Output = Result<Self::Client, Error>> + Send;
+
+    /// The isolation level of transactions, as the URL asks for it.
+    fn isolation(&self) -> Isolation;
 
     /// The time limit of an operation; none if nothing can hold an operation up for ever.
     fn timeout(&self) -> Option<Duration>;

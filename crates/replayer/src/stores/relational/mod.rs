@@ -16,6 +16,7 @@ pub mod kv;
 pub mod perform;
 pub mod social;
 pub(crate) mod state;
+mod transaction;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,6 +48,11 @@ pub struct Dialect {
     pub parameter: fn(usize) -> String,
     /// The statement that begins a transaction that writes.
     pub begin: &'static str,
+    /// The statement that begins a transaction that may only read, or write later.
+    pub begin_lazily: &'static str,
+    /// What follows a read that locks the rows that it finds until the transaction ends. Empty if the
+    /// database has no locks of rows; then `begin` locks.
+    pub for_update: &'static str,
     /// A query for the names of all tables and views of the database. A table of Encore's has its
     /// bare name; one in another schema has the schema's name in front.
     pub tables: &'static str,
@@ -59,12 +65,19 @@ pub struct Dialect {
 /// The parameter that caps the connections of all threads.
 const CONNECTIONS: &str = "connections";
 
+/// The parameter that says which reads of a transaction lock.
+const LOCKING: &str = "locking";
+
+/// The parameters that no driver must see, besides those of the database and of the design.
+pub(super) const OWN: [&str; 2] = [CONNECTIONS, LOCKING];
+
 /// A relational store.
 pub struct Relational<E> {
     url: StoreUrl,
     design: Design,
     engine: Arc<E>,
     connections_max: Option<u32>,
+    has_locking_reads: bool,
 }
 
 impl<E: Engine> Relational<E> {
@@ -72,12 +85,13 @@ impl<E: Engine> Relational<E> {
     pub fn open(url: StoreUrl) -> Result<Relational<E>, StoreError> {
         let mut known = E::PARAMETERS.to_vec();
         known.extend(Design::PARAMETERS);
-        known.push(CONNECTIONS);
+        known.extend(OWN);
         url.allow(&known)?;
         Ok(Relational {
             design: Design::of(&url)?,
             engine: Arc::new(E::open(&url)?),
             connections_max: url.count(CONNECTIONS)?,
+            has_locking_reads: url.choice(LOCKING, &[("none", false), ("read", true)])?,
             url,
         })
     }

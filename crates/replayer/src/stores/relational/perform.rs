@@ -1,8 +1,10 @@
 //! Performs operations on a connection to a relational database, whatever the vocabulary.
 //!
 //! An operation that the database rolled back is retried. A broken connection is replaced before
-//! the next operation, which waits for the server as long as an operation may take.
+//! the next operation, which waits for the server as long as an operation may take. In a transaction of several
+//! operations neither happens ([`transaction`](super::transaction)).
 
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use schemas::vocabulary::{Operation, Vocabulary};
 use sqlx::Error;
 
 use super::engine::Engine;
+use super::transaction::Transaction;
 use super::words;
 use crate::stores::{Answer, Connection, Fate, OperationError};
 
@@ -24,42 +27,63 @@ const RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// What the operations of a vocabulary do on a connection.
 pub trait Attempts<V: Vocabulary, E: Engine>: 'static {
-    /// Tries an operation once.
+    /// The statement that begins a transaction of several operations.
+    fn begin(&self) -> &'static str {
+        E::DIALECT.begin
+    }
+
+    /// Tries an operation once. `is_inside` says whether it belongs to a transaction of several.
     fn attempt(
         &mut self,
         client: &mut E::Client,
         operation: &V::Operation,
+        is_inside: bool,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), Refusal>>;
 }
 
 /// A thread's connection.
 pub struct Performer<E: Engine, A> {
-    engine: Arc<E>,
+    pub(super) engine: Arc<E>,
     /// None if it broke, and while an operation uses it. An operation that times out drops it, so
     /// that no other operation gets the rest of its answer.
-    client: Option<E::Client>,
-    attempts: A,
-    progress: Progress,
+    pub(super) client: Option<E::Client>,
+    pub(super) attempts: A,
+    pub(super) transaction: Transaction,
+    pub(super) progress: Progress,
 }
 
 /// How far an operation got, for the case that it times out.
 #[derive(Debug, Default)]
-struct Progress {
+pub(super) struct Progress {
     /// Something may have reached the database that the database has not rolled back.
     is_sent: bool,
     /// Why there is no connection.
     trouble: Option<String>,
 }
 
+impl Progress {
+    /// Why an operation has not ended in its time.
+    pub(super) fn timed_out(&mut self, most: Duration) -> String {
+        let trouble = self.trouble.take().map(|trouble| format!(": {trouble}")).unwrap_or_default();
+        format!("timed out after {} ms{trouble}", most.as_millis())
+    }
+}
+
 impl<E: Engine, A> Performer<E, A> {
     /// On a connection that is open.
     pub(super) fn new(engine: Arc<E>, client: E::Client, attempts: A) -> Performer<E, A> {
-        Performer { engine, client: Some(client), attempts, progress: Progress::default() }
+        Performer {
+            engine,
+            client: Some(client),
+            attempts,
+            transaction: Transaction::None,
+            progress: Progress::default(),
+        }
     }
 
     /// The connection, or a new one as soon as the server can be reached again.
-    async fn connected(&mut self) -> Result<E::Client, Error> {
+    pub(super) async fn connected(&mut self) -> Result<E::Client, Error> {
         let mut pause = RECONNECT_PAUSE;
         loop {
             if let Some(client) = self.client.take() {
@@ -89,7 +113,7 @@ impl<E: Engine, A> Performer<E, A> {
             let mut client =
                 self.connected().await.map_err(|error| OperationError::Failed(format!("no connection: {error}")))?;
             self.progress.is_sent = true;
-            let refusal = match self.attempts.attempt(&mut client, operation, answer).await {
+            let refusal = match self.attempts.attempt(&mut client, operation, false, answer).await {
                 Ok(()) => {
                     self.client = Some(client);
                     return Ok(());
@@ -118,35 +142,68 @@ pub struct Refusal {
     pub(super) message: String,
     /// The connection can go on with the next statement.
     pub(super) is_client_usable: bool,
+    /// So can its transaction.
+    pub(super) is_transaction_usable: bool,
 }
 
 impl Refusal {
     /// An error of the driver.
     pub(super) fn of<E: Engine>(error: Error) -> Refusal {
         let fate = E::fate(&error);
-        Refusal { fate, message: words(&error), is_client_usable: fate != Fate::Lost }
+        Refusal { fate, message: words(&error), is_client_usable: fate != Fate::Lost, is_transaction_usable: false }
+    }
+
+    /// Of work for which there is no connection.
+    pub(super) fn unsent(why: &impl Display) -> Refusal {
+        Refusal {
+            fate: Fate::Refused,
+            message: format!("no connection: {why}"),
+            is_client_usable: false,
+            is_transaction_usable: false,
+        }
+    }
+
+    /// Of work that was sent on a connection that is closed since.
+    pub(super) fn lost(message: String) -> Refusal {
+        Refusal { fate: Fate::Lost, message, is_client_usable: false, is_transaction_usable: false }
     }
 
     /// An answer of the database that is not the expected one.
     pub(super) fn usable(fate: Fate, message: String) -> Refusal {
-        Refusal { fate, message, is_client_usable: true }
+        Refusal { fate, message, is_client_usable: true, is_transaction_usable: true }
     }
 }
 
 impl<V: Vocabulary, E: Engine, A: Attempts<V, E>> Connection<V> for Performer<E, A> {
     async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        if self.transaction.is_under_way() {
+            // In a box, so that operations by themselves need no room for it.
+            return Box::pin(self.perform_inside::<V>(operation, answer)).await;
+        }
         self.progress = Progress::default();
         let Some(most) = self.engine.timeout() else { return self.perform(operation, answer).await };
         match tokio::time::timeout(most, self.perform(operation, answer)).await {
             Ok(done) => done,
             Err(_) => {
-                let trouble = self.progress.trouble.take().map(|trouble| format!(": {trouble}")).unwrap_or_default();
-                let message = format!("timed out after {} ms{trouble}", most.as_millis());
+                let message = self.progress.timed_out(most);
                 match operation.writes() && self.progress.is_sent {
                     true => Err(OperationError::Unknown(message)),
                     false => Err(OperationError::Failed(message)),
                 }
             }
         }
+    }
+
+    async fn begin(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.begin_with(Attempts::<V, E>::begin(&self.attempts)).await
+    }
+
+    async fn commit(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.commit_it().await
+    }
+
+    async fn abort(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.roll_it_back().await;
+        Ok(())
     }
 }

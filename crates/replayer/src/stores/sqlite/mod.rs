@@ -5,6 +5,8 @@
 //! |---|---|
 //! | `journal` | `wal` (default), `delete` |
 //! | `synchronous` | `full` (default), `normal`, `off` |
+//! | `isolation` | `serializable`: SQLite has no other level |
+//! | `locking` | `none` (default); `read`: a transaction has the write lock from its beginning |
 //! | `busy_ms` | how long a statement waits for a lock before it is retried (10,000) |
 //!
 //! Tables and statements are those of [`relational`](super::relational), whose
@@ -16,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemas::isolation::Isolation;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Error, Row};
 
@@ -34,6 +37,7 @@ pub struct SqliteFile {
     path: PathBuf,
     journal: SqliteJournalMode,
     synchronous: SqliteSynchronous,
+    isolation: Isolation,
     busy: Duration,
 }
 
@@ -91,13 +95,16 @@ impl Engine for SqliteFile {
         parameter: |n| format!("?{n}"),
         // With the write lock from the beginning a transaction never deadlocks.
         begin: "BEGIN IMMEDIATE",
+        begin_lazily: "BEGIN",
+        // SQLite has one lock for the whole file.
+        for_update: "",
         tables: "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
                  ORDER BY name",
         // SQLite stores longer values than a column declares.
         widths: None,
     };
 
-    const PARAMETERS: &'static [&'static str] = &["journal", "synchronous", "busy_ms"];
+    const PARAMETERS: &'static [&'static str] = &["journal", "synchronous", "isolation", "busy_ms"];
 
     fn open(url: &StoreUrl) -> Result<SqliteFile, StoreError> {
         let path = url.place().strip_prefix("//").unwrap_or(url.place());
@@ -116,6 +123,7 @@ impl Engine for SqliteFile {
             path: PathBuf::from(path),
             journal: url
                 .choice("journal", &[("wal", SqliteJournalMode::Wal), ("delete", SqliteJournalMode::Delete)])?,
+            isolation: url.choice("isolation", &[("serializable", Isolation::Serializable)])?,
             synchronous: url.choice("synchronous", &synchronous)?,
             // SQLite counts these milliseconds in 31 bits.
             busy: Duration::from_millis(url.number("busy_ms", 10_000u32).and_then(|ms| match ms {
@@ -131,6 +139,10 @@ impl Engine for SqliteFile {
 
     async fn connect(&self) -> Result<SqliteConnection, Error> {
         self.options().connect().await
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.isolation
     }
 
     /// SQLite bounds its own waits (`busy_ms`).

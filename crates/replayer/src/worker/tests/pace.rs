@@ -107,6 +107,28 @@ fn sessions_that_are_due_together_start_together() {
     assert_eq!(threads, [0, 1, 2]);
 }
 
+/// Against a store that answers at once one task does all the work, and takes over the thread that a
+/// session is for. To wake that thread's task would cost each session a round of all tasks.
+#[test]
+fn a_session_for_another_thread_wakes_no_task() {
+    struct Who(Rc<RefCell<Vec<tokio::task::Id>>>);
+    impl Connection<Social> for Who {
+        async fn execute(&mut self, _operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+            self.0.borrow_mut().push(tokio::task::id());
+            Ok(())
+        }
+    }
+    let tasks = Rc::new(RefCell::new(Vec::new()));
+    let connections = (0..4).map(|_| Who(tasks.clone())).collect();
+    let (report, logs) = open(due(&[2_000; 6]), 4, Overload::Queue).replay(connections);
+    let first = tasks.borrow()[0];
+    assert!(tasks.borrow().iter().all(|task| *task == first), "{tasks:?}");
+    // The first four have a thread each that was idle at 2 ms. The others queue.
+    let mut threads: Vec<u32> = logs[0][..4].iter().map(|row| row.thread).collect();
+    threads.sort_unstable();
+    assert_eq!((threads, report.kept.unwrap().counts.queued), (vec![0, 1, 2, 3], 2));
+}
+
 /// Session 1 is due while its actor is busy in session 0, which ends with session 2.
 #[test]
 fn a_session_that_waited_for_its_actor_keeps_its_due_time() {
@@ -228,6 +250,7 @@ fn limits(target_per_s: Option<f64>, steps: &str) -> Plan {
         open_loop: None,
         target_per_s,
         threads_over_time: schedule.0,
+        transactions: Transactions::default(),
     }
 }
 

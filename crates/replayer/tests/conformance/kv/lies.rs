@@ -49,7 +49,7 @@ fn failed_writes_did_not_happen() {
     for operation in place.operations_of::<Kv>() {
         match faults.execute(&operation) {
             Ok(answer) => assert_eq!(answer.values, truth.execute(&operation).expect("an answer").values),
-            Err(OperationError::Failed(_)) => failed += 1,
+            Err(OperationError::Failed(_) | OperationError::Aborted(_)) => failed += 1,
             Err(OperationError::Unknown(_)) => {
                 unknown += 1;
                 if unknown % 2 == 1 {

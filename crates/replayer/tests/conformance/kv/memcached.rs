@@ -80,6 +80,7 @@ fn updates_in_memcached_are_atomic() {
         fields: 1 << field,
         length: 0,
         id: WriteId::new(0, session, 0),
+        amount: 0,
     };
     let attempts: u64 = runtime.block_on(async {
         let connections = store.connect(&place.source, 0..4).await.expect("connections");

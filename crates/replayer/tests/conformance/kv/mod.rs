@@ -13,6 +13,7 @@ mod redis;
 mod redis_cluster;
 mod replays;
 mod subjects;
+mod transactions;
 
 use replayer::stores::{Blame, StoreError};
 use schemas::vocabulary::kv::{Operation, Verb, WriteId};
@@ -70,7 +71,7 @@ pub fn refused<X>(result: Result<X, StoreError>, blame: Blame, words: &[&str]) {
 
 /// An operation that no trace has: the `number`-th of its session.
 fn operation(verb: Verb, key: u64, fields: u64, number: u16) -> Operation {
-    Operation { verb, key, fields, length: 0, id: WriteId::new(0, 1_000_000, number) }
+    Operation { verb, key, fields, length: 0, id: WriteId::new(0, 1_000_000, number), amount: 0 }
 }
 
 /// A scan of some records.

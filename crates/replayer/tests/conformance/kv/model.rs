@@ -45,7 +45,7 @@ impl Model {
             for field in &places {
                 let mut text = String::new();
                 match ids[*field as usize] {
-                    Some(id) => self.values.written(id, *field, &mut text),
+                    Some(id) => self.values.written(id, 0, *field, &mut text),
                     None => self.values.initial(record, *field, &mut text),
                 }
                 bytes += text.len() as u64;
@@ -75,6 +75,7 @@ impl Model {
                 places.iter().for_each(|field| ids[*field as usize] = Some(operation.id));
             }
             Verb::Delete => drop(self.records.remove(&key)?),
+            Verb::Begin | Verb::Commit | Verb::Abort => {}
         }
         Some((seen, bytes))
     }
@@ -98,6 +99,7 @@ fn operations(fields: u32, records: u64, has_scans: bool) -> Vec<Operation> {
             fields: if matches!(verb, Verb::Insert | Verb::Delete) { all } else { some },
             length: if verb == Verb::Scan { 1 + draw(30) as u32 } else { 0 },
             id: WriteId::new(0, session, 0),
+            amount: 0,
         }
     };
     (0..2_000).map(|session| one(session, &mut draw)).collect()

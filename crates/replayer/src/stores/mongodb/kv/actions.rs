@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryStreamExt;
+use futures::{Stream, TryStreamExt};
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind, WriteFailure};
-use mongodb::{Collection, Database};
+use mongodb::raw_batch_cursor::RawBatch;
+use mongodb::{ClientSession, Collection, Database};
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::records::{binary, values};
+use super::transactions::Transaction;
 use crate::source::Source;
-use crate::stores::fields::{Fields, exists, is_missing, places};
+use crate::stores::fields::{Fields, NO_OPERATION_ON_A_RECORD, exists, is_missing, places};
 use crate::stores::mongodb::MongoDb;
 use crate::stores::mongodb::collections::RECORDS;
 use crate::stores::mongodb::retry::{Pause, Refusal};
@@ -22,15 +24,21 @@ const AT_ONCE: u32 = i32::MAX as u32;
 
 /// What the connections of a worker share.
 pub struct Shared {
+    pub(super) database: Database,
     records: Collection<RawDocumentBuf>,
-    fields: Fields,
-    timeout: Duration,
+    pub(super) fields: Fields,
+    pub(super) timeout: Duration,
 }
 
 impl Shared {
     /// For the data set of `source` in a worker's database.
     pub fn new(store: &MongoDb, database: &Database, source: &Source) -> Shared {
-        Shared { records: database.collection(RECORDS), fields: Fields::of(source), timeout: store.timeout }
+        Shared {
+            database: database.clone(),
+            records: database.collection(RECORDS),
+            fields: Fields::of(source),
+            timeout: store.timeout,
+        }
     }
 
     /// Which fields a reply has; None for all.
@@ -49,19 +57,40 @@ impl Shared {
     }
 
     /// Changes a record. Returns how many documents it has found.
-    async fn change(&self, operation: &Operation, key: &str) -> Result<u64, Error> {
+    pub(super) async fn change(
+        &self,
+        operation: &Operation,
+        key: &str,
+        session: Option<&mut ClientSession>,
+    ) -> Result<u64, Error> {
         let which = doc! { "_id": key };
         match operation.verb {
             Verb::Update => {
-                let change = doc! { "$set": self.written(operation) };
-                Ok(self.records.update_one(which, change).await?.matched_count)
+                let update = self.records.update_one(which, doc! { "$set": self.written(operation) });
+                let update = match session {
+                    Some(session) => update.session(session),
+                    None => update,
+                };
+                Ok(update.await?.matched_count)
             }
-            Verb::Delete => Ok(self.records.delete_one(which).await?.deleted_count),
+            Verb::Delete => {
+                let delete = self.records.delete_one(which);
+                let delete = match session {
+                    Some(session) => delete.session(session),
+                    None => delete,
+                };
+                Ok(delete.await?.deleted_count)
+            }
             _ => {
                 let mut document = which;
                 document.extend(self.written(operation));
-                let inserted = self.records.insert_one(RawDocumentBuf::try_from(&document)?).await;
-                match inserted {
+                let document = RawDocumentBuf::try_from(&document)?;
+                let insert = self.records.insert_one(document);
+                let insert = match session {
+                    Some(session) => insert.session(session),
+                    None => insert,
+                };
+                match insert.await {
                     Err(error) if is_duplicate(&error) => Ok(0),
                     done => done.map(|_| 1),
                 }
@@ -69,35 +98,48 @@ impl Shared {
         }
     }
 
-    async fn read(&self, operation: &Operation, key: &str, answer: &mut Answer) -> Result<(), Refusal> {
-        // A negative limit: the server keeps no cursor.
-        let find = self.records.find(doc! { "_id": key }).limit(-1);
+    /// Reads a record, or records from a key on.
+    pub(super) async fn look(
+        &self,
+        operation: &Operation,
+        key: &str,
+        session: Option<&mut ClientSession>,
+        answer: &mut Answer,
+    ) -> Result<(), Refusal> {
+        let find = match operation.verb {
+            Verb::Scan => {
+                let find = self.records.find(doc! { "_id": { "$gte": key } }).sort(doc! { "_id": 1 });
+                find.limit(operation.length.into()).batch_size(AT_ONCE)
+            }
+            // A negative limit: the server keeps no cursor.
+            _ => self.records.find(doc! { "_id": key }).limit(-1),
+        };
         let find = match self.shape(operation) {
             Some(shape) => find.projection(shape),
             None => find,
         };
-        let mut batches = find.batch().await?;
-        while let Some(batch) = batches.try_next().await? {
-            for record in batch.doc_slices()? {
-                self.see(operation, record?.as_document(), answer)?;
+        match session {
+            None => self.see_all(operation, find.batch().await?, answer).await,
+            Some(session) => {
+                let mut batches = find.session(&mut *session).batch().await?;
+                self.see_all(operation, batches.stream(session), answer).await
             }
         }
-        Ok(())
     }
 
-    async fn scan(&self, operation: &Operation, key: &str, answer: &mut Answer) -> Result<(), Refusal> {
-        let find = self.records.find(doc! { "_id": { "$gte": key } }).sort(doc! { "_id": 1 });
-        let find = find.limit(operation.length.into()).batch_size(AT_ONCE);
-        let find = match self.shape(operation) {
-            Some(shape) => find.projection(shape),
-            None => find,
-        };
-        let mut batches = find.batch().await?;
+    async fn see_all(
+        &self,
+        operation: &Operation,
+        mut batches: impl Stream<Item = Result<RawBatch, Error>> + Unpin,
+        answer: &mut Answer,
+    ) -> Result<(), Refusal> {
         while let Some(batch) = batches.try_next().await? {
             for record in batch.doc_slices()? {
                 let record = record?.as_document();
-                let key = record.and_then(|record| record.get_str("_id").ok()).unwrap_or_default();
-                self.fields.see_key(key.as_bytes(), answer);
+                if operation.verb == Verb::Scan {
+                    let key = record.and_then(|record| record.get_str("_id").ok()).unwrap_or_default();
+                    self.fields.see_key(key.as_bytes(), answer);
+                }
                 self.see(operation, record, answer)?;
             }
         }
@@ -120,31 +162,35 @@ fn is_duplicate(error: &Error) -> bool {
 
 /// A thread's connection.
 pub struct KvActions {
-    shared: Arc<Shared>,
-    key: String,
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: String,
+    pub(super) transaction: Transaction,
 }
 
 impl KvActions {
     /// With what its worker's connections share.
     pub fn new(shared: Arc<Shared>) -> KvActions {
-        KvActions { shared, key: String::new() }
+        KvActions { shared, key: String::new(), transaction: Transaction::None }
     }
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
         let shared = self.shared.clone();
         shared.fields.key(operation, &mut self.key);
         let key = &self.key;
-        let failed = |refusal: Refusal| OperationError::Failed(refusal.message);
         match operation.verb {
-            Verb::Read => return shared.read(operation, key, answer).await.map_err(failed),
-            Verb::Scan => return shared.scan(operation, key, answer).await.map_err(failed),
+            Verb::Read | Verb::Scan => {
+                let looked = shared.look(operation, key, None, answer).await;
+                return looked.map_err(|refusal| OperationError::Failed(refusal.message));
+            }
             Verb::Insert | Verb::Update | Verb::Delete => {}
+            Verb::Begin | Verb::Commit | Verb::Abort => {
+                return Err(OperationError::Failed(NO_OPERATION_ON_A_RECORD.to_string()));
+            }
         }
         let mut pause = Pause::default();
         loop {
-            match shared.change(operation, key).await {
-                Ok(0) if operation.verb == Verb::Insert => return Err(exists(key)),
-                Ok(0) => return Err(is_missing(key)),
+            match shared.change(operation, key, None).await {
+                Ok(0) => return Err(none_found(operation, key)),
                 Ok(_) => return Ok(()),
                 Err(error) => pause.before_another_try(error.into(), answer).await?,
             }
@@ -152,10 +198,34 @@ impl KvActions {
     }
 }
 
+/// Why a write has changed no document.
+pub(super) fn none_found(operation: &Operation, key: &str) -> OperationError {
+    match operation.verb {
+        Verb::Insert => exists(key),
+        _ => is_missing(key),
+    }
+}
+
 impl Connection<Kv> for KvActions {
     async fn execute(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
+        if self.transaction.is_under_way() {
+            return self.execute_inside(operation, answer).await;
+        }
         let most = self.shared.timeout;
         let done = tokio::time::timeout(most, self.perform(operation, answer)).await;
         done.unwrap_or_else(|_| Err(OperationError::timed_out(most, operation.verb.writes())))
+    }
+
+    async fn begin(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.begin_one().await
+    }
+
+    async fn commit(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.commit_it().await
+    }
+
+    async fn abort(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
+        self.abort_it().await;
+        Ok(())
     }
 }

@@ -4,11 +4,13 @@
 
 mod actions;
 mod records;
+mod transactions;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::vocabulary::kv::Kv;
 
 use super::{MongoDb, closing, load, marker};
@@ -23,6 +25,15 @@ pub use records::check;
 
 impl Serves<Kv> for MongoDb {
     type Connection = KvActions;
+
+    fn transactions(&self) -> Option<Isolation> {
+        Some(self.isolation)
+    }
+
+    async fn check_transactions(&self) -> Result<(), StoreError> {
+        let client = self.keeper().await?;
+        closing(&client, self.check_replica_set(&client.database(&self.database), "--transactions off")).await
+    }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         let client = self.keeper().await?;

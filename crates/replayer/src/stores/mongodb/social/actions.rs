@@ -48,7 +48,7 @@ impl Actions {
         while let Err(refusal) = shared.make(second, None).await {
             // The first document keeps its change, whatever became of the second.
             let half = |error| match error {
-                OperationError::Failed(why) | OperationError::Unknown(why) => {
+                OperationError::Failed(why) | OperationError::Unknown(why) | OperationError::Aborted(why) => {
                     OperationError::Unknown(format!("changed only one of the two members: {why}"))
                 }
             };

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use mongodb::Database;
 use schemas::digest::StateDigest;
 use schemas::social::Social;
 
@@ -30,7 +31,7 @@ impl Serves<Social> for MongoDb {
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         let client = self.keeper().await?;
         let loaded = async {
-            self.check_transactions(&client.database(&self.database)).await?;
+            self.check_own_transactions(&client.database(&self.database)).await?;
             super::load::load(self, &self.comments, &client, source, progress).await
         };
         closing(&client, loaded).await
@@ -56,8 +57,18 @@ impl Serves<Social> for MongoDb {
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<Actions>, StoreError> {
         let database = self.connected(&threads).await?;
-        self.check_transactions(&database).await?;
+        self.check_own_transactions(&database).await?;
         let shared = Arc::new(Shared::new(self, &database, source));
         Ok(threads.map(|_| Actions::new(shared.clone())).collect())
+    }
+}
+
+impl MongoDb {
+    /// Refuses `transactions=on` on a server that has none.
+    async fn check_own_transactions(&self, database: &Database) -> Result<(), StoreError> {
+        match self.transactions {
+            true => self.check_replica_set(database, "transactions=off").await,
+            false => Ok(()),
+        }
     }
 }

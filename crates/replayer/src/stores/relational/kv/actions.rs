@@ -9,6 +9,7 @@ use super::super::engine::{Client, Engine, Fields, Parameter};
 use super::super::perform::{Attempts, Refusal};
 use super::fields_of;
 use super::statements::Statements;
+use crate::stores::fields::NO_OPERATION_ON_A_RECORD;
 use crate::stores::kv::{ALREADY_THERE, KvData, MISSING};
 use crate::stores::{Answer, Fate};
 
@@ -19,6 +20,8 @@ const FOREIGN: i64 = -1;
 pub struct Actions {
     statements: Arc<Statements>,
     data: Arc<KvData>,
+    /// Whether the reads of a transaction lock what they read.
+    has_locking_reads: bool,
     /// The key and the values of the operation, which are made in place.
     key: String,
     values: Vec<String>,
@@ -26,25 +29,34 @@ pub struct Actions {
 
 impl Actions {
     /// Operations on records.
-    pub fn new(statements: Arc<Statements>, data: Arc<KvData>) -> Actions {
+    pub fn new(statements: Arc<Statements>, data: Arc<KvData>, has_locking_reads: bool) -> Actions {
         let values = vec![String::new(); data.data.fields as usize];
-        Actions { statements, data, key: String::new(), values }
+        Actions { statements, data, has_locking_reads, key: String::new(), values }
     }
 
     /// Makes the values that a write writes.
     fn make_values(&mut self, write: &Operation) {
         for (field, text) in fields_of(write.fields).zip(&mut self.values) {
             text.clear();
-            self.data.values.written(write.id, field, text);
+            self.data.values.written(write.id, write.amount, field, text);
         }
     }
 }
 
 impl<E: Engine> Attempts<Kv, E> for Actions {
+    fn begin(&self) -> &'static str {
+        // Where there are no locks of rows, the transaction locks as a whole.
+        match self.has_locking_reads && E::DIALECT.for_update.is_empty() {
+            true => E::DIALECT.begin,
+            false => E::DIALECT.begin_lazily,
+        }
+    }
+
     async fn attempt(
         &mut self,
         client: &mut E::Client,
         operation: &Operation,
+        is_inside: bool,
         answer: &mut Answer,
     ) -> Result<(), Refusal> {
         self.data.keys.write(self.data.keys.number(operation.key), &mut self.key);
@@ -57,7 +69,11 @@ impl<E: Engine> Attempts<Kv, E> for Actions {
         let count = fields.count_ones() as usize;
         let done = match operation.verb {
             Verb::Read => {
-                let found = client.read_one(statements.read(fields), &keys, |row| find(data, row, 0, fields, answer));
+                let read = match is_inside && self.has_locking_reads {
+                    true => statements.locking_read(fields),
+                    false => statements.read(fields),
+                };
+                let found = client.read_one(read, &keys, |row| find(data, row, 0, fields, answer));
                 return found.await.map(|_| ()).map_err(Refusal::of::<E>);
             }
             Verb::Scan => {
@@ -80,6 +96,9 @@ impl<E: Engine> Attempts<Kv, E> for Actions {
                 client.change(statements.update(fields), &parameters[..=count]).await
             }
             Verb::Delete => client.change(statements.delete(), &keys).await,
+            Verb::Begin | Verb::Commit | Verb::Abort => {
+                return Err(Refusal::usable(Fate::Refused, NO_OPERATION_ON_A_RECORD.to_string()));
+            }
         };
         match done {
             Ok(0) => Err(Refusal::usable(Fate::Refused, MISSING.to_string())),
@@ -108,7 +127,7 @@ fn find(data: &KvData, row: &impl Fields, first: usize, fields: u64, answer: &mu
             None
         });
         *payload_bytes += value.map_or(0, |value| value.len() as u64);
-        (field, value.map_or(ABSENT, |value| data.values.number(value)))
+        (field, value.map_or(ABSENT.into(), |value| data.values.seen(field, value)))
     });
     Found::push(values, numbers);
     unreadable.map_or(Ok(()), Err)

@@ -11,17 +11,19 @@ mod actions;
 mod rows;
 pub mod statements;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::vocabulary::kv::Kv;
 
-use super::Relational;
 use super::contents::Contents;
 use super::engine::{Client, Engine, Fields};
 use super::perform::Performer;
 use super::state::{self, sql};
+use super::{LOCKING, Relational};
 use crate::source::Source;
 use crate::stores::adoption::{Adopts, Marked, Records, adopt};
 use crate::stores::fields::lacks_field;
@@ -65,6 +67,15 @@ fn fields_of(mut mask: u64) -> impl Iterator<Item = u32> {
 
 impl<E: Engine> Serves<Kv> for Relational<E> {
     type Connection = KvConnection<E>;
+
+    fn transactions(&self) -> Option<Isolation> {
+        Some(self.engine().isolation())
+    }
+
+    fn design_settings(&self) -> BTreeMap<String, String> {
+        let locking = if self.has_locking_reads { "read" } else { "none" };
+        BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
+    }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         E::load(self, &DataSet::of(source), progress).await
@@ -113,7 +124,7 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<KvConnection<E>>, StoreError> {
         let data = Arc::new(KvData::of(source));
         let statements = Arc::new(Statements::new(data.data.fields, &E::DIALECT));
-        self.performers(threads, || Actions::new(statements.clone(), data.clone())).await
+        self.performers(threads, || Actions::new(statements.clone(), data.clone(), self.has_locking_reads)).await
     }
 }
 

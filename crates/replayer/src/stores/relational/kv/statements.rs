@@ -46,6 +46,7 @@ fn shared(text: String) -> SqlStr {
 pub struct Statements {
     dialect: Dialect,
     read: ByFields,
+    locking_read: ByFields,
     scan: ByFields,
     update: ByFields,
     insert: SqlStr,
@@ -62,6 +63,7 @@ impl Statements {
         Statements {
             dialect: *dialect,
             read: ByFields::new(fields, dialect, read),
+            locking_read: ByFields::new(fields, dialect, locking_read),
             scan: ByFields::new(fields, dialect, scan),
             update: ByFields::new(fields, dialect, update),
             insert: shared(format!("INSERT INTO {TABLE} (YCSB_KEY, {columns}) VALUES ({parameters})")),
@@ -73,6 +75,12 @@ impl Statements {
     #[inline]
     pub fn read(&self, fields: u64) -> SqlStr {
         self.read.of(fields, &self.dialect)
+    }
+
+    /// The same, and locks the record until the transaction ends, if the database can.
+    #[inline]
+    pub fn locking_read(&self, fields: u64) -> SqlStr {
+        self.locking_read.of(fields, &self.dialect)
     }
 
     /// Selects the key, then these fields; the parameters are the key and the number of records.
@@ -114,6 +122,10 @@ fn read(mask: u64, dialect: &Dialect) -> String {
     format!("SELECT {} FROM {TABLE} WHERE YCSB_KEY = {}", columns(mask), (dialect.parameter)(1))
 }
 
+fn locking_read(mask: u64, dialect: &Dialect) -> String {
+    read(mask, dialect) + dialect.for_update
+}
+
 fn scan(mask: u64, dialect: &Dialect) -> String {
     let [from, length] = [1, 2].map(dialect.parameter);
     let columns = columns(mask);
@@ -140,6 +152,7 @@ mod tests {
         let statements = Statements::new(3, &PostgresServer::DIALECT);
         let check = |sql: SqlStr, expect: &str| assert_eq!(sql.as_str(), expect);
         check(statements.read(0b010), "SELECT FIELD1 FROM usertable WHERE YCSB_KEY = $1");
+        check(statements.locking_read(0b010), "SELECT FIELD1 FROM usertable WHERE YCSB_KEY = $1 FOR UPDATE");
         check(statements.read(0b111), "SELECT FIELD0, FIELD1, FIELD2 FROM usertable WHERE YCSB_KEY = $1");
         check(statements.update(0b101), "UPDATE usertable SET FIELD0 = $1, FIELD2 = $2 WHERE YCSB_KEY = $3");
         check(

@@ -10,6 +10,7 @@ use sqlx::{Error, SqlSafeStr};
 
 use super::super::engine::{Client, Engine, Fields};
 use super::super::perform::{Attempts, Performer, Refusal};
+use super::super::transaction::roll_back;
 use super::statements::{Arguments, Call, ExpectedRows, Read, Statements, WriteStatement};
 use crate::source::Source;
 use crate::stores::{Answer, Fate};
@@ -36,6 +37,7 @@ impl<E: Engine> Attempts<Social, E> for Actions {
         &mut self,
         client: &mut E::Client,
         operation: &Operation,
+        _is_inside: bool,
         answer: &mut Answer,
     ) -> Result<(), Refusal> {
         let comment = operation.comment.unwrap_or_default();
@@ -117,21 +119,14 @@ async fn transact<E: Engine>(
             Err(error) => Refusal::of::<E>(error),
         },
         // Without COMMIT, the database rolls back a transaction whose connection is lost.
-        Err(Refusal { fate: Fate::Lost, message, is_client_usable }) => {
-            Refusal { fate: Fate::Refused, message, is_client_usable }
-        }
+        Err(refusal) if refusal.fate == Fate::Lost => Refusal { fate: Fate::Refused, ..refusal },
         Err(refusal) => refusal,
     };
     if !refusal.is_client_usable {
         return Err(refusal);
     }
-    match client.run("ROLLBACK".into_sql_str()).await {
-        Ok(()) => Err(refusal),
-        // After some errors SQLite has already rolled back, and refuses to do so again.
-        Err(Error::Database(error)) if error.message().contains("no transaction is active") => Err(refusal),
-        // Closing the connection rolls it back as well.
-        Err(_) => Err(Refusal { is_client_usable: false, ..refusal }),
-    }
+    let is_client_usable = roll_back::<E>(client).await;
+    Err(Refusal { is_client_usable, ..refusal })
 }
 
 async fn perform_all<E: Engine>(
