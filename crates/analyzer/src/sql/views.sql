@@ -4,10 +4,11 @@ CREATE VIEW sealed_operations AS
 SELECT
     experiment,
     fragment,
-    * EXCLUDE (experiment, fragment, counts_as, snapshot_ns, visible_ns),
-    coalesce(counts_as, outcome) AS counts_as,
-    coalesce(snapshot_ns, start_ns) AS snapshot_ns,
-    coalesce(visible_ns, end_ns) AS visible_ns
+    * EXCLUDE (experiment, fragment) REPLACE (
+        coalesce(counts_as, outcome) AS counts_as,
+        coalesce(snapshot_ns, start_ns) AS snapshot_ns,
+        coalesce(visible_ns, end_ns) AS visible_ns
+    )
 FROM read_parquet({operations}, hive_partitioning = true, hive_types = {'experiment': BIGINT, 'fragment': BIGINT});
 
 -- A closing read belongs to no session.

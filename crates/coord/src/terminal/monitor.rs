@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "      1.0 s           10/s  p95       5ms  p99       5ms  service p99  20.01us  errors 0",
-                "      2.0 s           10/s  p95       5ms  p99       5ms  service p99  30.01us  errors 0",
+                "      1.0 s           10/s  p95       5ms  p99       5ms  service p99  20.02us  errors 0",
+                "      2.0 s           10/s  p95       5ms  p99       5ms  service p99  30.02us  errors 0",
             ]
         );
     }
