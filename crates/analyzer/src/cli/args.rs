@@ -151,11 +151,11 @@ pub(super) struct Consistency {
 /// Views: operations (one row per operation), sessions, experiments, timeline (one row per slice
 /// of time), spectrum (one row per response time), service_spectrum (open loop: one row per service
 /// time), item_updates and item_reads (one row per item that an operation changed or observed),
-  /// freshness (by time since the last update), register_writes and register_reads (kv: one row per
-  /// field written or read), read_staleness and register_staleness (by read and by field),
-  /// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
-  /// wrong item of a read), isolation_anomalies (one row per second and class of anomalies of
-  /// transactions). Experiments that are not
+/// freshness (by time since the last update), register_writes and register_reads (kv: one row per
+/// field written or read), read_staleness and register_staleness (by read and by field),
+/// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
+/// wrong item of a read), isolation_anomalies (one row per second and class of anomalies of
+/// transactions). Experiments that are not
 /// analyzed yet are analyzed first. For a comparison: cells (one row per store and point).
 #[derive(Debug, Args)]
 #[command(after_help = "\
