@@ -46,6 +46,7 @@ mod log;
 pub mod order;
 mod over_time;
 mod ratings;
+mod registers;
 mod report;
 pub mod ruling;
 mod seal;

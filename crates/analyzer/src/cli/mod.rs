@@ -20,7 +20,7 @@ use crate::error::AnalyzeError;
 use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
-use crate::{checks, compare, consistency, export, families, html, ratings, report, witness};
+use crate::{checks, compare, export, families, html, ratings, registers, report, witness};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
@@ -175,8 +175,8 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
     };
     let family = families::of(&run.read_document()?.spec)?;
     let database = Database::open(&run, &verdicts, None)?;
-    let figures = consistency::consistency(&run, &database, family, verdict, arguments.worst)?;
-    let availability = consistency::availability(verdict);
+    let figures = registers::consistency(&run, &database, family, verdict, arguments.worst)?;
+    let availability = registers::availability(verdict);
     let output = if arguments.json {
         let available = serde_json::json!({
             "outages": availability.outages,
@@ -189,7 +189,7 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
         });
         format!("{object}\n")
     } else {
-        consistency::text(&database, family, verdict, &figures, &availability)?
+        registers::text(&database, family, verdict, &figures, &availability)?
     };
     Ok((output, SUCCESS))
 }

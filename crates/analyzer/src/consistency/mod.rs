@@ -2,8 +2,8 @@
 //! not linearizable, and which session guarantees held.
 //!
 //! Each metric is a pure function over the history of one register ([`history::History`]), in a file of its
-//! own. `measure` puts them together for a register, `summary` for an experiment, `source` reads the histories
-//! of a run. A history is in memory as a whole, one register at a time: memory is bounded by the register
+//! own. `measure` puts them together for a register, `summary` for an experiment; `crate::registers` reads the
+//! histories of a run. A history is in memory as a whole, one register at a time: memory is bounded by the register
 //! with the most operations, at some 200 bytes each. DuckDB sorts the operations by register, and writes
 //! what does not fit in memory to a temporary folder.
 //!
@@ -22,10 +22,5 @@ pub mod history;
 pub mod isolation;
 pub mod k_atomicity;
 pub mod measure;
-mod source;
 pub mod staleness;
 pub mod summary;
-mod text;
-
-pub(crate) use source::{availability, consistency};
-pub(crate) use text::text;

@@ -12,6 +12,7 @@ pub(crate) mod register;
 pub(crate) mod sum;
 #[cfg(test)]
 mod tests;
+pub(crate) mod touched;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,8 +23,8 @@ pub use count::{CountWrite, Range, acceptable_range};
 pub use membership::{ElementWrite, States, acceptable_states};
 pub use register::{RegisterWrite, may_return, newest_before};
 pub use sum::{Change, Sum};
+pub use touched::{Act, DELETED, INITIAL, Item, Touched};
 
-use crate::consistency::isolation::Touched;
 use crate::join::Row;
 
 /// The end of a write of unknown fate: it may happen at any time after its start, or never.

@@ -13,11 +13,10 @@ use schemas::vocabulary::kv::{Balances, Found, Kv, Operation, Verb};
 use schemas::vocabulary::{Control, Operation as _, Vocabulary};
 use schemas::workload::kv::{KvWorkload, Values, dataset};
 
-use crate::consistency::isolation::Touched;
 use crate::error::DataSetError;
 use crate::family::kv::items::KvItems;
 use crate::join::Row;
-use crate::validate::{Change, Findings, Interval, Items, Sum, UnknownId};
+use crate::validate::{Change, Findings, Interval, Items, Sum, Touched, UnknownId};
 
 /// A transaction that has not ended.
 #[derive(Debug, Default)]

@@ -10,10 +10,11 @@ use schemas::workload::kv::{Keys, KvStatistics, KvWorkload, dataset};
 
 use super::names;
 use super::scans::Order;
-use crate::consistency::isolation::{self, Act, Item, Touched};
 use crate::error::DataSetError;
 use crate::validate::register::{EXISTENCE, Registers, places};
-use crate::validate::{Findings, Interval, ItemRead, Items, RegisterWrite, SHAPE, UnknownId, Violation};
+use crate::validate::{
+    Act, Findings, Interval, Item, ItemRead, Items, RegisterWrite, SHAPE, Touched, UnknownId, Violation, touched,
+};
 
 /// The bit of [`EXISTENCE`].
 const EXISTENCE_BIT: u64 = 1 << EXISTENCE;
@@ -269,8 +270,8 @@ impl KvItems {
         let is_initial = self.index(key).is_ok();
         match found.map(|found| found.of(field)) {
             // A record that is not of the data set is absent before its insert, and after its delete.
-            None => is_initial.then_some(isolation::DELETED),
-            Some(0) => is_initial.then_some(isolation::INITIAL),
+            None => is_initial.then_some(touched::DELETED),
+            Some(0) => is_initial.then_some(touched::INITIAL),
             Some(UNVERIFIABLE | ABSENT) => None,
             Some(id) => Some(id),
         }
@@ -285,7 +286,7 @@ impl Items<Operation> for KvItems {
         let (act, version, fields) = match operation.verb {
             Verb::Insert => (Act::Insert, operation.id.number(), fields),
             Verb::Update => (Act::Write, operation.id.number(), fields),
-            Verb::Delete => (Act::Delete, isolation::DELETED, self.fields),
+            Verb::Delete => (Act::Delete, touched::DELETED, self.fields),
             Verb::Read => {
                 let Ok(found) = Found::read(observed) else { return };
                 for field in places(fields) {

@@ -7,10 +7,10 @@ use schemas::sla::{exact_time, short_time};
 use schemas::verdict::Verdict;
 use schemas::words::{plural, short_percent, thousands};
 
-use super::availability::Availability;
-use super::gamma::Step;
-use super::guarantees::Checked;
-use super::summary::{Broken, ConsistencyFigures, Spread};
+use crate::consistency::availability::Availability;
+use crate::consistency::gamma::Step;
+use crate::consistency::guarantees::Checked;
+use crate::consistency::summary::{Broken, ConsistencyFigures, Spread};
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::figures::percent;

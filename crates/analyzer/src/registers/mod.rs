@@ -1,18 +1,22 @@
-//! The histories of the registers of an experiment, from its sealed operations.
+//! The consistency of the registers of an experiment: their histories, from its sealed operations, and
+//! what `crate::consistency` says of them.
+
+mod text;
 
 use schemas::plan::Plan;
 use schemas::run::RunFolder;
 use schemas::verdict::Verdict;
 
-use super::availability::Availability;
-use super::history::{Access, Clients, History, INITIAL};
-use super::measure::Measured;
-use super::summary::{ConsistencyFigures, Register, Summary};
+use crate::consistency::availability::Availability;
+use crate::consistency::history::{Access, Clients, History, INITIAL};
+use crate::consistency::measure::Measured;
+use crate::consistency::summary::{ConsistencyFigures, Register, Summary};
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::fragments::read_plan;
 use crate::sql::Database;
 use crate::validate::{FOREVER, Interval};
+pub(crate) use text::text;
 
 /// In place of the value of a read that says nothing: no write has it.
 const NOTHING: i64 = i64::MIN;
