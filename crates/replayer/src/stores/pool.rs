@@ -80,20 +80,34 @@ fn is_over(done: &Result<(), OperationError>) -> bool {
     matches!(done, Err(OperationError::Aborted(_)))
 }
 
+/// Performs an operation on the connection that the thread holds, or on one that is free.
+async fn through<V: Vocabulary, C: Connection<V>>(
+    pool: &Rc<Pool<C>>,
+    held: &mut Option<Taken<C>>,
+    operation: &V::Operation,
+    answer: &mut Answer,
+) -> Result<(), OperationError> {
+    let mut free;
+    let taken = match held {
+        Some(taken) => taken,
+        None => {
+            free = pool.take(answer).await?;
+            &mut free
+        }
+    };
+    let done = taken.connection()?.execute(operation, answer).await;
+    if is_over(&done) {
+        *held = None;
+    }
+    done
+}
+
 impl<V: Vocabulary, C: Connection<V>> Connection<V> for Route<C> {
     #[inline]
     async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
         match self {
             Route::Own(connection) => connection.execute(operation, answer).await,
-            Route::Pooled(pool, None) => pool.take(answer).await?.connection()?.execute(operation, answer).await,
-            Route::Pooled(_, held) => {
-                let Some(taken) = held else { return Ok(()) };
-                let done = taken.connection()?.execute(operation, answer).await;
-                if is_over(&done) {
-                    *held = None;
-                }
-                done
-            }
+            Route::Pooled(pool, held) => through::<V, C>(pool, held, operation, answer).await,
         }
     }
 
