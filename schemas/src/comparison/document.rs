@@ -102,7 +102,6 @@ pub struct Cell {
 /// The result of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a comparison has a handful of them, nearly all of them rated")]
 pub enum Outcome {
     /// It has not been rated or measured yet.
     Missing,

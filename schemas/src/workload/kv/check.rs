@@ -45,7 +45,7 @@ pub(in crate::workload) fn check_kinds(
         None => Ok(()),
         Some(name) => {
             let message = format!("is not a kind of session; use one of {}", known.join(", "));
-            Err(Wrong::new(&format!("mix.{name}"), message))
+            Err(Wrong::new(format!("mix.{name}"), message))
         }
     }
 }
