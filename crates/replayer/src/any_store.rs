@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::run::{FragmentPosition, ReplayReport};
 use schemas::social::Social;
 use schemas::spec::{Spec, SpecError};
@@ -194,6 +195,9 @@ pub trait AnyStore: Serving {
     /// Refuses a workload whose vocabulary the store does not serve, or that asks for what the store does
     /// not have ([`Serves::accepts`]). `file` holds the specification, for the error.
     fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError>;
+    /// The isolation that the store promises to the transactions of a workload ([`Serves::transactions`]); None
+    /// if it has none.
+    fn transactions(&self, spec: &Spec) -> Option<Isolation>;
     /// Checks that the server answers; a store without a server always does.
     fn reach(&self) -> Result<(), StoreError>;
     /// Whether another tool has loaded the store's records ([`Serving::adopt`]), so that [`Serving::load`]
@@ -217,6 +221,8 @@ struct Spoken<S> {
     name: &'static str,
     /// [`Serves::accepts`].
     accepts: fn(&S, &Spec, &Path) -> Result<(), StoreError>,
+    /// [`Serves::transactions`].
+    transactions: fn(&S) -> Option<Isolation>,
     serving: Box<dyn Serving>,
 }
 
@@ -232,7 +238,8 @@ impl<S: Store> Opened<S> {
         S: Serves<V>,
     {
         let serving = Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData });
-        self.spoken.push(Spoken { name: V::NAME, accepts: <S as Serves<V>>::accepts, serving });
+        let (accepts, transactions) = (<S as Serves<V>>::accepts, <S as Serves<V>>::transactions);
+        self.spoken.push(Spoken { name: V::NAME, accepts, transactions, serving });
         self
     }
 
@@ -284,6 +291,12 @@ impl<S: Store> AnyStore for Opened<S> {
 
     fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
         self.accepting(spec, file).map(drop)
+    }
+
+    fn transactions(&self, spec: &Spec) -> Option<Isolation> {
+        let wanted = spec.family().ok()?.vocabulary();
+        let spoken = self.spoken.iter().find(|spoken| spoken.name == wanted)?;
+        (spoken.transactions)(&self.store)
     }
 
     fn reach(&self) -> Result<(), StoreError> {

@@ -16,6 +16,7 @@ use crate::verdict::{OperationFigures, Rating, Ruling, TransactionFigures, Verdi
 /// comparison.json      ComparisonDocument
 /// comparison.md        the table, with notes
 /// comparison.svg       the chart
+/// transactions.svg     what transactions cost, if stores were measured with and without them
 /// comparison.html      the whole comparison as a page
 /// POINT-STORE/         run::RunFolder of a cell
 /// ```
@@ -43,6 +44,11 @@ impl ComparisonFolder {
     /// `comparison.md`.
     pub fn table(&self) -> PathBuf {
         self.root.join("comparison.md")
+    }
+
+    /// `transactions.svg`.
+    pub fn chart_of_transactions(&self) -> PathBuf {
+        self.root.join("transactions.svg")
     }
 
     /// `comparison.svg`.

@@ -95,7 +95,10 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
         let ratings = rating.as_ref().map_or(String::new(), |rating| format!("{}\n", ratings(rating)));
         format!("{}\n{ratings}{shown}", report::header(&document))
     };
-    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures);
+    let is_bad = |verdict: &Verdict| {
+        let is_weaker = isolation::is_weaker(&document, verdict);
+        verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures) || is_weaker
+    };
     let code = match &rating {
         // For a rating, the exit code is that of `encore rate`: experiments of its search are
         // expected to fail.
@@ -153,6 +156,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "missing": figures.missing,
             "closing": figures.closing,
             "sum": figures.sum,
+            "isolation": isolation::object(&document, verdict, family),
             "worst": worst,
         });
         format!("{object}\n")
@@ -160,7 +164,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
         notes + &report::validation(family, verdict, in_warmup, &worst)
     };
-    let is_bad = has_unpredictable_reads(figures) || breaks_promise(&run, verdict)?;
+    let is_bad =
+        has_unpredictable_reads(figures) || breaks_promise(&run, verdict)? || isolation::is_weaker(&document, verdict);
     Ok((output, if is_bad { VIOLATION } else { SUCCESS }))
 }
 

@@ -162,14 +162,15 @@ impl Database {
     }
 
     fn fill_anomalies(&self, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
-        let mut insert = self.connection.prepare("INSERT INTO isolation_anomalies VALUES (?, ?, ?, ?, ?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO isolation_anomalies VALUES (?, ?, ?, ?, ?, ?)")?;
         for verdict in verdicts {
             let Some(anomalies) = &verdict.figures.anomalies else { continue };
             for (second, counts) in anomalies.per_second.iter().enumerate() {
                 for class in Class::ALL.into_iter().filter(|class| counts[*class as usize] > 0) {
                     let leaves = class.leaves().map(Isolation::name);
                     let count = counts[class as usize];
-                    insert.execute(params![verdict.experiment, second as u64, class.name(), leaves, count])?;
+                    let (experiment, threads) = (verdict.experiment, verdict.threads);
+                    insert.execute(params![experiment, threads, second as u64, class.name(), leaves, count])?;
                 }
             }
         }

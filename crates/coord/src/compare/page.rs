@@ -47,7 +47,10 @@ pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, Char
             .map(|(at, name)| if at == 0 { Column::Words(name) } else { Column::Number(name) })
             .collect();
         let row = |row: &Vec<String>| row.iter().map(|text| html! { (text) }).collect::<Vec<Markup>>();
-        sections.push(section(table.title, html_table(&columns, &table.rows.iter().map(row).collect::<Vec<_>>())));
+        let rows = html_table(&columns, &table.rows.iter().map(row).collect::<Vec<_>>());
+        let chart = transactions::chart_of_shares(document).filter(|chart| chart.title == table.title);
+        let picture = chart.map(|chart| figure(&chart, table.title, "", &statement(Metric::Throughput))).transpose()?;
+        sections.push(section(table.title, html! { @if let Some(picture) = picture { (picture) } (rows) }));
     }
     sections.extend([
         section("Signs in charts and tables", legend(&marks(&tables), document.plan.question())),

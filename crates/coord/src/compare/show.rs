@@ -193,6 +193,9 @@ pub fn markdown(document: &ComparisonDocument) -> String {
             let _ = writeln!(out, "| {} | {} |", plain(point), entries.join(" | "));
         }
     }
+    if transactions::chart_of_shares(document).is_some() {
+        let _ = write!(out, "\n![What transactions cost](transactions.svg)\n");
+    }
     for table in transactions::tables(document) {
         let cells = |row: &[String]| row.iter().map(|text| plain(text)).collect::<Vec<_>>().join(" | ");
         let _ = write!(out, "\n{}:\n\n| {} |\n", table.title, cells(&table.header));

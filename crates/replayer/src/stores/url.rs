@@ -153,6 +153,9 @@ mod tests {
         check("somewhere", "is not a store URL");
         check("oracle:x", "unknown store \"oracle\"");
         check("null:?x=1", "unknown parameter x; null: has no parameters");
+        check("memory:?write_locks=off", "write_locks is a choice of read uncommitted");
+        check("memory:?isolation=none&promise=snapshot", "promise is about transactions, and there are none");
+        check("memory:?promise=some", "parameter promise: \"some\" is not one of serializable, snapshot");
         check("memory:?stael=1", "unknown parameter stael; memory: supports stale, ");
         check("memory:?stale=2", "2 is not between 0 and 1");
         check("memory:?stale=x", "\"x\" is not a number");

@@ -61,7 +61,8 @@ pub trait Transaction<V: Vocabulary, S>: Sized + 'static {
     const EXIST: bool;
 
     /// Begins one at a level of isolation; None if there are none.
-    fn begin(state: &mut S, level: Isolation) -> Option<Self>;
+    /// With `has_write_locks`, no other one overwrites what it writes until it ends.
+    fn begin(state: &mut S, level: Isolation, has_write_locks: bool) -> Option<Self>;
 
     /// Performs a read.
     fn read(&mut self, state: &S, read: &V::Operation, answer: &mut Answer);
@@ -82,7 +83,7 @@ pub enum NoTransaction {}
 impl<V: Vocabulary, S> Transaction<V, S> for NoTransaction {
     const EXIST: bool = false;
 
-    fn begin(_state: &mut S, _level: Isolation) -> Option<NoTransaction> {
+    fn begin(_state: &mut S, _level: Isolation, _has_write_locks: bool) -> Option<NoTransaction> {
         None
     }
 
@@ -305,8 +306,11 @@ impl<V: Kept> Connection<V> for MemoryConnection<V> {
         }
         let shared = &self.shared;
         let Some(level) = shared.level else { return Ok(()) };
-        let begin =
-            || V::State::room(&mut shared.lock()).as_mut().map(|room| Transaction::begin(&mut room.shown, level));
+        let begin = || {
+            let mut inner = shared.lock();
+            let room = V::State::room(&mut inner).as_mut();
+            room.map(|room| Transaction::begin(&mut room.shown, level, shared.has_write_locks))
+        };
         self.transaction = shared.timing.perform(begin).await.ok_or_else(not_loaded)?;
         Ok(())
     }

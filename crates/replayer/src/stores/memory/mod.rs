@@ -12,9 +12,13 @@
 //! | `stall_ms=N` | the store stands still this long, once, a second after the first operation |
 //! | `seed=N` | the seed of these draws |
 //! | `isolation=LEVEL` | of transactions: `serializable` (default), `snapshot`, `read-committed`, `read-uncommitted`; `none`: there are no transactions |
+//! | `write_locks=off` | at `read-uncommitted`: a transaction may overwrite what another one has written that has not ended |
+//! | `promise=LEVEL` | the level that the store says it runs transactions at, whatever `isolation` is: a lie about itself |
 //!
 //! The store counts the reads whose answer was wrong at that instant, in its counter `lies_told`.
 //! So a test knows how many violations the analyzer has to find.
+//!
+//! `seed` drives the draws of faults only. Which transactions meet is a matter of threads and their timing.
 //!
 //! Each level of isolation has the anomalies that it allows and no others (`transactions.rs`), so the weaker
 //! ones are planted faults too. In transactions `error` and `unknown` apply to operations and commits; with
@@ -71,6 +75,8 @@ pub struct Inner {
 pub struct Memory {
     url: StoreUrl,
     lies: Lies,
+    /// What it says of its transactions; None if there are none.
+    promised: Option<Isolation>,
     shared: Arc<Shared>,
 }
 
@@ -80,6 +86,8 @@ struct Shared {
     timing: Timing,
     /// The isolation of transactions; None if there are none.
     level: Option<Isolation>,
+    /// Whether a transaction keeps others from overwriting what it has written, at read uncommitted.
+    has_write_locks: bool,
 }
 
 impl Shared {
@@ -93,7 +101,19 @@ impl Shared {
 impl Memory {
     /// Reads from the URL which faults to inject.
     pub fn open(url: StoreUrl) -> Result<Memory, StoreError> {
-        url.allow(&["stale", "lost", "error", "unknown", "latency_us", "servers", "stall_ms", "seed", "isolation"])?;
+        url.allow(&[
+            "stale",
+            "lost",
+            "error",
+            "unknown",
+            "latency_us",
+            "servers",
+            "stall_ms",
+            "seed",
+            "isolation",
+            "write_locks",
+            "promise",
+        ])?;
         let lies = Lies {
             stale: url.probability("stale")?,
             lost: url.probability("lost")?,
@@ -103,31 +123,55 @@ impl Memory {
         };
         let timing = Timing::of(&url)?;
         let level = level(&url, &lies)?;
-        let shared = Shared { inner: Mutex::default(), lies_told: AtomicU64::new(0), timing, level };
-        Ok(Memory { url, lies, shared: Arc::new(shared) })
+        let has_write_locks = has_write_locks(&url, level)?;
+        let promised = promised(&url, level)?;
+        let shared = Shared { inner: Mutex::default(), lies_told: AtomicU64::new(0), timing, level, has_write_locks };
+        Ok(Memory { url, lies, promised, shared: Arc::new(shared) })
     }
 
     /// What the store promises. An operation by itself is linearizable at every level.
     fn isolation(&self) -> String {
-        match (self.url.text("isolation"), self.shared.level) {
+        match (self.url.text("isolation"), self.promised) {
             (Some(_), Some(level)) => format!("{}: of transactions; operations are linearizable", level.name()),
             _ => format!("{}: except injected faults", promise::LINEARIZABLE),
         }
     }
 }
 
+/// The levels of transactions, by their names in URLs.
+const LEVELS: [(&str, Isolation); 4] = [
+    ("serializable", Isolation::Serializable),
+    ("snapshot", Isolation::Snapshot),
+    ("read-committed", Isolation::ReadCommitted),
+    ("read-uncommitted", Isolation::ReadUncommitted),
+];
+
+/// Whether transactions lock what they write. Only read uncommitted has locks.
+fn has_write_locks(url: &StoreUrl, level: Option<Isolation>) -> Result<bool, StoreError> {
+    let has_locks = url.choice("write_locks", &[("on", true), ("off", false)])?;
+    if url.text("write_locks").is_some() && level != Some(Isolation::ReadUncommitted) {
+        let message = "write_locks is a choice of read uncommitted; remove it, or add isolation=read-uncommitted";
+        return Err(StoreError::usage(url, message));
+    }
+    Ok(has_locks)
+}
+
+/// The level that the store says it has: its own, unless a URL makes it lie.
+fn promised(url: &StoreUrl, level: Option<Isolation>) -> Result<Option<Isolation>, StoreError> {
+    if url.text("promise").is_none() {
+        return Ok(level);
+    }
+    if level.is_none() {
+        let message = "promise is about transactions, and there are none; remove it, or choose another isolation";
+        return Err(StoreError::usage(url, message));
+    }
+    url.choice("promise", &LEVELS).map(Some)
+}
+
 /// The isolation that a URL asks for.
 fn level(url: &StoreUrl, lies: &Lies) -> Result<Option<Isolation>, StoreError> {
-    let asked = url.choice(
-        "isolation",
-        &[
-            ("serializable", Some(Isolation::Serializable)),
-            ("snapshot", Some(Isolation::Snapshot)),
-            ("read-committed", Some(Isolation::ReadCommitted)),
-            ("read-uncommitted", Some(Isolation::ReadUncommitted)),
-            ("none", None),
-        ],
-    )?;
+    let [serializable, snapshot, committed, uncommitted] = LEVELS.map(|(name, level)| (name, Some(level)));
+    let asked = url.choice("isolation", &[serializable, snapshot, committed, uncommitted, ("none", None)])?;
     let lies = lies.stale > 0.0 || lies.lost > 0.0;
     if lies && asked.is_some() && url.text("isolation").is_some() {
         let message = "stale and lost do not go with transactions; remove them, or use isolation=none";
@@ -177,7 +221,7 @@ impl<V: Kept> Serves<V> for Memory {
 
     fn transactions(&self) -> Option<Isolation> {
         let exist = <V::State as State<V>>::Transaction::EXIST;
-        self.shared.level.filter(|_| exist)
+        self.promised.filter(|_| exist)
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {

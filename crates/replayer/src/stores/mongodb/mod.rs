@@ -7,7 +7,8 @@
 //!   own (bg-2013, Figure 5). `social` only.
 //! - `transactions`: `off` (default): an acceptance or a thaw is two updates, one for each member;
 //!   `on`: one transaction. `social` only.
-//! - `isolation`: `snapshot`: MongoDB's transactions have no other level. `kv` only.
+//! - `isolation`: `snapshot`: MongoDB's transactions have no other level. `kv` only. With `readConcernLevel=local` or
+//!   `majority` they read with that, and promise no more than it: one snapshot of several shards needs `snapshot`.
 //! - `reset`: `copy` (default): what actions have changed is restored from a loaded copy; `reload`:
 //!   every load inserts all documents.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
@@ -37,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use mongodb::bson::doc;
 use mongodb::error::{Error, ErrorKind};
-use mongodb::options::{ClientOptions, ConnectionString, ReadConcern, ReadPreference, WriteConcern};
+use mongodb::options::{ClientOptions, ConnectionString, ReadConcern, ReadConcernLevel, ReadPreference, WriteConcern};
 use mongodb::{Client, Database};
 use schemas::isolation::Isolation;
 
@@ -96,11 +97,27 @@ pub struct MongoDb {
     comments: Comments,
     /// Whether a write to two members is a transaction.
     transactions: bool,
-    /// The isolation of transactions of several operations.
+    /// What transactions of several operations promise.
     isolation: Isolation,
     reset: Reset,
     timeout: Duration,
     connections_max: Option<u32>,
+}
+
+/// What transactions promise that read with this concern. All levels read one snapshot on a replica set, but
+/// only `snapshot` promises it, also on several shards, and only of what a majority has.
+fn promised(url: &StoreUrl, concern: Option<&ReadConcern>) -> Result<Isolation, StoreError> {
+    let asked = url.choice("isolation", &[("snapshot", Isolation::Snapshot)])?;
+    let promised = match concern.map(|concern| &concern.level) {
+        Some(ReadConcernLevel::Local) => Isolation::ReadUncommitted,
+        Some(ReadConcernLevel::Majority) => Isolation::ReadCommitted,
+        _ => Isolation::Snapshot,
+    };
+    if promised < asked && url.text("isolation").is_some() {
+        let message = "isolation=snapshot and this readConcernLevel exclude each other; remove one";
+        return Err(StoreError::usage(url, message));
+    }
+    Ok(promised)
 }
 
 impl MongoDb {
@@ -128,12 +145,13 @@ impl MongoDb {
             return Err(misused("names no database; write mongodb://USER:PASSWORD@HOST:PORT/DATABASE".into()));
         };
         url.not_of_the_server(&database, &["admin", "local", "config"])?;
+        let isolation = promised(&url, connection.read_concern.as_ref())?;
         Ok(MongoDb {
             database,
             connection,
             comments: Comments::of(&url)?,
             transactions: url.choice("transactions", &[("off", false), ("on", true)])?,
-            isolation: url.choice("isolation", &[("snapshot", Isolation::Snapshot)])?,
+            isolation,
             reset: url.choice("reset", &[("copy", Reset::Copy), ("reload", Reset::Reload)])?,
             timeout: Duration::from_millis(url.count("timeout_ms")?.unwrap_or(TIMEOUT_MS).into()),
             connections_max: url.count("connections")?,
@@ -300,6 +318,22 @@ mod tests {
         for broken in ["mongodb://a%\u{e9}b@h/d", "mongodb://a%2", "mongodb://a%zz@h/d", "%%41"] {
             assert!(!has_whole_escapes(broken), "{broken}");
         }
+    }
+
+    /// It promised snapshots, whatever the transactions read with.
+    #[test]
+    fn transactions_promise_what_their_read_concern_does() {
+        for (concern, expect) in [
+            ("", Isolation::Snapshot),
+            ("?readConcernLevel=snapshot", Isolation::Snapshot),
+            ("?readConcernLevel=majority", Isolation::ReadCommitted),
+            ("?readConcernLevel=local", Isolation::ReadUncommitted),
+        ] {
+            let store = open(&format!("mongodb://h/d{concern}")).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(store.isolation, expect, "{concern}");
+        }
+        let both = open("mongodb://h/d?isolation=snapshot&readConcernLevel=local").err().expect("an error");
+        assert!(both.to_string().contains("exclude each other"), "{both}");
     }
 
     #[test]
