@@ -46,6 +46,7 @@ fn servers() -> Vec<String> {
     let databases = [servers::postgres(), servers::mysql(), servers::mongodb()].into_iter().flatten();
     let mut urls: Vec<String> = databases.map(|server| server.url(&database())).collect();
     urls.extend(servers::redis().map(|redis| redis.url("5")));
+    urls.extend(servers::cassandra_url(&database()));
     urls
 }
 

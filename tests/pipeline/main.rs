@@ -6,6 +6,7 @@
 mod bad_input;
 mod bad_rows;
 mod caches;
+mod cassandra;
 mod closing_reads;
 mod digests;
 mod economy;
