@@ -124,6 +124,8 @@ fn statement(metric: Metric) -> String {
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
         Metric::AnomalyScore => "anomaly_score, ruling",
+        Metric::Response => "response_ns_p95, ruling",
+        Metric::Service => "service_ns_p95, ruling",
     };
     format!("SELECT point, store, {value} FROM cells")
 }

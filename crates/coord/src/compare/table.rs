@@ -23,9 +23,17 @@ pub enum Metric {
     Throughput,
     /// How far the sum of all money was off, a transaction.
     AnomalyScore,
+    /// The 95th percentile of its response times in an open loop.
+    Response,
+    /// The 95th percentile of its service times in an open loop.
+    Service,
 }
 
 impl Metric {
+    /// The numbers that follow those of [`Metric::of`] if a cell is an open loop. A stall shows in full
+    /// in the first, and not in the second.
+    pub const OF_OPEN_LOOPS: [Metric; 2] = [Metric::Response, Metric::Service];
+
     /// Its name with its unit.
     pub fn title(self) -> &'static str {
         match self {
@@ -36,6 +44,8 @@ impl Metric {
             Metric::WithinBeta => "Share within the response time (%)",
             Metric::Throughput => "Throughput (operations/s)",
             Metric::AnomalyScore => "Anomaly score (money off, a transaction)",
+            Metric::Response => "Response time from the due time, p95 (ms)",
+            Metric::Service => "Service time, p95 (ms)",
         }
     }
 
@@ -49,6 +59,8 @@ impl Metric {
             Metric::WithinBeta => ("share of operations within the response time", ""),
             Metric::Throughput => ("throughput", " operations/s"),
             Metric::AnomalyScore => ("anomaly score", ""),
+            Metric::Response => ("response time p95", " ms"),
+            Metric::Service => ("service time p95", " ms"),
         }
     }
 
@@ -90,6 +102,8 @@ impl Metric {
             Metric::WithinBeta => Some(measured.within_beta_percent),
             Metric::Throughput => Some(measured.throughput_per_s),
             Metric::AnomalyScore => measured.anomaly_score,
+            Metric::Response => measured.response_ns_p95.map(|ns| ns as f64 / 1e6),
+            Metric::Service => measured.service_ns_p95.map(|ns| ns as f64 / 1e6),
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
     }
@@ -248,9 +262,11 @@ impl Entry {
             None if self.has(Mark::Missing) => "-".to_string(),
             None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
             None if self.metric == Metric::AnomalyScore => "no sum".to_string(),
+            None if Metric::OF_OPEN_LOOPS.contains(&self.metric) => "closed loop".to_string(),
             None => "no reads".to_string(),
             Some(score) if self.metric == Metric::AnomalyScore => score_text(score),
             Some(share) if self.metric.is_share() => percent(share),
+            Some(ms) if Metric::OF_OPEN_LOOPS.contains(&self.metric) => format!("{ms:.2}"),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
             Some(value) => whole(value),
         };
@@ -386,6 +402,8 @@ mod tests {
                 reads,
                 unpredictable_reads,
                 anomaly_score: None,
+                response_ns_p95: Some(1_250_000_000),
+                service_ns_p95: (reads > 10).then_some(980_000),
                 ruling,
                 reasons: Vec::new(),
                 transactions: None,
@@ -404,5 +422,8 @@ mod tests {
         check(Metric::Throughput, (0.0, 0, 0), Ruling::Void, "void");
         check(Metric::AnomalyScore, (1234.5, 10, 0), Ruling::Pass, "no sum");
         check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
+        check(Metric::Response, (1234.5, 100_000, 0), Ruling::Fail, "1250.00 †");
+        check(Metric::Service, (1234.5, 100_000, 0), Ruling::Fail, "0.98 †");
+        check(Metric::Service, (1234.5, 10, 0), Ruling::Pass, "closed loop");
     }
 }
