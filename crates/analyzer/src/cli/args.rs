@@ -70,7 +70,7 @@ pub(super) struct Summary {
 #[command(after_help = "\
 Examples:
   encore analyze validate runs/NAME
-  encore analyze validate runs/NAME --experiment 7 --worst 10")]
+  encore analyze validate runs/NAME --experiment 7 --worst 20")]
 pub(super) struct Validate {
     /// The run folder.
     pub(super) run: PathBuf,
