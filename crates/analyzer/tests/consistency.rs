@@ -39,6 +39,9 @@ fn generated(mix: &str) -> Fixture {
     fixture
 }
 
+/// When a write shows, and its id. None removes the record.
+type Shown = (i64, Option<i64>);
+
 /// What a store does that shows each write this long after its end. There is an operation each millisecond,
 /// which takes a tenth of one.
 fn events(fixture: &Fixture, late_ns: i64) -> Vec<KvEvent> {
@@ -48,8 +51,7 @@ fn events(fixture: &Fixture, late_ns: i64) -> Vec<KvEvent> {
     while reader.next_rows(&mut rows).unwrap() {
         all.append(&mut rows);
     }
-    // When each write of a register shows, and its id. None removes the record.
-    let mut shown: BTreeMap<(u64, u32), Vec<(i64, Option<i64>)>> = BTreeMap::new();
+    let mut shown: BTreeMap<(u64, u32), Vec<Shown>> = BTreeMap::new();
     let mut events = Vec::new();
     for (row, index) in all.iter().zip(1..) {
         let (operation, start, end) = (row.operation, index * MS, index * MS + MS / 10);

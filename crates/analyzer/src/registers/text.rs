@@ -8,6 +8,12 @@ use schemas::verdict::{Broken, Checked, ConsistencyFigures, Spread, Step, Verdic
 use schemas::words::{plural, short_percent, thousands};
 
 use crate::consistency::availability::Availability;
+<<<<<<< HEAD
+=======
+use crate::consistency::gamma::Step;
+use crate::consistency::guarantees::Checked;
+use crate::consistency::summary::{Broken, ConsistencyFigures};
+>>>>>>> main
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::figures::percent;
@@ -15,6 +21,7 @@ use crate::over_time;
 use crate::sql::Database;
 use crate::tables::new_table;
 
+<<<<<<< HEAD
 /// What the registers show, in one sentence.
 pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {
     let (gamma, stale) = (figures.value_gamma_ns, figures.t_staleness_ns);
@@ -40,6 +47,10 @@ pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {
 fn share(part: u64, of: u64) -> String {
     format!("{}", (percent(part, of) * 100.0).floor() / 100.0)
 }
+=======
+/// The one metric whose unit is not a time, but writes.
+const K_STALENESS: &str = "k-staleness";
+>>>>>>> main
 
 /// The figures of an experiment.
 pub(crate) fn text(
@@ -123,18 +134,17 @@ fn registers(figures: &ConsistencyFigures, verdict: &Verdict) -> String {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-    let count = |number: u64| thousands(number);
-    let rows: [(&str, &str, Spread, fn(u64) -> String); 6] = [
-        ("Γ", "registers", figures.gamma_ns, short_time),
-        ("Γ", "values", figures.value_gamma_ns, short_time),
-        ("Δ", "registers", figures.delta_ns, short_time),
-        ("t-staleness", "reads", figures.t_staleness_ns, short_time),
-        ("k-staleness", "reads", figures.k_staleness, count),
-        ("t-visibility", "writes", figures.t_visibility_ns, short_time),
+    let rows = [
+        ("Γ", "registers", figures.gamma_ns),
+        ("Γ", "values", figures.value_gamma_ns),
+        ("Δ", "registers", figures.delta_ns),
+        ("t-staleness", "reads", figures.t_staleness_ns),
+        (K_STALENESS, "reads", figures.k_staleness),
+        ("t-visibility", "writes", figures.t_visibility_ns),
     ];
-    for (metric, of, spread, show) in rows {
-        let numbers = [spread.p50, spread.p95, spread.max].map(show);
-        let [p50, p95, max] = numbers;
+    for (metric, of, spread) in rows {
+        let show = |number| if metric == K_STALENESS { thousands(number) } else { short_time(number) };
+        let [p50, p95, max] = [spread.p50, spread.p95, spread.max].map(show);
         let (all, above) = (thousands(spread.count), thousands(spread.above_zero));
         table.add_row([metric.to_string(), of.to_string(), all, above, p50, p95, max]);
     }

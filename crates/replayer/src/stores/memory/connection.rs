@@ -136,11 +136,14 @@ impl Chance {
 /// same record. Only at read uncommitted does a write ever wait.
 const TAKEN_PAUSE: Duration = Duration::from_micros(100);
 
+/// The transactions of a vocabulary.
+type TransactionOf<V> = <<V as Kept>::State as State<V>>::Transaction;
+
 /// A thread's connection to the store, to what it holds of one family.
 pub struct MemoryConnection<V: Kept> {
     shared: Arc<Shared>,
     faults: Faults,
-    transaction: Option<<V::State as State<V>>::Transaction>,
+    transaction: Option<TransactionOf<V>>,
 }
 
 /// The faults of one connection.
@@ -267,10 +270,10 @@ impl Faults {
     fn take_effect_in<V: Kept>(
         &mut self,
         shared: &Shared,
-        mut transaction: <V::State as State<V>>::Transaction,
+        mut transaction: TransactionOf<V>,
         operation: &V::Operation,
         answer: &mut Answer,
-    ) -> (Option<<V::State as State<V>>::Transaction>, Result<(), OperationError>) {
+    ) -> (Option<TransactionOf<V>>, Result<(), OperationError>) {
         let mut inner = shared.lock();
         let Some(room) = V::State::room(&mut inner) else { return (None, Err(not_loaded())) };
         if self.chance.happens(self.lies.error) {
@@ -290,11 +293,7 @@ impl Faults {
     }
 
     /// Commits a transaction. Every second commit of unknown fate has happened.
-    fn commit<V: Kept>(
-        &mut self,
-        shared: &Shared,
-        transaction: <V::State as State<V>>::Transaction,
-    ) -> Result<(), OperationError> {
+    fn commit<V: Kept>(&mut self, shared: &Shared, transaction: TransactionOf<V>) -> Result<(), OperationError> {
         let mut inner = shared.lock();
         let Some(room) = V::State::room(&mut inner) else { return Err(not_loaded()) };
         if self.chance.happens(self.lies.error) {
