@@ -8,12 +8,6 @@ use schemas::verdict::{Broken, Checked, ConsistencyFigures, Spread, Step, Verdic
 use schemas::words::{plural, short_percent, thousands};
 
 use crate::consistency::availability::Availability;
-<<<<<<< HEAD
-=======
-use crate::consistency::gamma::Step;
-use crate::consistency::guarantees::Checked;
-use crate::consistency::summary::{Broken, ConsistencyFigures};
->>>>>>> main
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::figures::percent;
@@ -21,7 +15,6 @@ use crate::over_time;
 use crate::sql::Database;
 use crate::tables::new_table;
 
-<<<<<<< HEAD
 /// What the registers show, in one sentence.
 pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {
     let (gamma, stale) = (figures.value_gamma_ns, figures.t_staleness_ns);
@@ -47,10 +40,9 @@ pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {
 fn share(part: u64, of: u64) -> String {
     format!("{}", (percent(part, of) * 100.0).floor() / 100.0)
 }
-=======
+
 /// The one metric whose unit is not a time, but writes.
 const K_STALENESS: &str = "k-staleness";
->>>>>>> main
 
 /// The figures of an experiment.
 pub(crate) fn text(
