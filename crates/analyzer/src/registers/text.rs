@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use duckdb::types::Value;
 use schemas::sla::{exact_time, short_time};
-use schemas::verdict::{Broken, Checked, ConsistencyFigures, Spread, Step, Verdict};
+use schemas::verdict::{Broken, Checked, ConsistencyFigures, Step, Verdict};
 use schemas::words::{plural, short_percent, thousands};
 
 use crate::consistency::availability::Availability;
