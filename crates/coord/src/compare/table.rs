@@ -21,6 +21,8 @@ pub enum Metric {
     WithinBeta,
     /// Its operations a second.
     Throughput,
+    /// The 95th percentile of its response times, in milliseconds.
+    ResponseTime,
     /// How far the sum of all money was off, a transaction.
     AnomalyScore,
 }
@@ -35,6 +37,7 @@ impl Metric {
             Metric::Unpredictable => "Unpredictable reads (%)",
             Metric::WithinBeta => "Share within the response time (%)",
             Metric::Throughput => "Throughput (operations/s)",
+            Metric::ResponseTime => "Response time, 95th percentile (ms)",
             Metric::AnomalyScore => "Anomaly score (money off, a transaction)",
         }
     }
@@ -48,13 +51,14 @@ impl Metric {
             Metric::Unpredictable => ("share of unpredictable reads", ""),
             Metric::WithinBeta => ("share of operations within the response time", ""),
             Metric::Throughput => ("throughput", " operations/s"),
+            Metric::ResponseTime => ("95th percentile of the response time", " ms"),
             Metric::AnomalyScore => ("anomaly score", ""),
         }
     }
 
     /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
-        use Metric::{AnomalyScore, Rate, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
+        use Metric::{AnomalyScore, Rate, ResponseTime, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
         match question {
             Question::Rate(Wanted::Both) => &[Soar, Socialites],
             Question::Rate(Wanted::Soar) => &[Soar],
@@ -63,6 +67,7 @@ impl Metric {
             Question::Measure(Measure::Unpredictable) => &[Unpredictable, WithinBeta, Throughput],
             Question::Measure(Measure::WithinBeta) => &[WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::Throughput) => &[Throughput, WithinBeta, Unpredictable],
+            Question::Measure(Measure::ResponseTime) => &[ResponseTime, WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::AnomalyScore) => &[AnomalyScore, Throughput],
         }
     }
@@ -89,6 +94,7 @@ impl Metric {
             Metric::Unpredictable => measured.unpredictable_percent(),
             Metric::WithinBeta => Some(measured.within_beta_percent),
             Metric::Throughput => Some(measured.throughput_per_s),
+            Metric::ResponseTime => measured.p95_ns.map(|ns| ns as f64 / 1e6),
             Metric::AnomalyScore => measured.anomaly_score,
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
@@ -248,9 +254,11 @@ impl Entry {
             None if self.has(Mark::Missing) => "-".to_string(),
             None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
             None if self.metric == Metric::AnomalyScore => "no sum".to_string(),
+            None if self.metric == Metric::ResponseTime => "no answers".to_string(),
             None => "no reads".to_string(),
             Some(score) if self.metric == Metric::AnomalyScore => score_text(score),
             Some(share) if self.metric.is_share() => percent(share),
+            Some(ms) if self.metric == Metric::ResponseTime && ms < 9.95 => format!("{ms:.2}"),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
             Some(value) => whole(value),
         };
@@ -383,6 +391,7 @@ mod tests {
                 threads: 4,
                 throughput_per_s,
                 within_beta_percent: 99.99999,
+                p95_ns: (throughput_per_s > 2000.0).then_some(1_234_567),
                 reads,
                 unpredictable_reads,
                 anomaly_score: None,
@@ -403,6 +412,8 @@ mod tests {
         // Nothing ran, so there is no throughput, not even 0.
         check(Metric::Throughput, (0.0, 0, 0), Ruling::Void, "void");
         check(Metric::AnomalyScore, (1234.5, 10, 0), Ruling::Pass, "no sum");
+        check(Metric::ResponseTime, (2345.6, 10, 0), Ruling::Fail, "1.23 †");
+        check(Metric::ResponseTime, (1234.5, 10, 0), Ruling::Pass, "no answers");
         check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
     }
 }
