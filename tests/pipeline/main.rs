@@ -7,6 +7,7 @@ mod bad_input;
 mod bad_rows;
 mod caches;
 mod closing_reads;
+mod consbench;
 mod digests;
 mod economy;
 mod faults;
