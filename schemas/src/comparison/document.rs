@@ -136,6 +136,10 @@ pub struct Measurement {
     pub throughput_per_s: f64,
     /// Share of the operations that succeeded within β, in percent.
     pub within_beta_percent: f64,
+    /// The 95th percentile of the response times of successful operations. None if nothing succeeded, and in
+    /// documents from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_ns: Option<u64>,
     /// Reads that were answered.
     pub reads: u64,
     /// Those of them that returned data that no correct store could have returned.
@@ -186,6 +190,7 @@ impl From<&Verdict> for Measurement {
             threads: verdict.threads,
             throughput_per_s: verdict.figures.throughput_per_s,
             within_beta_percent: verdict.figures.within_beta_percent,
+            p95_ns: Some(verdict.figures.overall.p95_ns).filter(|_| verdict.figures.overall.ok > 0),
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
             anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),

@@ -100,7 +100,9 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
         y_scale: match table.metric {
             Metric::WithinBeta => Scale::Near,
             Metric::Unpredictable | Metric::AnomalyScore | Metric::Response | Metric::Service => Scale::Linear,
-            Metric::Throughput | Metric::Soar | Metric::Socialites | Metric::Rate => Scale::suited_to(values(table)),
+            Metric::ResponseTime | Metric::Throughput | Metric::Soar | Metric::Socialites | Metric::Rate => {
+                Scale::suited_to(values(table))
+            }
         },
         series: series.collect(),
         rules: Vec::new(),

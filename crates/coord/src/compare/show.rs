@@ -221,7 +221,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
     list(&mut out, "Other settings that differ", &other.map(difference_in_words).collect::<Vec<_>>());
     list(&mut out, "Notes", &notes(document));
     list(&mut out, "Failed", &failures(document));
-    let stores = document.plan.stores.iter().map(|store| format!("{}: {}", store.label, store.url));
+    let stores = document.plan.stores.iter().map(|store| format!("{}: {}", store.label, store.urls_in_words()));
     list(&mut out, "Stores", &stores.collect::<Vec<_>>());
     let host = &document.host;
     let _ = write!(
