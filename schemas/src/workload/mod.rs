@@ -10,6 +10,7 @@ pub mod kv;
 mod read;
 mod shares;
 pub mod social;
+pub mod sql;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -247,11 +248,12 @@ fn written<W: Workload>(own: &W) -> toml::Table {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyWorkload; 4] = [
+static FAMILIES: [&dyn AnyWorkload; 5] = [
     &Of::<social::SocialWorkload>(PhantomData),
     &Of::<kv::KvWorkload>(PhantomData),
     &Of::<economy::EconomyWorkload>(PhantomData),
     &Of::<consbench::ConsbenchWorkload>(PhantomData),
+    &Of::<sql::SqlWorkload>(PhantomData),
 ];
 
 /// The families that a program has added.

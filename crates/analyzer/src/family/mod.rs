@@ -8,6 +8,7 @@ pub mod consbench;
 pub mod economy;
 pub mod kv;
 pub mod social;
+pub mod sql;
 
 use std::path::Path;
 
