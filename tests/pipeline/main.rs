@@ -25,6 +25,7 @@ mod open_loop;
 mod rating;
 mod refused;
 mod replays;
+mod replicas;
 mod reports;
 mod servers_as_typed;
 mod sessions;

@@ -28,10 +28,12 @@ impl CassandraCluster {
     ///
     /// If the nodes do not become a cluster.
     pub fn start() -> Option<CassandraCluster> {
-        let missing = || or_skip(Kind::Cassandra, Err(StartError::Missing(Kind::Cassandra)));
+        let missing = || {
+            or_skip::<Server>(Kind::Cassandra, Err(StartError::Missing(Kind::Cassandra, Kind::Cassandra.programs())))
+        };
         match CassandraCluster::try_start(false, None, None) {
             Ok(cluster) => Some(cluster),
-            Err(StartError::Missing(_)) => {
+            Err(StartError::Missing(..)) => {
                 missing().unwrap_or_else(|message| panic!("{message}"));
                 None
             }
@@ -56,6 +58,7 @@ impl CassandraCluster {
                 folder,
                 host: Some(host),
                 seed: Some(HOSTS[0]),
+                ..Options::default()
             };
             nodes.push(Server::try_start(Kind::Cassandra, options)?);
         }

@@ -2,7 +2,8 @@
 //!
 //! [`postgres`], [`mysql`], [`mongodb`], [`memcached`], [`redis`] and [`cassandra`] return one server of a kind
 //! for the whole test process, started at first use. [`redis_cluster`] lends a Redis cluster of three
-//! primaries, and [`cassandra_cluster`] is a Cassandra cluster of three nodes, if `ENCORE_TEST_CLUSTER` asks for it. [`Server::start`] starts a separate server, which a test can
+//! primaries, and [`cassandra_cluster`] is a Cassandra cluster of three nodes, if `ENCORE_TEST_CLUSTER` asks for it.
+//! [`replicated()`] returns PostgreSQL, MongoDB or Redis with replicas. [`Server::start`] starts a separate server, which a test can
 //! kill, restart or pause. [`Proxy`] forwards between a client and a server, and cuts, delays or
 //! holds connections.
 //!
@@ -43,6 +44,7 @@ mod ports;
 mod processes;
 pub mod proxy;
 mod redis_cluster;
+mod replicated;
 mod server;
 mod shared;
 
@@ -51,5 +53,6 @@ pub use engines::Kind;
 pub use error::StartError;
 pub use proxy::Proxy;
 pub use redis_cluster::{Lent, RedisCluster, redis_cluster};
+pub use replicated::{ReplicaOptions, Replicated};
 pub use server::{Options, Server};
-pub use shared::{cassandra, cassandra_cluster, cassandra_url, memcached, mongodb, mysql, postgres, redis};
+pub use shared::{cassandra, cassandra_cluster, cassandra_url, memcached, mongodb, mysql, postgres, redis, replicated};

@@ -42,6 +42,9 @@ pub struct Options<'a> {
     pub host: Option<Ipv4Addr>,
     /// The address of the server whose cluster it joins; default: it begins one. Only Cassandra joins any.
     pub seed: Option<Ipv4Addr>,
+    /// The port of the server on loopback whose replica this one is; [`Replicated`](crate::Replicated) starts
+    /// both.
+    pub primary: Option<u16>,
 }
 
 /// A database server.
@@ -67,9 +70,13 @@ struct Own {
     address: SocketAddr,
     command: Vec<String>,
     clean_up: Option<Vec<String>>,
+    is_ready: IsReady,
     /// It is dropped last, after the server's end.
     folder: TempDir,
 }
+
+/// Whether the server at an address serves requests.
+type IsReady = fn(SocketAddr) -> Result<bool, Error>;
 
 #[derive(Debug)]
 struct Running {
@@ -91,8 +98,14 @@ impl Server {
     /// Starts a separate server, or returns the reason why it could not.
     pub fn try_start(kind: Kind, options: Options) -> Result<Server, StartError> {
         let engine = kind.engine();
-        let found = if cfg!(target_os = "linux") { (engine.find)() } else { None };
-        let programs = found.ok_or(StartError::Missing(kind))?;
+        let replication = match options.primary {
+            Some(_) => Some(engine.replication.as_ref().ok_or(StartError::Unreplicated(kind))?),
+            None => None,
+        };
+        let find = replication.map_or(engine.find, |replication| replication.find);
+        let found = if cfg!(target_os = "linux") { find() } else { None };
+        let missing = replication.map_or(engine.programs, |replication| replication.programs);
+        let programs = found.ok_or(StartError::Missing(kind, missing))?;
         let host = options.host.unwrap_or(Ipv4Addr::LOCALHOST);
         if let Some(port) = options.port.filter(|&port| !ports::is_free(host, port)) {
             return Err(StartError::PortTaken { kind, port });
@@ -101,7 +114,7 @@ impl Server {
         let folder = new_folder(&parent, engine.scheme).map_err(|cause| StartError::at(kind, &parent, cause))?;
         let account = machine::is_root().then(|| machine::account(engine.accounts)).flatten();
         let site = Site { programs, folder: folder.path().to_path_buf(), account, host, seed: options.seed };
-        let running = prepare(engine, &site).map_err(|cause| StartError::at(kind, &site.folder, cause))?;
+        let running = prepare(engine, &site, options).map_err(|cause| StartError::at(kind, &site.folder, cause))?;
         start_on_a_port(kind, &site, options, running, folder)
     }
 
@@ -129,6 +142,11 @@ impl Server {
     pub fn url_through(&self, proxy: &Proxy, database: &str) -> String {
         let engine = self.kind.engine();
         self.address_parts().url_at(engine.scheme, &proxy.address(), self.path_of(database))
+    }
+
+    /// The address of a server that this program started.
+    pub(crate) fn socket(&self) -> SocketAddr {
+        self.own().address
     }
 
     /// `HOST:PORT`.
@@ -169,7 +187,7 @@ impl Server {
         self.stop();
         let own = self.own();
         let mut running = own.running();
-        launch(self.kind, own.address, &own.command, own.folder.path(), &mut running)
+        launch(self.kind, own.address, &own.command, own.folder.path(), own.is_ready, &mut running)
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
@@ -246,13 +264,17 @@ fn new_folder(parent: &Path, name: &str) -> Result<TempDir, Error> {
 }
 
 /// Creates the server's data, and the keeper that will run it.
-fn prepare(engine: &Engine, site: &Site) -> Result<Running, Error> {
+fn prepare(engine: &Engine, site: &Site, options: Options) -> Result<Running, Error> {
     machine::give(&site.folder, site.account)?;
     let mut keeper = Keeper::start(&site.folder, site.account, engine.discard_signal).map_err(|error| {
         let Some(account) = site.account else { return error };
         Error::new(error.kind(), format!("{error}; user {} must be able to enter it", account.uid))
     })?;
-    for command in (engine.prepare)(site)? {
+    let commands = match (options.primary, &engine.replication) {
+        (Some(primary), Some(replication)) => (replication.prepare)(site, primary)?,
+        _ => (engine.prepare)(site)?,
+    };
+    for command in commands {
         let code = keeper.run(&command)?;
         if code != 0 {
             let log = log_end(&site.folder);
@@ -270,17 +292,22 @@ fn start_on_a_port(
     folder: TempDir,
 ) -> Result<Server, StartError> {
     let durability = if options.durable { Durability::Machine } else { Durability::Process };
+    let (mut is_ready, mut of_replica) = (kind.engine().is_ready, Vec::new());
+    if let (Some(primary), Some(replication)) = (options.primary, &kind.engine().replication) {
+        (is_ready, of_replica) = (replication.is_ready, (replication.arguments)(primary));
+    }
     let mut tries = 0;
     loop {
         tries += 1;
         let port = options.port.unwrap_or_else(|| ports::free_at(&[site.host]));
         let address = SocketAddr::from((site.host, port));
         let mut command = (kind.engine().command)(site, port, durability);
+        command.extend(of_replica.iter().cloned());
         command.extend(options.arguments.iter().map(|argument| argument.to_string()));
-        match launch(kind, address, &command, folder.path(), &mut running) {
+        match launch(kind, address, &command, folder.path(), is_ready, &mut running) {
             Ok(()) => {
                 let clean_up = (kind.engine().clean_up)(site);
-                let own = Own { running: Mutex::new(running), address, command, clean_up, folder };
+                let own = Own { running: Mutex::new(running), address, command, clean_up, is_ready, folder };
                 return Ok(Server { kind, place: Place::Own(Box::new(own)) });
             }
             Err(StartError::Failed { log, .. }) if log.contains("in use") && tries < PORTS_MAX => {
@@ -299,13 +326,14 @@ fn launch(
     address: SocketAddr,
     command: &[String],
     folder: &Path,
+    is_ready: IsReady,
     running: &mut Running,
 ) -> Result<(), StartError> {
     let own_error = |cause| StartError::at(kind, folder, cause);
     let process = running.keeper.launch(command).map_err(own_error)?;
     let start = Instant::now();
     let reason = loop {
-        let answer = (kind.engine().is_ready)(address);
+        let answer = is_ready(address);
         // This is checked after the answer: an answer from another server on this port must not count.
         if !processes::is_alive(process) {
             break "ended at its start".to_string();

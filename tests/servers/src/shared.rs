@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{CassandraCluster, Kind, Options, Server, StartError};
+use crate::{CassandraCluster, Kind, Options, ReplicaOptions, Replicated, Server, StartError};
 
 /// The shared PostgreSQL server, started at first use; see [`Server::start`].
 pub fn postgres() -> Option<&'static Server> {
@@ -65,13 +65,21 @@ fn shared(kind: Kind) -> Option<&'static Server> {
     server.as_ref().unwrap_or_else(|message| panic!("{message}")).as_ref()
 }
 
-/// The server that was started; `None` if its programs are missing and not required; else an error
-/// message.
-pub fn or_skip(kind: Kind, started: Result<Server, StartError>) -> Result<Option<Server>, String> {
+/// The shared servers of this kind with replicas, started at first use; see [`Replicated::start`].
+pub fn replicated(kind: Kind) -> Option<&'static Replicated> {
+    static SERVERS: [OnceLock<Result<Option<Replicated>, String>>; Kind::ALL.len()] =
+        [const { OnceLock::new() }; Kind::ALL.len()];
+    let start = || or_skip(kind, Replicated::try_start(kind, ReplicaOptions::default()));
+    let servers = SERVERS[kind as usize].get_or_init(start);
+    servers.as_ref().unwrap_or_else(|message| panic!("{message}")).as_ref()
+}
+
+/// What was started; `None` if its programs are missing and not required; else an error message.
+pub fn or_skip<S>(kind: Kind, started: Result<S, StartError>) -> Result<Option<S>, String> {
     static SAID: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
     match started {
         Ok(server) => Ok(Some(server)),
-        Err(missing @ StartError::Missing(_)) => {
+        Err(missing @ StartError::Missing(..)) => {
             if std::env::var_os("ENCORE_TEST_SERVERS").is_some_and(|value| value == "required") {
                 return Err(format!("{missing}, and ENCORE_TEST_SERVERS=required is set"));
             }

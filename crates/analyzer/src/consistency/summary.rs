@@ -246,3 +246,21 @@ impl ConsistencySummary {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All percentiles were those of numbers up to 2, since the histogram did not grow.
+    #[test]
+    fn percentiles_are_those_of_large_numbers() {
+        let mut numbers = Numbers::default();
+        (0..=100).for_each(|number| numbers.add(number * 1_000_000));
+        let spread = numbers.spread();
+        assert_eq!((spread.count, spread.above_zero, spread.max), (101, 100, 100_000_000));
+        let is_about = |found: u64, expected: u64| found.abs_diff(expected) <= expected / 500;
+        assert!(is_about(spread.p50, 50_000_000) && is_about(spread.p95, 95_000_000), "{spread:?}");
+        numbers.add(i64::MAX);
+        assert_eq!(numbers.spread().max, i64::MAX as u64);
+    }
+}

@@ -23,6 +23,7 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: None,
 };
 
 fn find() -> Option<Vec<PathBuf>> {

@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::machine::{self, Account};
+pub use mongodb::{is_secondary, join as join_set, lock as lock_member};
+pub use postgres::STANDBY;
 
 /// The user's name in servers that this program starts.
 const USER: &str = "encore";
@@ -101,6 +103,22 @@ pub struct Engine {
     pub is_ready: fn(SocketAddr) -> Result<bool>,
     /// The command that removes what a killed server leaves outside its folder.
     pub clean_up: fn(&Site) -> Option<Vec<String>>,
+    /// How a server becomes a replica of another one; None if this program starts no replicas of the kind.
+    pub replication: Option<Replication>,
+}
+
+/// How a server becomes a replica. The numbers are the port of its primary.
+pub struct Replication {
+    /// Its programs, as text for users, if it needs more than a primary.
+    pub programs: &'static str,
+    /// Finds the programs of a replica, those of a server first.
+    pub find: fn() -> Option<Vec<PathBuf>>,
+    /// Creates the replica's files in its folder, and returns the commands that do the rest.
+    pub prepare: fn(&Site, u16) -> Result<Vec<Vec<String>>>,
+    /// What the command line of a server has for a replica, too.
+    pub arguments: fn(u16) -> Vec<String>,
+    /// Whether the replica at an address answers.
+    pub is_ready: fn(SocketAddr) -> Result<bool>,
 }
 
 /// What a commit survives.

@@ -4,7 +4,7 @@ use std::io::Result;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{Durability, Engine, Site, ask, words};
+use super::{Durability, Engine, Replication, Site, ask, words};
 use crate::machine;
 
 pub static ENGINE: Engine = Engine {
@@ -23,6 +23,13 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: Some(Replication {
+        programs: "redis-server",
+        find,
+        prepare: |site, _| prepare(site),
+        arguments: |primary| words(["--replicaof", "127.0.0.1", &primary.to_string()]),
+        is_ready: follows,
+    }),
 };
 
 fn find() -> Option<Vec<PathBuf>> {
@@ -46,6 +53,12 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
         Durability::Process => words(["--appendonly", "no", "--appendfsync", "no"]),
     });
     command
+}
+
+/// Whether a replica has the data of its primary.
+fn follows(address: SocketAddr) -> Result<bool> {
+    let answer = ask(address, b"INFO replication\r\n")?;
+    Ok(String::from_utf8_lossy(&answer).contains("master_link_status:up"))
 }
 
 /// A server that still loads its data answers with an error.

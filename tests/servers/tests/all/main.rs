@@ -7,4 +7,5 @@ mod lifecycle;
 mod program;
 mod proxy;
 mod redis_cluster;
+mod replicated;
 mod support;

@@ -13,6 +13,7 @@ mod mongodb;
 mod redis;
 mod redis_cluster;
 mod replays;
+mod replicas;
 mod subjects;
 mod transactions;
 

@@ -14,6 +14,7 @@ use replayer::stores::sqlite::Sqlite;
 use replayer::stores::url::StoreUrl;
 use replayer::stores::{Serves, StoreError};
 use schemas::vocabulary::kv::Kv;
+use servers::Kind;
 
 use super::BUSY;
 use crate::place::Place;
@@ -96,7 +97,22 @@ fn all(folder: &Path) -> Vec<Subject<Kv>> {
         let strict = url_with(&url, "read_level=QUORUM&write_level=QUORUM&conditions=lwt");
         subjects.push(subject(&strict, Cassandra::open));
     }
+    subjects.extend(replicated(&name).iter().map(|url| of_url(url)));
     subjects
+}
+
+/// Stores with replicas, at the strongest setting of each.
+pub fn replicated(database: &str) -> Vec<String> {
+    let settings = [
+        (Kind::Postgres, "synchronous_commit=remote_apply"),
+        (Kind::Mongodb, "w=majority&readConcernLevel=majority&readPreference=primary"),
+        (Kind::Redis, "wait=1"),
+    ];
+    let url = |(kind, strongest): (Kind, &str)| {
+        let database = if kind == Kind::Redis { number().to_string() } else { database.to_string() };
+        servers::replicated(kind).map(|servers| url_with(&servers.url(&database), strongest))
+    };
+    settings.into_iter().filter_map(url).collect()
 }
 
 /// The store of a URL, whatever its kind.

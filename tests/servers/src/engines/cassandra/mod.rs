@@ -40,6 +40,7 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: None,
 };
 
 /// Java 17 wherever Debian puts it, because Cassandra 5.0 does not start on later ones; else the usual Java.
