@@ -24,8 +24,13 @@ use crate::social::Social;
 use crate::sql::Sql;
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyGenerator; 5] =
-    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData), &Of::<Consbench>(PhantomData), &Sql];
+static FAMILIES: [&dyn AnyGenerator; 5] = [
+    &Of::<Social>(PhantomData),
+    &Of::<Kv>(PhantomData),
+    &Of::<Economy>(PhantomData),
+    &Of::<Consbench>(PhantomData),
+    &Sql,
+];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());
