@@ -8,6 +8,7 @@ mod bad_rows;
 mod caches;
 mod closing_reads;
 mod consbench;
+mod consistency;
 mod digests;
 mod economy;
 mod faults;

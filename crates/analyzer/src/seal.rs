@@ -185,23 +185,35 @@ struct OperationColumns<V: Vocabulary> {
     warmup: Vec<bool>,
     drained: Vec<bool>,
     /// Of the rows of transactions; empty if the vocabulary has none.
-    of_tries: Vec<Option<(Option<Outcome>, i64, i64, TryEnd)>>,
+    of_tries: Vec<Option<SealedTry>>,
 }
 
-/// The columns of transactions: what a row counts as (null if it is in no transaction), from when on the
-/// state may be that it read, when what it wrote was visible, and how its try ended.
-fn try_columns(rows: &[Option<(Option<Outcome>, i64, i64, TryEnd)>], count: usize) -> [ArrayRef; 4] {
+/// What the columns of transactions say of a row that is in one.
+#[derive(Clone, Copy)]
+struct SealedTry {
+    /// What it counts as; None for begin, commit and abort.
+    counts_as: Option<Outcome>,
+    /// From when on the state may be that it read.
+    snapshot_ns: i64,
+    /// When what it wrote was visible.
+    visible_ns: i64,
+    /// How its try ended.
+    end: TryEnd,
+}
+
+/// The columns of transactions, null in the rows that are in none.
+fn try_columns(rows: &[Option<SealedTry>], count: usize) -> [ArrayRef; 4] {
     if rows.iter().all(Option::is_none) {
         let names = || new_null_array(&name_type(), count);
         let numbers = || new_null_array(&DataType::Int64, count);
         return [names(), numbers(), numbers(), names()];
     }
-    let counts_as = rows.iter().map(|row| row.map(|(outcome, ..)| outcome.map_or(NOTHING, Outcome::name)));
-    let ends = rows.iter().map(|row| row.map(|(.., end)| end.name()));
+    let counts_as = rows.iter().map(|row| row.map(|of_try| of_try.counts_as.map_or(NOTHING, Outcome::name)));
+    let ends = rows.iter().map(|row| row.map(|of_try| of_try.end.name()));
     [
         Arc::new(counts_as.collect::<DictionaryArray<Int8Type>>()),
-        Arc::new(rows.iter().map(|row| row.map(|(_, from, ..)| from)).collect::<Int64Array>()),
-        Arc::new(rows.iter().map(|row| row.map(|(_, _, until, _)| until)).collect::<Int64Array>()),
+        Arc::new(rows.iter().map(|row| row.map(|of_try| of_try.snapshot_ns)).collect::<Int64Array>()),
+        Arc::new(rows.iter().map(|row| row.map(|of_try| of_try.visible_ns)).collect::<Int64Array>()),
         Arc::new(ends.collect::<DictionaryArray<Int8Type>>()),
     ]
 }
@@ -279,8 +291,12 @@ impl<V: Vocabulary> OperationColumns<V> {
         if V::HAS_TRANSACTIONS {
             self.txn.push(row.txn.map(|step| step as i16));
             self.try_number.push(row.log.try_number as i16);
-            let of_try = row.of_try.map(|of_try| (row.counts_as(), row.snapshot_ns(), row.visible_ns(), of_try.end));
-            self.of_tries.push(of_try);
+            self.of_tries.push(row.of_try.map(|of_try| SealedTry {
+                counts_as: row.counts_as(),
+                snapshot_ns: row.snapshot_ns(),
+                visible_ns: row.visible_ns(),
+                end: of_try.end,
+            }));
         }
         self.kind.push(row.kind as i8);
         self.operations.push(row.operation);

@@ -1,6 +1,7 @@
 //! The charts of M and of the load, on one time axis.
 
 use maud::{Markup, html};
+use schemas::sla::short_time;
 use schemas::verdict::Verdict;
 
 use super::RunData;
@@ -21,6 +22,23 @@ pub(super) fn met_and_load(data: &RunData<'_>, verdict: &Verdict) -> Result<Mark
         Vec::new(),
         |value, name, s| format!("{name} {value:.2}% at {s:.2} s"),
     )?;
+    Ok(html! {
+        (met)
+        @if !met.0.is_empty() {
+            p.soft {
+                "M is the share of operations that succeeded within the response time of the SLA and returned "
+                @match verdict.sla.gamma {
+                    Some(limit) => { "nothing wrong, and nothing more stale than " (short_time(limit.limit_ns)) "." }
+                    None => "no unpredictable data."
+                }
+            }
+        }
+        (rates(data, verdict)?)
+    })
+}
+
+/// The rate at which sessions were due, in an open loop, and the rate that was achieved.
+pub(super) fn rates(data: &RunData<'_>, verdict: &Verdict) -> Result<Markup, AnalyzeError> {
     let is_open_loop = verdict.figures.timeline.slices.iter().any(|slice| slice.due_per_s.is_some());
     let (title, columns, names) = match is_open_loop {
         true => (
@@ -30,7 +48,7 @@ pub(super) fn met_and_load(data: &RunData<'_>, verdict: &Verdict) -> Result<Mark
         ),
         false => ("Achieved rate", "sessions / (to_s - from_s) AS achieved_per_s", &[("achieved", true)][..]),
     };
-    let rates = over_time(
+    over_time(
         data,
         &of_slices(verdict, columns),
         title,
@@ -39,17 +57,7 @@ pub(super) fn met_and_load(data: &RunData<'_>, verdict: &Verdict) -> Result<Mark
         Scale::Linear,
         Vec::new(),
         |value, name, s| format!("{name} {} sessions/s at {s:.2} s", rounded(value)),
-    )?;
-    Ok(html! {
-        (met)
-        @if !met.0.is_empty() {
-            p.soft {
-                "M is the share of operations that succeeded within the response time of the SLA and returned no \
-                 unpredictable data."
-            }
-        }
-        (rates)
-    })
+    )
 }
 
 /// Columns of the slices that count, after the seconds.

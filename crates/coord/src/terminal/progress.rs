@@ -24,7 +24,7 @@ pub enum Stage {
     /// The experiment runs.
     Running {
         /// All replayers together.
-        whole: Progress,
+        whole: Box<Progress>,
         /// Each one, with its name.
         each: Vec<(String, Arc<Progress>)>,
     },

@@ -63,8 +63,11 @@ impl<V: Vocabulary, C> Thread<V, C> {
     }
 }
 
-/// The threads of idle tasks, by the task's place; boxed, so that an exchange moves a pointer.
-pub struct IdleThreads<V: Vocabulary, C>(Vec<Cell<Option<Box<Thread<V, C>>>>>);
+/// The place of an idle task's thread; boxed, so that an exchange moves a pointer.
+type Left<V, C> = Cell<Option<Box<Thread<V, C>>>>;
+
+/// The threads of idle tasks, by the task's place.
+pub struct IdleThreads<V: Vocabulary, C>(Vec<Left<V, C>>);
 
 impl<V: Vocabulary, C> IdleThreads<V, C> {
     /// For so many tasks.

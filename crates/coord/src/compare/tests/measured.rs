@@ -54,7 +54,7 @@ fn measure(
         files::write_json(&run.experiment(1, single.threads).verdict(), &void)?;
         let found = verdict(&single, outcome?);
         files::write_json(&run.experiment(2, single.threads).verdict(), &found)?;
-        Ok(Finding::Measured(found))
+        Ok(Finding::Measured(Box::new(found)))
     };
     (conduct::conduct(&comparison, &mut perform, &|line| plans.hear(line)), measured)
 }
@@ -271,7 +271,7 @@ fn what_transactions_cost_is_shown() {
         let run = leave_run(&single.setting, RunState::Complete)?;
         let found = transacted(&single);
         files::write_json(&run.experiment(2, single.threads).verdict(), &found)?;
-        Ok(Finding::Measured(found))
+        Ok(Finding::Measured(Box::new(found)))
     };
     let document = conduct::conduct(&comparison, &mut perform, &|line| plans.hear(line)).unwrap();
     let tables = transactions::tables(&document);

@@ -10,7 +10,7 @@
 //! | `connections` | the most connections of all threads together; default: one a thread |
 //! | `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`, `socket` | as in MySQL's own client |
 //!
-//! Tables and statements are those of [`relational`](super::relational), whose
+//! Tables and statements are those of [`relational`], whose
 //! parameters choose the physical design.
 
 mod load;

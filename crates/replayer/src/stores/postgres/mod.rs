@@ -11,7 +11,7 @@
 //! | `connections` | the most connections of all threads together; default: one a thread |
 //! | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `application_name`, `options` | as in libpq |
 //!
-//! Tables and statements are those of [`relational`](super::relational), whose
+//! Tables and statements are those of [`relational`], whose
 //! parameters choose the physical design.
 
 mod copy;

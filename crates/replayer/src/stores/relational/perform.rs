@@ -2,7 +2,7 @@
 //!
 //! An operation that the database rolled back is retried. A broken connection is replaced before
 //! the next operation, which waits for the server as long as an operation may take. In a transaction of several
-//! operations neither happens ([`transaction`](super::transaction)).
+//! operations neither happens (`transaction.rs`).
 
 use std::fmt::Display;
 use std::future::Future;

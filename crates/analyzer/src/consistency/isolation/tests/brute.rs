@@ -63,7 +63,7 @@ fn can_follow(state: &State, left: &[&Told], strict: bool) -> bool {
 /// under snapshot isolation.
 fn has_snapshots(state: &State, running: &[(&Told, State)], left: &[&Told]) -> bool {
     let is_optional = |told: &&Told| told.transaction.fate == Fate::Unknown;
-    if running.is_empty() && left.iter().all(|told| is_optional(told)) {
+    if running.is_empty() && left.iter().all(is_optional) {
         return true;
     }
     let ends = (0..running.len()).any(|next| {
