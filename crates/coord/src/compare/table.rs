@@ -23,6 +23,8 @@ pub enum Metric {
     Throughput,
     /// The 95th percentile of its response times, in milliseconds.
     ResponseTime,
+    /// The 95th percentile of Γ, in milliseconds.
+    Gamma,
     /// How far the sum of all money was off, a transaction.
     AnomalyScore,
 }
@@ -38,6 +40,7 @@ impl Metric {
             Metric::WithinBeta => "Share within the response time (%)",
             Metric::Throughput => "Throughput (operations/s)",
             Metric::ResponseTime => "Response time, 95th percentile (ms)",
+            Metric::Gamma => "Γ, 95th percentile (ms)",
             Metric::AnomalyScore => "Anomaly score (money off, a transaction)",
         }
     }
@@ -52,13 +55,16 @@ impl Metric {
             Metric::WithinBeta => ("share of operations within the response time", ""),
             Metric::Throughput => ("throughput", " operations/s"),
             Metric::ResponseTime => ("95th percentile of the response time", " ms"),
+            Metric::Gamma => ("95th percentile of Γ", " ms"),
             Metric::AnomalyScore => ("anomaly score", ""),
         }
     }
 
     /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
-        use Metric::{AnomalyScore, Rate, ResponseTime, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
+        use Metric::{
+            AnomalyScore, Gamma, Rate, ResponseTime, Soar, Socialites, Throughput, Unpredictable, WithinBeta,
+        };
         match question {
             Question::Rate(Wanted::Both) => &[Soar, Socialites],
             Question::Rate(Wanted::Soar) => &[Soar],
@@ -68,6 +74,7 @@ impl Metric {
             Question::Measure(Measure::WithinBeta) => &[WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::Throughput) => &[Throughput, WithinBeta, Unpredictable],
             Question::Measure(Measure::ResponseTime) => &[ResponseTime, WithinBeta, Unpredictable, Throughput],
+            Question::Measure(Measure::Gamma) => &[Gamma, ResponseTime, WithinBeta, Throughput],
             Question::Measure(Measure::AnomalyScore) => &[AnomalyScore, Throughput],
         }
     }
@@ -95,6 +102,7 @@ impl Metric {
             Metric::WithinBeta => Some(measured.within_beta_percent),
             Metric::Throughput => Some(measured.throughput_per_s),
             Metric::ResponseTime => measured.p95_ns.map(|ns| ns as f64 / 1e6),
+            Metric::Gamma => measured.gamma_p95_ns.map(|ns| ns as f64 / 1e6),
             Metric::AnomalyScore => measured.anomaly_score,
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
@@ -254,11 +262,12 @@ impl Entry {
             None if self.has(Mark::Missing) => "-".to_string(),
             None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
             None if self.metric == Metric::AnomalyScore => "no sum".to_string(),
+            None if self.metric == Metric::Gamma => "no writes".to_string(),
             None if self.metric == Metric::ResponseTime => "no answers".to_string(),
             None => "no reads".to_string(),
             Some(score) if self.metric == Metric::AnomalyScore => score_text(score),
             Some(share) if self.metric.is_share() => percent(share),
-            Some(ms) if self.metric == Metric::ResponseTime && ms < 9.95 => format!("{ms:.2}"),
+            Some(ms) if matches!(self.metric, Metric::ResponseTime | Metric::Gamma) && ms < 9.95 => format!("{ms:.2}"),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
             Some(value) => whole(value),
         };
@@ -392,6 +401,7 @@ mod tests {
                 throughput_per_s,
                 within_beta_percent: 99.99999,
                 p95_ns: (throughput_per_s > 2000.0).then_some(1_234_567),
+                gamma_p95_ns: (throughput_per_s > 2000.0).then_some(0),
                 reads,
                 unpredictable_reads,
                 anomaly_score: None,
@@ -414,6 +424,8 @@ mod tests {
         check(Metric::AnomalyScore, (1234.5, 10, 0), Ruling::Pass, "no sum");
         check(Metric::ResponseTime, (2345.6, 10, 0), Ruling::Fail, "1.23 †");
         check(Metric::ResponseTime, (1234.5, 10, 0), Ruling::Pass, "no answers");
+        check(Metric::Gamma, (2345.6, 10, 0), Ruling::Pass, "0.00");
+        check(Metric::Gamma, (1234.5, 10, 0), Ruling::Pass, "no writes");
         check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
     }
 }
