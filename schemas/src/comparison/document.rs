@@ -140,6 +140,10 @@ pub struct Measurement {
     /// documents from before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_ns: Option<u64>,
+    /// The 95th percentile of Γ of the values that were written, where they are registers. None if none was
+    /// written, and in documents from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma_p95_ns: Option<u64>,
     /// Reads that were answered.
     pub reads: u64,
     /// Those of them that returned data that no correct store could have returned.
@@ -191,6 +195,7 @@ impl From<&Verdict> for Measurement {
             throughput_per_s: verdict.figures.throughput_per_s,
             within_beta_percent: verdict.figures.within_beta_percent,
             p95_ns: Some(verdict.figures.overall.p95_ns).filter(|_| verdict.figures.overall.ok > 0),
+            gamma_p95_ns: verdict.figures.consistency.as_ref().map(|found| found.value_gamma_ns.p95),
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
             anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),

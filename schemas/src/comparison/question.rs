@@ -30,6 +30,8 @@ pub enum Measure {
     Throughput,
     /// The 95th percentile of the response times of successful operations.
     ResponseTime,
+    /// The 95th percentile of Γ of the values that were written.
+    Gamma,
     /// How far the sum of all money is off, a transaction (`economy`).
     AnomalyScore,
 }

@@ -124,6 +124,7 @@ fn statement(metric: Metric) -> String {
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
         Metric::ResponseTime => "p95_ns, ruling",
+        Metric::Gamma => "gamma_p95_ns, ruling",
         Metric::AnomalyScore => "anomaly_score, ruling",
         Metric::Response => "response_ns_p95, ruling",
         Metric::Service => "service_ns_p95, ruling",

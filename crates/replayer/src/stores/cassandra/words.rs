@@ -26,8 +26,8 @@ fn fate_of_attempt(error: &RequestAttemptError) -> Fate {
         RequestAttemptError::SerializationError(_)
         | RequestAttemptError::CqlRequestSerialization(_)
         | RequestAttemptError::UnableToAllocStreamId => Fate::Refused,
-        RequestAttemptError::DbError(error, _) => match error {
-            // The coordinator knows it before it asks a replica.
+        // The coordinator knows it before it asks a replica.
+        RequestAttemptError::DbError(
             DbError::SyntaxError
             | DbError::Invalid
             | DbError::Unauthorized
@@ -35,10 +35,10 @@ fn fate_of_attempt(error: &RequestAttemptError) -> Fate {
             | DbError::AlreadyExists { .. }
             | DbError::Unprepared { .. }
             | DbError::IsBootstrapping
-            | DbError::Unavailable { .. } => Fate::Refused,
-            // Some replicas may have it, or may get it later.
-            _ => Fate::Lost,
-        },
+            | DbError::Unavailable { .. },
+            _,
+        ) => Fate::Refused,
+        // Some replicas may have it, or may get it later.
         _ => Fate::Lost,
     }
 }
