@@ -6,7 +6,10 @@
 mod bad_input;
 mod bad_rows;
 mod caches;
+mod cassandra;
 mod closing_reads;
+mod consbench;
+mod consistency;
 mod digests;
 mod economy;
 mod faults;

@@ -22,6 +22,7 @@ use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
 use crate::run;
 use crate::source::Source;
 use crate::stores::casql::Casql;
+use crate::stores::cassandra::Cassandra;
 use crate::stores::memcached::{self, Memcached};
 use crate::stores::memory::Memory;
 use crate::stores::mongodb::MongoDb;
@@ -45,7 +46,7 @@ pub struct Kind {
 }
 
 /// Every kind of store.
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind {
         schemes: &["sqlite"],
         example: "sqlite:PATH",
@@ -75,6 +76,11 @@ const KINDS: [Kind; 11] = [
         schemes: &[memcached::SCHEME],
         example: "memcached://HOST:11211",
         open: |url| Ok(Opened::new(Memcached::open(url)?).serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["cassandra"],
+        example: "cassandra://HOST/KEYSPACE",
+        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().boxed()),
     },
     Kind {
         schemes: &["casql+sqlite"],

@@ -11,6 +11,7 @@ use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError};
 use schemas::workload::Workload;
 
+use crate::consbench::Consbench;
 use crate::core::digest::{DigestError, Ran};
 use crate::core::error::GenerateError;
 use crate::core::generate::generate_with;
@@ -22,8 +23,8 @@ use crate::kv::Kv;
 use crate::social::Social;
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyGenerator; 3] =
-    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData)];
+static FAMILIES: [&dyn AnyGenerator; 4] =
+    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData), &Of::<Consbench>(PhantomData)];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());

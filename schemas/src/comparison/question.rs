@@ -28,6 +28,8 @@ pub enum Measure {
     WithinBeta,
     /// Successful operations a second.
     Throughput,
+    /// The 95th percentile of the response times of successful operations.
+    ResponseTime,
     /// How far the sum of all money is off, a transaction (`economy`).
     AnomalyScore,
 }

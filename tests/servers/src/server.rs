@@ -1,6 +1,7 @@
 //! A server: one that this program starts, or one of the user's own.
 
 use std::io::Error;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,6 +38,10 @@ pub struct Options<'a> {
     pub port: Option<u16>,
     /// The folder in which the server's own folder is created; default: the folder for temporary files.
     pub folder: Option<&'a Path>,
+    /// The address of loopback at which it listens; default: 127.0.0.1. Only Cassandra has others.
+    pub host: Option<Ipv4Addr>,
+    /// The address of the server whose cluster it joins; default: it begins one. Only Cassandra joins any.
+    pub seed: Option<Ipv4Addr>,
 }
 
 /// A database server.
@@ -59,7 +64,7 @@ enum Place {
 #[derive(Debug)]
 struct Own {
     running: Mutex<Running>,
-    port: u16,
+    address: SocketAddr,
     command: Vec<String>,
     clean_up: Option<Vec<String>>,
     /// It is dropped last, after the server's end.
@@ -88,13 +93,14 @@ impl Server {
         let engine = kind.engine();
         let found = if cfg!(target_os = "linux") { (engine.find)() } else { None };
         let programs = found.ok_or(StartError::Missing(kind))?;
-        if let Some(port) = options.port.filter(|&port| !ports::is_free(port)) {
+        let host = options.host.unwrap_or(Ipv4Addr::LOCALHOST);
+        if let Some(port) = options.port.filter(|&port| !ports::is_free(host, port)) {
             return Err(StartError::PortTaken { kind, port });
         }
         let parent = options.folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let folder = new_folder(&parent, engine.scheme).map_err(|cause| StartError::at(kind, &parent, cause))?;
         let account = machine::is_root().then(|| machine::account(engine.accounts)).flatten();
-        let site = Site { programs, folder: folder.path().to_path_buf(), account };
+        let site = Site { programs, folder: folder.path().to_path_buf(), account, host, seed: options.seed };
         let running = prepare(engine, &site).map_err(|cause| StartError::at(kind, &site.folder, cause))?;
         start_on_a_port(kind, &site, options, running, folder)
     }
@@ -163,7 +169,7 @@ impl Server {
         self.stop();
         let own = self.own();
         let mut running = own.running();
-        launch(self.kind, own.port, &own.command, own.folder.path(), &mut running)
+        launch(self.kind, own.address, &own.command, own.folder.path(), &mut running)
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
@@ -191,7 +197,7 @@ impl Server {
             Place::Own(own) => {
                 let engine = self.kind.engine();
                 let (scheme, credentials) = (engine.scheme, engine.credentials);
-                Foreign::parse(&format!("{scheme}://{credentials}127.0.0.1:{}/?{}", own.port, engine.parameters))
+                Foreign::parse(&format!("{scheme}://{credentials}{}/?{}", own.address, engine.parameters))
             }
         }
     }
@@ -267,13 +273,14 @@ fn start_on_a_port(
     let mut tries = 0;
     loop {
         tries += 1;
-        let port = options.port.unwrap_or_else(ports::free);
+        let port = options.port.unwrap_or_else(|| ports::free_at(&[site.host]));
+        let address = SocketAddr::from((site.host, port));
         let mut command = (kind.engine().command)(site, port, durability);
         command.extend(options.arguments.iter().map(|argument| argument.to_string()));
-        match launch(kind, port, &command, folder.path(), &mut running) {
+        match launch(kind, address, &command, folder.path(), &mut running) {
             Ok(()) => {
                 let clean_up = (kind.engine().clean_up)(site);
-                let own = Own { running: Mutex::new(running), port, command, clean_up, folder };
+                let own = Own { running: Mutex::new(running), address, command, clean_up, folder };
                 return Ok(Server { kind, place: Place::Own(Box::new(own)) });
             }
             Err(StartError::Failed { log, .. }) if log.contains("in use") && tries < PORTS_MAX => {
@@ -287,12 +294,18 @@ fn start_on_a_port(
 }
 
 /// Starts the server, and waits until it serves requests.
-fn launch(kind: Kind, port: u16, command: &[String], folder: &Path, running: &mut Running) -> Result<(), StartError> {
+fn launch(
+    kind: Kind,
+    address: SocketAddr,
+    command: &[String],
+    folder: &Path,
+    running: &mut Running,
+) -> Result<(), StartError> {
     let own_error = |cause| StartError::at(kind, folder, cause);
     let process = running.keeper.launch(command).map_err(own_error)?;
     let start = Instant::now();
     let reason = loop {
-        let answer = (kind.engine().is_ready)(port);
+        let answer = (kind.engine().is_ready)(address);
         // This is checked after the answer: an answer from another server on this port must not count.
         if !processes::is_alive(process) {
             break "ended at its start".to_string();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Kind, Options, Server, StartError};
+use crate::{CassandraCluster, Kind, Options, Server, StartError};
 
 /// The shared PostgreSQL server, started at first use; see [`Server::start`].
 pub fn postgres() -> Option<&'static Server> {
@@ -29,6 +29,29 @@ pub fn memcached() -> Option<&'static Server> {
 /// The shared Redis server; see [`Server::start`].
 pub fn redis() -> Option<&'static Server> {
     shared(Kind::Redis)
+}
+
+/// The shared Cassandra server, a cluster of one node; see [`Server::start`].
+pub fn cassandra() -> Option<&'static Server> {
+    shared(Kind::Cassandra)
+}
+
+/// The variable that asks for tests on a cluster of three nodes, too: `tests/run --cluster` sets it.
+const CLUSTER: &str = "ENCORE_TEST_CLUSTER";
+
+/// The shared Cassandra cluster of three nodes; None unless `ENCORE_TEST_CLUSTER` is set.
+pub fn cassandra_cluster() -> Option<&'static CassandraCluster> {
+    static STARTED: OnceLock<Option<CassandraCluster>> = OnceLock::new();
+    std::env::var_os(CLUSTER).filter(|value| !value.is_empty())?;
+    STARTED.get_or_init(CassandraCluster::start).as_ref()
+}
+
+/// The URL of a keyspace on the shared cluster if there is one, else on the shared server of one node.
+pub fn cassandra_url(keyspace: &str) -> Option<String> {
+    match cassandra_cluster() {
+        Some(cluster) => Some(cluster.url(keyspace)),
+        None => cassandra().map(|server| server.url(keyspace)),
+    }
 }
 
 fn shared(kind: Kind) -> Option<&'static Server> {

@@ -12,7 +12,7 @@ use schemas::comparison::ComparisonFolder;
 use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::terminal::complain;
-use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
+use schemas::verdict::{ConsistencyFigures, Figures, RatingDocument, Ruling, Verdict};
 
 use self::args::{Cli, Command, Compare, Consistency, Export, Report, Sql, Summarize, Summary, Validate};
 use self::verdicts::{note_left_behind, select, verdict, whole};
@@ -180,7 +180,7 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
     };
     let family = families::of(&run.read_document()?.spec)?;
     let database = Database::open(&run, &verdicts, None)?;
-    let figures = registers::consistency(&run, &database, family, verdict, arguments.worst)?;
+    let figures = verdict.figures.consistency.as_ref();
     let availability = registers::availability(verdict);
     let output = if arguments.json {
         let available = serde_json::json!({
@@ -190,11 +190,12 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
         });
         let (experiment, missing) = (verdict.experiment, &verdict.figures.missing);
         let object = serde_json::json!({
-            "experiment": experiment, "missing": missing, "consistency": figures, "availability": available,
+            "experiment": experiment, "missing": missing, "consistency": figures,
+            "within_gamma_percent": figures.and_then(ConsistencyFigures::within_gamma_percent), "availability": available,
         });
         format!("{object}\n")
     } else {
-        registers::text(&database, family, verdict, &figures, &availability)?
+        registers::text(&database, family, verdict, figures, &availability, arguments.worst)?
     };
     Ok((output, SUCCESS))
 }

@@ -123,7 +123,10 @@ fn statement(metric: Metric) -> String {
         Metric::Throughput => "throughput_per_s, ruling",
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
+        Metric::ResponseTime => "p95_ns, ruling",
         Metric::AnomalyScore => "anomaly_score, ruling",
+        Metric::Response => "response_ns_p95, ruling",
+        Metric::Service => "service_ns_p95, ruling",
     };
     format!("SELECT point, store, {value} FROM cells")
 }
@@ -148,7 +151,7 @@ fn repetition(document: &ComparisonDocument) -> Markup {
         p { "To repeat the comparison with the same workloads, plan and environment variables, under another --name:" }
         pre { (command_line(&command)) }
         dl {
-            @for store in &document.plan.stores { dt { (store.label) } dd { (store.url) } }
+            @for store in &document.plan.stores { dt { (store.label) } dd { (store.urls_in_words()) } }
             dt { "host" } dd { (host.name) ", " (host.system) ", " (plural(host.cpus.into(), "processor")) }
         }
     }

@@ -177,6 +177,7 @@ mod tests {
             .map(|(label, url)| ComparedStore {
                 label: label.to_string(),
                 url: url.to_string(),
+                from: BTreeMap::new(),
                 replayers: None,
                 transactions: None,
             })

@@ -54,7 +54,8 @@ fn pairs(document: &ComparisonDocument) -> Vec<(usize, usize)> {
     let is_off = |index: usize| stores[index].transactions.or(document.plan.transactions) == Some(Use::Off);
     let mut pairs = Vec::new();
     for with in (0..stores.len()).filter(|index| !is_off(*index)) {
-        let same = |other: &usize| is_off(*other) && stores[*other].url == stores[with].url;
+        let urls = |index: usize| (&stores[index].url, &stores[index].from);
+        let same = |other: &usize| is_off(*other) && urls(*other) == urls(with);
         pairs.extend((0..stores.len()).find(same).map(|without| (with, without)));
     }
     pairs

@@ -7,6 +7,7 @@
 pub mod adoption;
 pub mod answer;
 pub mod casql;
+pub mod cassandra;
 mod counted;
 mod error;
 mod fields;

@@ -1,10 +1,11 @@
 //! MongoDB, as a replica set of one member: transactions need a replica set.
 
 use std::io::{Error, Result};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::op_msg::{Reply, Value, send};
-use super::{Durability, Engine, Site, connect, words};
+use super::{Durability, Engine, Site, cache_folder, connect, words};
 use crate::machine;
 
 /// The program that `tests/run` installs, below the cache folder.
@@ -33,14 +34,6 @@ fn find() -> Option<Vec<PathBuf>> {
     Some(vec![machine::program("mongod").or_else(cached)?])
 }
 
-/// The folder for Encore's downloads.
-fn cache_folder() -> Option<PathBuf> {
-    let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("ENCORE_CACHE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("encore")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/encore")))
-}
-
 fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
     site.create_folder("data")?;
     Ok(Vec::new())
@@ -59,22 +52,22 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
 }
 
 /// Whether the server is the primary of its replica set. If there is no set, this initiates one.
-fn is_ready(port: u16) -> Result<bool> {
-    let mut stream = connect(port)?;
+fn is_ready(address: SocketAddr) -> Result<bool> {
+    let mut stream = connect(address)?;
     let hello = send(&mut stream, vec![("hello", Value::Int32(1))])?;
     if hello.flag("isWritablePrimary") == Some(true) {
         return Ok(true);
     }
     // A member reports this if its set is not initiated, or is not loaded yet.
     if hello.flag("isreplicaset") == Some(true) {
-        let reply = send(&mut stream, vec![("replSetInitiate", members(port))])?;
+        let reply = send(&mut stream, vec![("replSetInitiate", members(address))])?;
         refused(&reply)?;
     }
     Ok(false)
 }
 
-fn members(port: u16) -> Value<'static> {
-    let member = vec![("_id", Value::Int32(0)), ("host", Value::Text(format!("127.0.0.1:{port}")))];
+fn members(address: SocketAddr) -> Value<'static> {
+    let member = vec![("_id", Value::Int32(0)), ("host", Value::Text(address.to_string()))];
     let set = vec![("_id", Value::Text("rs0".to_string())), ("members", Value::Array(vec![Value::Document(member)]))];
     Value::Document(set)
 }

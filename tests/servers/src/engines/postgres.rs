@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 use std::io::Result;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::{Durability, Engine, PASSWORD, Site, USER, ask, words};
@@ -74,11 +75,11 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
 
 /// Sends a startup packet. A server that asks for a password is ready. A server that reports an
 /// error is ready too, unless the error says that it is starting up.
-fn is_ready(port: u16) -> Result<bool> {
+fn is_ready(address: SocketAddr) -> Result<bool> {
     let mut packet = vec![0, 0, 0, 0, 0, 3, 0, 0];
     packet.extend_from_slice(b"user\0encore\0database\0postgres\0\0");
     packet[3] = packet.len() as u8;
-    let answer = ask(port, &packet)?;
+    let answer = ask(address, &packet)?;
     let is_starting = answer.windows(5).any(|code| code == b"57P03");
     Ok(matches!(answer.first(), Some(b'R' | b'E')) && !is_starting)
 }

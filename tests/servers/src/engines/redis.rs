@@ -1,6 +1,7 @@
 //! Redis.
 
 use std::io::Result;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::{Durability, Engine, Site, ask, words};
@@ -48,6 +49,6 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
 }
 
 /// A server that still loads its data answers with an error.
-fn is_ready(port: u16) -> Result<bool> {
-    Ok(ask(port, b"PING\r\n")?.starts_with(b"+PONG"))
+fn is_ready(address: SocketAddr) -> Result<bool> {
+    Ok(ask(address, b"PING\r\n")?.starts_with(b"+PONG"))
 }

@@ -1,5 +1,7 @@
 //! Tests with real servers, and with real connections.
 
+mod cassandra_cluster;
+mod cql;
 mod environment;
 mod lifecycle;
 mod program;

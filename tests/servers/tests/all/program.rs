@@ -13,8 +13,8 @@ fn program() -> Command {
 
 #[test]
 fn it_prints_urls_and_removes_all_at_an_interrupt() {
-    // Five successive ports that a parallel run does not take, below those of outgoing connections.
-    let first = 10_000 + (std::process::id() % 1_200) as u16 * 5;
+    // Six successive ports that a parallel run does not take, below those of outgoing connections.
+    let first = 10_000 + (std::process::id() % 1_000) as u16 * 6;
     let memcached = format!("127.0.0.1:{}", first + 3);
     let folder = tempfile::tempdir().expect("a temporary folder");
     // If root starts the servers, some run as other users.

@@ -4,6 +4,8 @@
 //! | parameter | what the store does |
 //! |---|---|
 //! | `stale=P` | a read returns, with this probability, the item as it was before its last write |
+//! | `lag_ms=N` | reads see the records as they were N ms before, as on a replica that applies writes late (`kv`) |
+//! | `invert_ms=N` | a write lasts N ms longer after it took effect, and until then every second read, by chance, does not see it (`kv`) |
 //! | `lost=P` | a write is acknowledged and lost |
 //! | `error=P` | an operation fails and does nothing |
 //! | `unknown=P` | a write reports an unknown fate; every second one of these writes happens |
@@ -22,7 +24,7 @@
 //!
 //! Each level of isolation has the anomalies that it allows and no others (`transactions.rs`), so the weaker
 //! ones are planted faults too. In transactions `error` and `unknown` apply to operations and commits; with
-//! `stale` or `lost` there are no transactions.
+//! `stale`, `lost`, `lag_ms` or `invert_ms` there are no transactions.
 
 mod connection;
 mod kv;
@@ -53,7 +55,18 @@ struct Lies {
     lost: f64,
     error: f64,
     unknown: f64,
+    /// How far behind reads are.
+    lag_ns: i64,
+    /// How long a write may or may not be seen before it ends.
+    invert_ns: i64,
     seed: u64,
+}
+
+impl Lies {
+    /// How long what a write has changed stays readable.
+    fn keep_ns(&self) -> i64 {
+        self.lag_ns.max(self.invert_ns)
+    }
 }
 
 /// What the store holds of one family.
@@ -103,6 +116,8 @@ impl Memory {
     pub fn open(url: StoreUrl) -> Result<Memory, StoreError> {
         url.allow(&[
             "stale",
+            "lag_ms",
+            "invert_ms",
             "lost",
             "error",
             "unknown",
@@ -119,6 +134,8 @@ impl Memory {
             lost: url.probability("lost")?,
             error: url.probability("error")?,
             unknown: url.probability("unknown")?,
+            lag_ns: i64::from(url.number::<u32>("lag_ms", 0)?) * 1_000_000,
+            invert_ns: i64::from(url.number::<u32>("invert_ms", 0)?) * 1_000_000,
             seed: url.number("seed", 1)?,
         };
         let timing = Timing::of(&url)?;
@@ -172,9 +189,10 @@ fn promised(url: &StoreUrl, level: Option<Isolation>) -> Result<Option<Isolation
 fn level(url: &StoreUrl, lies: &Lies) -> Result<Option<Isolation>, StoreError> {
     let [serializable, snapshot, committed, uncommitted] = LEVELS.map(|(name, level)| (name, Some(level)));
     let asked = url.choice("isolation", &[serializable, snapshot, committed, uncommitted, ("none", None)])?;
-    let lies = lies.stale > 0.0 || lies.lost > 0.0;
+    let lies = lies.stale > 0.0 || lies.lost > 0.0 || lies.keep_ns() > 0;
     if lies && asked.is_some() && url.text("isolation").is_some() {
-        let message = "stale and lost do not go with transactions; remove them, or use isolation=none";
+        let message =
+            "stale, lost, lag_ms and invert_ms do not go with transactions; remove them, or use isolation=none";
         return Err(StoreError::usage(url, message));
     }
     Ok(asked.filter(|_| !lies))
@@ -225,6 +243,10 @@ impl<V: Kept> Serves<V> for Memory {
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        if self.lies.keep_ns() > 0 && !V::State::KEEPS_PAST {
+            let message = "lag_ms and invert_ms are faults of key-value workloads; remove them, or use stale=P";
+            return Err(StoreError::usage(&self.url, message));
+        }
         let shown = V::State::loaded(source, &self.url)?;
         let truth = (self.lies.lost > 0.0).then(|| shown.clone());
         let held = HeldState::loaded(0, BTreeMap::new(), source);

@@ -1,6 +1,7 @@
 //! What every store that serves the vocabulary `kv` has to do. The reference is `memory:`.
 
 mod answers;
+mod cassandra;
 mod databases;
 mod foreign;
 mod kept;

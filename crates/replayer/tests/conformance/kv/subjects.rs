@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use replayer::stores::cassandra::Cassandra;
 use replayer::stores::memcached::Memcached;
 use replayer::stores::memory::Memory;
 use replayer::stores::mongodb::MongoDb;
@@ -90,6 +91,11 @@ fn all(folder: &Path) -> Vec<Subject<Kv>> {
         subjects.extend(urls.map(|url| subject(&url, MongoDb::open)));
     }
     subjects.extend(servers::redis().map(|server| subject(&redis_url(server), Redis::open)));
+    if let Some(url) = servers::cassandra_url(&name) {
+        // Without conditions it refuses nothing: `cassandra.rs` tests that.
+        let strict = url_with(&url, "read_level=QUORUM&write_level=QUORUM&conditions=lwt");
+        subjects.push(subject(&strict, Cassandra::open));
+    }
     subjects
 }
 
@@ -101,6 +107,7 @@ pub fn of_url(url: &str) -> Subject<Kv> {
         Some("mysql" | "mariadb") => subject(url, MySql::open),
         Some("mongodb") => subject(url, MongoDb::open),
         Some("redis") => subject(url, Redis::open),
+        Some("cassandra") => subject(url, Cassandra::open),
         Some("memcached") => subject(url, Memcached::open),
         _ => panic!("{url}: a store that no test knows"),
     }
