@@ -16,6 +16,7 @@ mod faults;
 mod fleet;
 mod gates;
 mod interrupted;
+mod isolation;
 mod kept;
 mod key_value;
 mod key_value_runs;
