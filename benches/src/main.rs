@@ -2,6 +2,7 @@
 //! interleaved rounds. `benches/run` starts it.
 
 mod codecs;
+mod consistency;
 mod fleet;
 mod kv;
 mod large;
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   benches/run codecs                             compare encodings and compressions
   benches/run large --log 1000000000             large trace sets and logs
   benches/run truth --threads 16 --theta 0.27    compare measured with true throughput
+  benches/run consistency                        measure what the consistency metrics cost
   benches/run fleet                              measure the coordinator's cost per fleet size
   benches/run pacing                             measure how precisely due times are kept
 
@@ -114,6 +116,18 @@ enum Command {
         resume: bool,
         /// Path of the report, without .md and .json
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/truth")]
+        output: PathBuf,
+    },
+    /// Measure what the consistency metrics cost
+    Consistency {
+        /// Number of operations of each measurement of speed
+        #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        operations: u64,
+        /// Number of operations of the measurements of memory
+        #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        long: u64,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/consistency")]
         output: PathBuf,
     },
     /// Measure what a fleet costs its coordinator
@@ -230,6 +244,9 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             return kv::main(&kv, &std::path::absolute(&cli.peers)?, folder.path());
         }
         Some(Command::Simulated { replayers }) => return simulated::main(replayers),
+        Some(Command::Consistency { operations, long, output }) => {
+            return consistency::main(operations as usize, long as usize, &output);
+        }
         Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),
         None => {}
     }

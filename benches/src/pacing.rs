@@ -223,10 +223,10 @@ impl Bench<'_> {
             return Ok(Vec::new());
         };
         let arguments = ["-c", "max_connections=200"];
-        let options = Options { durable: false, folder: Some(self.folder), arguments: &arguments, port: None };
+        let options = Options { folder: Some(self.folder), arguments: &arguments, ..Options::default() };
         let server = match Server::try_start(Kind::Postgres, options) {
             Ok(server) => server,
-            Err(StartError::Missing(_)) => {
+            Err(StartError::Missing(..)) => {
                 eprintln!("PostgreSQL is not installed, and pgbench is left out");
                 return Ok(Vec::new());
             }

@@ -31,12 +31,14 @@
 //! ```
 
 pub mod cli;
+mod consbench;
 pub mod core;
 mod economy;
 mod families;
 mod kv;
 pub mod properties;
 mod social;
+pub mod sql;
 
 pub use self::core::digest::{DigestError, Ran};
 pub use self::core::error::GenerateError;

@@ -16,6 +16,7 @@ use crate::verdict::{OperationFigures, Rating, Ruling, TransactionFigures, Verdi
 /// comparison.json      ComparisonDocument
 /// comparison.md        the table, with notes
 /// comparison.svg       the chart
+/// transactions.svg     what transactions cost, if stores were measured with and without them
 /// comparison.html      the whole comparison as a page
 /// POINT-STORE/         run::RunFolder of a cell
 /// ```
@@ -43,6 +44,11 @@ impl ComparisonFolder {
     /// `comparison.md`.
     pub fn table(&self) -> PathBuf {
         self.root.join("comparison.md")
+    }
+
+    /// `transactions.svg`.
+    pub fn chart_of_transactions(&self) -> PathBuf {
+        self.root.join("transactions.svg")
     }
 
     /// `comparison.svg`.
@@ -130,6 +136,14 @@ pub struct Measurement {
     pub throughput_per_s: f64,
     /// Share of the operations that succeeded within β, in percent.
     pub within_beta_percent: f64,
+    /// The 95th percentile of the response times of successful operations. None if nothing succeeded, and in
+    /// documents from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_ns: Option<u64>,
+    /// The 95th percentile of Γ of the values that were written, where they are registers. None if none was
+    /// written, and in documents from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma_p95_ns: Option<u64>,
     /// Reads that were answered.
     pub reads: u64,
     /// Those of them that returned data that no correct store could have returned.
@@ -180,6 +194,8 @@ impl From<&Verdict> for Measurement {
             threads: verdict.threads,
             throughput_per_s: verdict.figures.throughput_per_s,
             within_beta_percent: verdict.figures.within_beta_percent,
+            p95_ns: Some(verdict.figures.overall.p95_ns).filter(|_| verdict.figures.overall.ok > 0),
+            gamma_p95_ns: verdict.figures.consistency.as_ref().map(|found| found.value_gamma_ns.p95),
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
             anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),

@@ -116,6 +116,37 @@ impl<V: Vocabulary> Chunk<V> {
         }
     }
 
+    /// What the operations have besides their envelopes.
+    #[inline]
+    pub fn columns(&self) -> &V::Columns {
+        &self.operations
+    }
+
+    /// The operations of the sessions that are wanted.
+    pub fn only(self, is_wanted: impl Fn(u64) -> bool) -> Chunk<V> {
+        let mut chunk = Chunk::<V> { fragment: self.fragment, ..Chunk::default() };
+        for row in self.rows().filter(|row| is_wanted(row.session)) {
+            chunk.operations.push_from(chunk.rows, &row.operation, &self.operations);
+            chunk.push_envelope(&row);
+        }
+        chunk
+    }
+
+    /// Adds an operation's envelope, after the operation itself.
+    fn push_envelope(&mut self, row: &TraceRow<V::Operation>) {
+        let before = self.rows;
+        self.rows += 1;
+        self.session.push(before, row.session);
+        self.actor.push(before, row.actor);
+        self.after.push_optional(before, row.after);
+        self.due_us.push_optional(before, row.due_us);
+        self.txn.push(before, row.txn.map_or(0, |step| step + 1));
+        self.think_us.push(before, row.think_us);
+        self.noops.push(before, row.noops);
+        self.step.push(before, row.step);
+        self.kind.push(before, row.kind);
+    }
+
     /// All rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = TraceRow<V::Operation>> + '_ {
         (0..self.len()).map(|row| self.row(row))
@@ -142,8 +173,15 @@ impl<V: Vocabulary> Chunk<V> {
         }
     }
 
+    /// Adds the operations of a batch of the first fragment's table.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, batch: &RecordBatch, path: &Path) -> Result<(), TableError> {
+        self.append(batch, path, 0, &mut Vec::new())
+    }
+
     /// Adds the operations of a batch of a fragment's table. New names of kinds are added to
-    /// `kinds`. The columns that only say how a session was drawn may be missing.
+    /// `kinds`. The columns that only say how a session was drawn may be missing, and those without a
+    /// value.
     pub(super) fn append(
         &mut self,
         batch: &RecordBatch,
@@ -155,9 +193,11 @@ impl<V: Vocabulary> Chunk<V> {
         let integers = |name| column::<Int64Array>(batch, name, path);
         let session = unsigned(integers("session")?, "session", path)?;
         let actor = unsigned(integers(ACTOR)?, ACTOR, path)?;
-        let after = Optional::of(integers("after")?, "after", path)?;
-        let due_us = Optional::of(integers("due_us")?, "due_us", path)?;
-        let txn = transactions(column::<Int32Array>(batch, "txn", path)?, path)?;
+        // The reader leaves out those of these columns that have no value.
+        let has = |name| batch.column_by_name(name).is_some();
+        let optional = |name| if has(name) { Optional::of(integers(name)?, name, path) } else { Ok(None) };
+        let (after, due_us) = (optional("after")?, optional("due_us")?);
+        let txn = if has("txn") { transactions(column::<Int32Array>(batch, "txn", path)?, path)? } else { None };
         let step = unsigned(column::<Int16Array>(batch, "step", path)?, "step", path)?;
         let think_us = unsigned(column::<Int32Array>(batch, "think_us", path)?, "think_us", path)?;
         let operation = column::<DictionaryArray<Int8Type>>(batch, OPERATION, path)?;
@@ -166,13 +206,13 @@ impl<V: Vocabulary> Chunk<V> {
         let rows = self.rows;
         self.operations.append(rows, codes, batch, path)?;
         self.rows += batch.num_rows();
-        if batch.column_by_name("kind").is_some() {
+        if has("kind") {
             let kind = column::<DictionaryArray<Int8Type>>(batch, "kind", path)?;
             let places = places_of(names_of(kind, "kind", path)?, kinds, path)?;
             let place = |key: &i8| places.get(*key as usize).copied().unwrap_or_default();
             self.kind.extend(rows, kind.keys().values().iter().map(place));
         }
-        if batch.column_by_name("noops").is_some() {
+        if has("noops") {
             let noops = unsigned(column::<Int32Array>(batch, "noops", path)?, "noops", path)?;
             self.noops.extend(rows, noops.iter().map(|noops| *noops as u32));
         }
@@ -197,18 +237,8 @@ impl<V: Vocabulary> FromIterator<TraceRow<V::Operation>> for Chunk<V> {
     fn from_iter<I: IntoIterator<Item = TraceRow<V::Operation>>>(rows: I) -> Chunk<V> {
         let mut chunk = Chunk::<V>::default();
         for row in rows {
-            let before = chunk.rows;
-            chunk.rows += 1;
-            chunk.operations.push(before, &row.operation);
-            chunk.session.push(before, row.session);
-            chunk.actor.push(before, row.actor);
-            chunk.after.push_optional(before, row.after);
-            chunk.due_us.push_optional(before, row.due_us);
-            chunk.txn.push(before, row.txn.map_or(0, |step| step + 1));
-            chunk.think_us.push(before, row.think_us);
-            chunk.noops.push(before, row.noops);
-            chunk.step.push(before, row.step);
-            chunk.kind.push(before, row.kind);
+            chunk.operations.push(chunk.rows, &row.operation);
+            chunk.push_envelope(&row);
         }
         chunk
     }

@@ -12,7 +12,7 @@ use schemas::comparison::ComparisonFolder;
 use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::terminal::complain;
-use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
+use schemas::verdict::{ConsistencyFigures, Figures, RatingDocument, Ruling, Verdict};
 
 use self::args::{Cli, Command, Compare, Consistency, Export, Report, Sql, Summarize, Summary, Validate};
 use self::verdicts::{note_left_behind, select, verdict, whole};
@@ -20,7 +20,7 @@ use crate::error::AnalyzeError;
 use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
-use crate::{checks, compare, export, families, html, ratings, registers, report, witness};
+use crate::{checks, compare, export, families, html, ratings, registers, report, results, witness};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
@@ -95,7 +95,10 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
         let ratings = rating.as_ref().map_or(String::new(), |rating| format!("{}\n", ratings(rating)));
         format!("{}\n{ratings}{shown}", report::header(&document))
     };
-    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures);
+    let is_bad = |verdict: &Verdict| {
+        let is_weaker = isolation::is_weaker(&document, verdict);
+        verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures) || is_weaker
+    };
     let code = match &rating {
         // For a rating, the exit code is that of `encore rate`: experiments of its search are
         // expected to fail.
@@ -153,6 +156,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "missing": figures.missing,
             "closing": figures.closing,
             "sum": figures.sum,
+            "isolation": isolation::object(&document, verdict, family),
             "worst": worst,
         });
         format!("{object}\n")
@@ -160,7 +164,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
         notes + &report::validation(family, verdict, in_warmup, &worst)
     };
-    let is_bad = has_unpredictable_reads(figures) || breaks_promise(&run, verdict)?;
+    let is_bad =
+        has_unpredictable_reads(figures) || breaks_promise(&run, verdict)? || isolation::is_weaker(&document, verdict);
     Ok((output, if is_bad { VIOLATION } else { SUCCESS }))
 }
 
@@ -175,7 +180,7 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
     };
     let family = families::of(&run.read_document()?.spec)?;
     let database = Database::open(&run, &verdicts, None)?;
-    let figures = registers::consistency(&run, &database, family, verdict, arguments.worst)?;
+    let figures = verdict.figures.consistency.as_ref();
     let availability = registers::availability(verdict);
     let output = if arguments.json {
         let available = serde_json::json!({
@@ -185,11 +190,12 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
         });
         let (experiment, missing) = (verdict.experiment, &verdict.figures.missing);
         let object = serde_json::json!({
-            "experiment": experiment, "missing": missing, "consistency": figures, "availability": available,
+            "experiment": experiment, "missing": missing, "consistency": figures,
+            "within_gamma_percent": figures.and_then(ConsistencyFigures::within_gamma_percent), "availability": available,
         });
         format!("{object}\n")
     } else {
-        registers::text(&database, family, verdict, &figures, &availability)?
+        registers::text(&database, family, verdict, figures, &availability, arguments.worst)?
     };
     Ok((output, SUCCESS))
 }
@@ -226,7 +232,37 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
     print(&database, &answer, arguments.format)
 }
 
+/// What the statements of two runs returned.
+fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    let mut sides = Vec::new();
+    for path in &arguments.runs {
+        let (run, verdicts) = whole(path)?;
+        let rating = html::rating(&run)?;
+        let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment)
+        else {
+            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
+        };
+        let (name, document) = (path.display().to_string(), run.read_document()?);
+        sides.push(results::Side { name, run, document, verdicts, experiment });
+    }
+    let [first, second] = &sides[..] else {
+        let all: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
+        let (first, second) = (all[..1].join(""), all[1..].join(" and "));
+        return Err(AnalyzeError::NoResults { first, second });
+    };
+    let results = results::Results::of(first, second)?;
+    let code = if results.are_equal() { SUCCESS } else { VIOLATION };
+    let output = match arguments.json {
+        true => format!("{}\n", serde_json::json!(results)),
+        false => results.text(first, second),
+    };
+    Ok((output, code))
+}
+
 fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    if arguments.results {
+        return compared_results(arguments);
+    }
     let mut runs = Vec::new();
     for path in &arguments.runs {
         let (run, verdicts) = whole(path)?;

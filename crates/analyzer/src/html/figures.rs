@@ -59,7 +59,7 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-fn point(x: f64, y: f64) -> LinePoint {
+pub(super) fn point(x: f64, y: f64) -> LinePoint {
     LinePoint { x, y, mark: Mark::Filled }
 }
 

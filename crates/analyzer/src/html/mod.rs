@@ -8,6 +8,7 @@
 mod by_load;
 pub(crate) mod comparison;
 mod conclusion;
+mod consistency;
 mod figures;
 mod isolation;
 mod layout;
@@ -108,6 +109,7 @@ fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
     sections.push(page::experiments(data));
     if let Some(verdict) = data.detailed() {
         sections.extend(details(data, verdict)?);
+        sections.extend(consistency::consistency(data, verdict)?);
         sections.extend(isolation::isolation(data, verdict));
         sections.extend(data.report.map(|report| page::replayers(verdict, report)));
     }
@@ -136,6 +138,7 @@ fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], Analyz
         (load::on_page(load::met_and_load(data, verdict)?.as_ref())?)
         (figures::course(data, verdict)?)
         @for times in shown { (figures::times_in_course(data, verdict, *times)?) }
+        (consistency::availability(verdict))
     };
     let mix = html! { (figures::mix(data, verdict)?) (figures::popularity(data)) };
     let offenders = witness::worst_offenders(data.database, data.family, experiment, WORST)?;

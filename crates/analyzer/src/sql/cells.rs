@@ -63,6 +63,8 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             measured.map(|measured| measured.threads),
             ran.map(|measured| measured.throughput_per_s),
             ran.map(|measured| measured.within_beta_percent),
+            ran.and_then(|measured| measured.p95_ns),
+            ran.and_then(|measured| measured.gamma_p95_ns),
             measured.map(|measured| measured.reads),
             measured.map(|measured| measured.unpredictable_reads),
             measured.and_then(Measurement::unpredictable_percent),

@@ -8,7 +8,7 @@ use schemas::verdict::{RatingDocument, Verdict};
 
 use super::outcome::{cell_name, failures};
 use super::planned::{Comparison, Job, PlannedCell};
-use super::{chart, page, settings, show};
+use super::{chart, page, settings, show, transactions};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -16,9 +16,9 @@ use crate::terminal;
 #[derive(Debug, Clone)]
 pub enum Finding {
     /// The result of a search.
-    Rated(RatingDocument),
+    Rated(Box<RatingDocument>),
     /// The result of one experiment.
-    Measured(Verdict),
+    Measured(Box<Verdict>),
 }
 
 impl Finding {
@@ -32,8 +32,11 @@ impl Finding {
 
     fn outcome(self) -> Outcome {
         match self {
-            Finding::Rated(RatingDocument { soar, socialites, rate, .. }) => Outcome::Rated { soar, socialites, rate },
-            Finding::Measured(verdict) => Outcome::Measured(Measurement::from(&verdict)),
+            Finding::Rated(rated) => {
+                let RatingDocument { soar, socialites, rate, .. } = *rated;
+                Outcome::Rated { soar, socialites, rate }
+            }
+            Finding::Measured(verdict) => Outcome::Measured(Measurement::from(verdict.as_ref())),
         }
     }
 }
@@ -142,7 +145,7 @@ fn begun(comparison: &Comparison) -> Result<ComparisonDocument, Failure> {
 /// What an earlier call found for a cell, if the cell was finished.
 fn found(job: &Job, run: &RunFolder) -> Result<Option<Finding>, Failure> {
     match job {
-        Job::Rate(_) if run.rating().exists() => Ok(Some(Finding::Rated(files::read_json(&run.rating())?))),
+        Job::Rate(_) if run.rating().exists() => Ok(Some(Finding::Rated(Box::new(files::read_json(&run.rating())?)))),
         Job::Measure(_) if run.document().exists() => {
             if run.read_document().map_err(Failure::usage)?.state != RunState::Complete {
                 return Ok(None);
@@ -150,7 +153,7 @@ fn found(job: &Job, run: &RunFolder) -> Result<Option<Finding>, Failure> {
             // The last experiment counts: the trace ran out in those before it.
             let last = run.experiments()?.pop();
             Ok(match last {
-                Some((_, experiment)) => Some(Finding::Measured(files::read_json(&experiment.verdict())?)),
+                Some((_, experiment)) => Some(Finding::Measured(Box::new(files::read_json(&experiment.verdict())?))),
                 None => None,
             })
         }
@@ -214,6 +217,10 @@ fn write(comparison: &Comparison, document: &ComparisonDocument) -> Result<(), F
     files::write_atomically(&comparison.folder.table(), show::markdown(document).as_bytes())?;
     let picture = chart::of(document).svg(Shape::Wide).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.chart(), picture.as_bytes())?;
+    if let Some(shares) = transactions::chart_of_shares(document) {
+        let picture = shares.svg(Shape::Wide).map_err(Failure::tool)?;
+        files::write_atomically(&comparison.folder.chart_of_transactions(), picture.as_bytes())?;
+    }
     let whole = page::page(document, comparison.folder.root()).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.page(), whole.as_bytes())?;
     Ok(())

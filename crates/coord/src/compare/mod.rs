@@ -41,8 +41,8 @@ pub fn compare(comparison: &Comparison, json: bool) -> Result<ComparisonDocument
     let interrupt = runtime::listen(&runtime)?;
     let mut perform = |job: Job| match (interrupt.has_come(), job) {
         (true, _) => Err(Failure::Interrupted { run: None }),
-        (false, Job::Rate(rating)) => rate::rate(rating).map(Finding::Rated),
-        (false, Job::Measure(experiment)) => single::run(experiment).map(Finding::Measured),
+        (false, Job::Rate(rating)) => rate::rate(rating).map(Box::new).map(Finding::Rated),
+        (false, Job::Measure(experiment)) => single::run(experiment).map(Box::new).map(Finding::Measured),
     };
     conduct::conduct(comparison, &mut perform, &|line| voice.say(line))
 }

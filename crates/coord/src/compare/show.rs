@@ -196,6 +196,9 @@ pub fn markdown(document: &ComparisonDocument) -> String {
             let _ = writeln!(out, "| {} | {} |", plain(point), entries.join(" | "));
         }
     }
+    if transactions::chart_of_shares(document).is_some() {
+        let _ = write!(out, "\n![What transactions cost](transactions.svg)\n");
+    }
     for table in transactions::tables(document) {
         let cells = |row: &[String]| row.iter().map(|text| plain(text)).collect::<Vec<_>>().join(" | ");
         let _ = write!(out, "\n{}:\n\n| {} |\n", table.title, cells(&table.header));
@@ -218,7 +221,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
     list(&mut out, "Other settings that differ", &other.map(difference_in_words).collect::<Vec<_>>());
     list(&mut out, "Notes", &notes(document));
     list(&mut out, "Failed", &failures(document));
-    let stores = document.plan.stores.iter().map(|store| format!("{}: {}", store.label, store.url));
+    let stores = document.plan.stores.iter().map(|store| format!("{}: {}", store.label, store.urls_in_words()));
     list(&mut out, "Stores", &stores.collect::<Vec<_>>());
     let host = &document.host;
     let _ = write!(

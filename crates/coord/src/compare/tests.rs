@@ -91,7 +91,7 @@ impl PlanFolder {
             let (soar, socialites) = outcome?;
             let document = document(&rating, soar, socialites);
             files::write_json(&run.rating(), &document)?;
-            Ok(Finding::Rated(document))
+            Ok(Finding::Rated(Box::new(document)))
         };
         (conduct::conduct(&comparison, &mut perform, &|line| self.hear(line)), rated)
     }

@@ -98,6 +98,7 @@ pub fn progress(latest: &[Arc<Progress>]) -> Progress {
         sum.elapsed_ns = sum.elapsed_ns.max(progress.elapsed_ns);
         sum.ok += progress.ok;
         sum.errors += progress.errors;
+        sum.aborted += progress.aborted;
         sum.response_times.merge(&progress.response_times);
         if let Some(times) = &progress.service_times {
             sum.service_times.get_or_insert_default().merge(times);

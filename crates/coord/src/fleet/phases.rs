@@ -206,7 +206,7 @@ pub(super) async fn run(
                 if start_unix_ns.is_some() && shown.elapsed() >= SHOWING {
                     shown = Instant::now();
                     let each = names.iter().cloned().zip(latest.iter().cloned()).collect();
-                    watch(Stage::Running { whole: deal::progress(&latest), each });
+                    watch(Stage::Running { whole: Box::new(deal::progress(&latest)), each });
                 }
             }
             () = interrupt.wait(), if stopped != Some(Stop::Interrupted) => {

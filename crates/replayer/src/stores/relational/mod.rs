@@ -1,7 +1,7 @@
 //! What all relational stores have in common. Each family has a room:
 //!
 //! ```text
-//!  social/, kv/ ──▶ Contents              (tables, rows and indexes of the data set, for the loaders)
+//!  social/, kv/, sql/ ──▶ Contents        (tables, rows and indexes of the data set, for the loaders)
 //!               ├─▶ Statements ──▶ Actions (one thread's operations; perform.rs tries them)
 //!               └─▶ row counts, digest
 //! ```
@@ -15,6 +15,7 @@ pub mod engine;
 pub mod kv;
 pub mod perform;
 pub mod social;
+pub mod sql;
 pub(crate) mod state;
 mod transaction;
 
@@ -22,6 +23,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+
+use schemas::vocabulary::sql::text;
 
 use super::url::StoreUrl;
 use super::{HeldState, Store, StoreError, patience};
@@ -32,6 +35,8 @@ use social::design::Design;
 /// What differs in the SQL of the relational stores.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
+    /// The dialect in which the statements of a trace set are written.
+    pub sql: text::Dialect,
     /// The type of ids and counts, 64 bits.
     pub integer: &'static str,
     /// The type of texts.
@@ -56,6 +61,9 @@ pub struct Dialect {
     /// A query for the names of all tables and views of the database. A table of Encore's has its
     /// bare name; one in another schema has the schema's name in front.
     pub tables: &'static str,
+    /// A query for the statements that drop all tables and views, the marker's last. Empty if each load makes a
+    /// new database.
+    pub drops: &'static str,
     /// A query for the name and the greatest number of characters of each column of the table
     /// `usertable` that has a limit; a condition on `character_maximum_length` follows. None if the
     /// database enforces no such limits.
@@ -111,19 +119,35 @@ impl<E: Engine> Relational<E> {
         self.in_time(self.engine.connect()).await
     }
 
-    /// A connection for each of these threads.
+    /// A connection for each of these threads, and another one to the replica if there is one.
     async fn performers<A>(
         &self,
         threads: Range<u32>,
         attempts: impl Fn() -> A,
     ) -> Result<Vec<Performer<E, A>>, StoreError> {
+        let Some(replica) = self.engine.replica() else {
+            return self.performers_on(&self.engine, threads, attempts).await;
+        };
+        E::await_replica(self).await?;
+        let connections = self.performers_on(&self.engine, threads.clone(), &attempts).await?;
+        let readers = self.performers_on(replica, threads, &attempts).await?;
+        Ok(connections.into_iter().zip(readers).map(|(connection, reader)| connection.reading_from(reader)).collect())
+    }
+
+    /// A connection to a server for each of these threads.
+    async fn performers_on<A>(
+        &self,
+        engine: &Arc<E>,
+        threads: Range<u32>,
+        attempts: impl Fn() -> A,
+    ) -> Result<Vec<Performer<E, A>>, StoreError> {
         let mut connections = Vec::with_capacity(threads.len());
         for thread in threads.clone() {
-            let client = self.client().await.map_err(|error| StoreError {
+            let client = self.in_time(engine.connect()).await.map_err(|error| StoreError {
                 message: format!("connection {} of {}: {}", thread - threads.start + 1, threads.len(), error.message),
                 ..error
             })?;
-            connections.push(Performer::new(self.engine.clone(), client, attempts()));
+            connections.push(Performer::new(engine.clone(), client, attempts()));
         }
         Ok(connections)
     }
@@ -209,8 +233,9 @@ impl<E: Engine> Store for Relational<E> {
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let mut client = self.client().await?;
-        let settings = self.in_time(E::settings(&mut client)).await?;
+        let mut settings = self.in_time(E::settings(&mut client)).await?;
         self.in_time(client.disconnect()).await?;
+        E::add_replica_settings(self, &mut settings).await?;
         Ok(settings)
     }
 

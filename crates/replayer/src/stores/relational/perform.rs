@@ -2,14 +2,14 @@
 //!
 //! An operation that the database rolled back is retried. A broken connection is replaced before
 //! the next operation, which waits for the server as long as an operation may take. In a transaction of several
-//! operations neither happens ([`transaction`](super::transaction)).
+//! operations neither happens (`transaction.rs`).
 
 use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemas::vocabulary::{Operation, Vocabulary};
+use schemas::vocabulary::{Operation, Request, Vocabulary};
 use sqlx::Error;
 
 use super::engine::Engine;
@@ -36,7 +36,7 @@ pub trait Attempts<V: Vocabulary, E: Engine>: 'static {
     fn attempt(
         &mut self,
         client: &mut E::Client,
-        operation: &V::Operation,
+        request: &V::Request,
         is_inside: bool,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), Refusal>>;
@@ -51,6 +51,8 @@ pub struct Performer<E: Engine, A> {
     pub(super) attempts: A,
     pub(super) transaction: Transaction,
     pub(super) progress: Progress,
+    /// The connection to a replica, for reads outside of transactions.
+    reader: Option<Box<Performer<E, A>>>,
 }
 
 /// How far an operation got, for the case that it times out.
@@ -79,7 +81,13 @@ impl<E: Engine, A> Performer<E, A> {
             attempts,
             transaction: Transaction::None,
             progress: Progress::default(),
+            reader: None,
         }
+    }
+
+    /// The same, with a connection to a replica for reads outside of transactions.
+    pub(super) fn reading_from(self, reader: Performer<E, A>) -> Performer<E, A> {
+        Performer { reader: Some(Box::new(reader)), ..self }
     }
 
     /// The connection, or a new one as soon as the server can be reached again.
@@ -101,11 +109,7 @@ impl<E: Engine, A> Performer<E, A> {
     }
 
     /// Tries until the operation is done, refused or of unknown fate.
-    async fn perform<V: Vocabulary>(
-        &mut self,
-        operation: &V::Operation,
-        answer: &mut Answer,
-    ) -> Result<(), OperationError>
+    async fn perform<V: Vocabulary>(&mut self, request: &V::Request, answer: &mut Answer) -> Result<(), OperationError>
     where
         A: Attempts<V, E>,
     {
@@ -113,7 +117,7 @@ impl<E: Engine, A> Performer<E, A> {
             let mut client =
                 self.connected().await.map_err(|error| OperationError::Failed(format!("no connection: {error}")))?;
             self.progress.is_sent = true;
-            let refusal = match self.attempts.attempt(&mut client, operation, false, answer).await {
+            let refusal = match self.attempts.attempt(&mut client, request, false, answer).await {
                 Ok(()) => {
                     self.client = Some(client);
                     return Ok(());
@@ -129,7 +133,7 @@ impl<E: Engine, A> Performer<E, A> {
                     answer.attempts += 1;
                     answer.clear_rows();
                 }
-                Fate::Lost if operation.writes() => return Err(OperationError::Unknown(refusal.message)),
+                Fate::Lost if request.operation().writes() => return Err(OperationError::Unknown(refusal.message)),
                 Fate::RolledBack | Fate::Refused | Fate::Lost => return Err(OperationError::Failed(refusal.message)),
             }
         }
@@ -175,18 +179,23 @@ impl Refusal {
 }
 
 impl<V: Vocabulary, E: Engine, A: Attempts<V, E>> Connection<V> for Performer<E, A> {
-    async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+    async fn execute(&mut self, request: &V::Request, answer: &mut Answer) -> Result<(), OperationError> {
         if self.transaction.is_under_way() {
             // In a box, so that operations by themselves need no room for it.
-            return Box::pin(self.perform_inside::<V>(operation, answer)).await;
+            return Box::pin(self.perform_inside::<V>(request, answer)).await;
         }
-        self.progress = Progress::default();
-        let Some(most) = self.engine.timeout() else { return self.perform(operation, answer).await };
-        match tokio::time::timeout(most, self.perform(operation, answer)).await {
+        let writes = request.operation().writes();
+        let on = match &mut self.reader {
+            Some(reader) if !writes => &mut **reader,
+            _ => self,
+        };
+        on.progress = Progress::default();
+        let Some(most) = on.engine.timeout() else { return on.perform::<V>(request, answer).await };
+        match tokio::time::timeout(most, on.perform::<V>(request, answer)).await {
             Ok(done) => done,
             Err(_) => {
-                let message = self.progress.timed_out(most);
-                match operation.writes() && self.progress.is_sent {
+                let message = on.progress.timed_out(most);
+                match writes && on.progress.is_sent {
                     true => Err(OperationError::Unknown(message)),
                     false => Err(OperationError::Failed(message)),
                 }
