@@ -6,6 +6,7 @@ use schemas::pace::{Overload, ThreadsOverTime};
 use schemas::pace_request::PaceRequest;
 
 /// How fast sessions start.
+#[allow(rustdoc::broken_intra_doc_links, reason = "these texts are the program's help: [arrivals] is a section")]
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct PaceArgs {
     /// Start N sessions a second at even intervals, whether or not the store keeps up (open loop)
