@@ -32,7 +32,8 @@ pub struct Options<'a> {
     /// The last setting of a name counts, but MongoDB accepts each name once.
     pub arguments: &'a [&'a str],
     /// Whether a commit survives the end of the machine, as in production. If not, it only survives
-    /// the end of the server, which is faster.
+    /// the end of the server, which is faster. Redis and Cassandra then lose their last writes at a kill, as
+    /// with their own defaults.
     pub durable: bool,
     /// The port; default: a free one.
     pub port: Option<u16>,
