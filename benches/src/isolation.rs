@@ -231,5 +231,6 @@ mod tests {
         };
         assert_eq!(found(Case::Consistent).strongest(), Some(Isolation::StrictSerializable));
         assert!(found(Case::Crowded).count(Class::LostUpdate) > 100);
+        assert_eq!(found(Case::Cyclic).strongest(), Some(Isolation::ReadCommitted));
     }
 }
