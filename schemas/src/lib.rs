@@ -11,6 +11,7 @@
 //! | [`anomalies`] | classes of anomalies of transactions, what a check of a history found |
 //! | [`arrivals`] | when sessions arrive: the rate over time of a specification |
 //! | [`vocabulary`] | the operations that a store can be asked for |
+//! | [`vocabulary::sql`] | statements of relational databases: parameters, results, texts in each dialect |
 //! | [`social`] | the vocabulary of BG: what each action changes and observes; kinds of sessions |
 //! | [`trace`], [`manifest`] | a trace set: operations, manifest; the data set is its family's ([`workload`]) |
 //! | [`table`] | how Parquet files are read |

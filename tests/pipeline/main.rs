@@ -27,6 +27,7 @@ mod servers_as_typed;
 mod sessions;
 mod shared_store;
 mod stall;
+mod statements;
 mod support;
 mod toy;
 mod truth;

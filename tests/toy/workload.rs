@@ -24,6 +24,11 @@ impl Vocabulary for Counting {
     type Operation = Operation;
     type Columns = Columns;
     type Memory = ();
+    type Request = Operation;
+
+    fn request<'a>(operation: &'a Operation, _: &Columns, _: &'a mut ()) -> Result<&'a Operation, &'static str> {
+        Ok(operation)
+    }
 }
 
 /// An operation.

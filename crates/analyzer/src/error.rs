@@ -41,6 +41,16 @@ pub enum AnalyzeError {
         /// The experiments that exist.
         known: String,
     },
+    /// Two runs whose results cannot be compared.
+    #[error(
+        "{first} and {second}: --results compares what statements returned in two runs of one trace set of the family          sql; give two such runs"
+    )]
+    NoResults {
+        /// A run.
+        first: String,
+        /// The other one.
+        second: String,
+    },
     /// The trace set is not the one that was replayed.
     #[error(
         "{}: this trace set has id {found}, but experiment {experiment} replayed {expected}; restore the replayed \

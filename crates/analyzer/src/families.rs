@@ -12,7 +12,7 @@ use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::{OperationKind, Vocabulary};
 
 use crate::error::AnalyzeError;
-use crate::family::{Family, ItemWords, WritePlace, economy, kv, social};
+use crate::family::{Family, ItemWords, WritePlace, economy, kv, social, sql};
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
@@ -111,8 +111,12 @@ impl<F: Family> AnyFamily for Of<F> {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyFamily; 3] =
-    [&Of::<social::Social>(PhantomData), &Of::<kv::Kv>(PhantomData), &Of::<economy::Economy>(PhantomData)];
+static FAMILIES: [&dyn AnyFamily; 4] = [
+    &Of::<social::Social>(PhantomData),
+    &Of::<kv::Kv>(PhantomData),
+    &Of::<economy::Economy>(PhantomData),
+    &Of::<sql::Sql>(PhantomData),
+];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyFamily>> = RwLock::new(Vec::new());

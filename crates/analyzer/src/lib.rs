@@ -48,6 +48,7 @@ mod over_time;
 mod ratings;
 mod registers;
 mod report;
+mod results;
 pub mod ruling;
 mod seal;
 pub mod sql;

@@ -16,6 +16,7 @@ use schemas::social::Social;
 use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::kv::Kv;
+use schemas::vocabulary::sql::Sql;
 
 use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
 use crate::run;
@@ -48,17 +49,17 @@ const KINDS: [Kind; 11] = [
     Kind {
         schemes: &["sqlite"],
         example: "sqlite:PATH",
-        open: |url| Ok(Opened::new(Sqlite::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(Sqlite::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
     },
     Kind {
         schemes: &["postgres", "postgresql"],
         example: "postgres://HOST/DATABASE",
-        open: |url| Ok(Opened::new(Postgres::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(Postgres::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
     },
     Kind {
         schemes: &["mysql", "mariadb"],
         example: "mysql://HOST/DATABASE",
-        open: |url| Ok(Opened::new(MySql::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(MySql::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
     },
     Kind {
         schemes: &["mongodb", "mongodb+srv"],
@@ -98,7 +99,7 @@ const KINDS: [Kind; 11] = [
     Kind {
         schemes: &["null"],
         example: "null:",
-        open: |url| Ok(Opened::new(Null::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(Null::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
     },
 ];
 

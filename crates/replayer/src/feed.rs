@@ -134,7 +134,7 @@ fn read_ahead<V: Vocabulary>(
             return Ok(());
         }
         if held < chunk.len() && chunk.session(held) < plan.first_session {
-            chunk = chunk.rows().filter(|row| !plan.is_before(row.session)).collect();
+            chunk = chunk.only(|session| !plan.is_before(session));
         }
         let whole = chunk.start_of_last_session();
         if whole > 0 {

@@ -14,16 +14,17 @@ use schemas::workload::Workload;
 use crate::core::digest::{DigestError, Ran};
 use crate::core::error::GenerateError;
 use crate::core::generate::generate_with;
-use crate::core::generator::Generator;
+use crate::core::generator::{AnyGenerator, Generator};
 use crate::core::options::GenerateOptions;
 use crate::core::show::{Facts, Overview};
 use crate::economy::Economy;
 use crate::kv::Kv;
 use crate::social::Social;
+use crate::sql::Sql;
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyGenerator; 3] =
-    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData)];
+static FAMILIES: [&dyn AnyGenerator; 4] =
+    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData), &Sql];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());
@@ -32,20 +33,6 @@ static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());
 /// [`schemas::workload`](schemas::workload::add).
 pub fn add<G: Generator + 'static>() {
     ADDED.write().unwrap_or_else(PoisonError::into_inner).push(&Of::<G>(PhantomData));
-}
-
-/// The generator of a family, whichever it is.
-trait AnyGenerator: Sync {
-    fn family(&self) -> &'static str;
-    fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError>;
-    fn digest(
-        &self,
-        manifest: &Manifest,
-        folder: &Path,
-        positions: &[FragmentPosition],
-    ) -> Result<StateDigest, DigestError>;
-    fn facts(&self, manifest: &Manifest) -> Result<Facts, SpecError>;
-    fn remark(&self, manifest: &Manifest) -> Option<String>;
 }
 
 struct Of<G>(PhantomData<G>);

@@ -37,6 +37,7 @@ mod families;
 mod kv;
 pub mod properties;
 mod social;
+pub mod sql;
 
 pub use self::core::digest::{DigestError, Ran};
 pub use self::core::error::GenerateError;

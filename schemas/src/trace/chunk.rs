@@ -116,6 +116,37 @@ impl<V: Vocabulary> Chunk<V> {
         }
     }
 
+    /// What the operations have besides their envelopes.
+    #[inline]
+    pub fn columns(&self) -> &V::Columns {
+        &self.operations
+    }
+
+    /// The operations of the sessions that are wanted.
+    pub fn only(self, is_wanted: impl Fn(u64) -> bool) -> Chunk<V> {
+        let mut chunk = Chunk::<V> { fragment: self.fragment, ..Chunk::default() };
+        for row in self.rows().filter(|row| is_wanted(row.session)) {
+            chunk.operations.push_from(chunk.rows, &row.operation, &self.operations);
+            chunk.push_envelope(&row);
+        }
+        chunk
+    }
+
+    /// Adds an operation's envelope, after the operation itself.
+    fn push_envelope(&mut self, row: &TraceRow<V::Operation>) {
+        let before = self.rows;
+        self.rows += 1;
+        self.session.push(before, row.session);
+        self.actor.push(before, row.actor);
+        self.after.push_optional(before, row.after);
+        self.due_us.push_optional(before, row.due_us);
+        self.txn.push(before, row.txn.map_or(0, |step| step + 1));
+        self.think_us.push(before, row.think_us);
+        self.noops.push(before, row.noops);
+        self.step.push(before, row.step);
+        self.kind.push(before, row.kind);
+    }
+
     /// All rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = TraceRow<V::Operation>> + '_ {
         (0..self.len()).map(|row| self.row(row))
@@ -140,6 +171,12 @@ impl<V: Vocabulary> Chunk<V> {
             step: self.step.split_off(row, room),
             kind: self.kind.split_off(row, room),
         }
+    }
+
+    /// Adds the operations of a batch of the first fragment's table.
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, batch: &RecordBatch, path: &Path) -> Result<(), TableError> {
+        self.append(batch, path, 0, &mut Vec::new())
     }
 
     /// Adds the operations of a batch of a fragment's table. New names of kinds are added to
@@ -197,18 +234,8 @@ impl<V: Vocabulary> FromIterator<TraceRow<V::Operation>> for Chunk<V> {
     fn from_iter<I: IntoIterator<Item = TraceRow<V::Operation>>>(rows: I) -> Chunk<V> {
         let mut chunk = Chunk::<V>::default();
         for row in rows {
-            let before = chunk.rows;
-            chunk.rows += 1;
-            chunk.operations.push(before, &row.operation);
-            chunk.session.push(before, row.session);
-            chunk.actor.push(before, row.actor);
-            chunk.after.push_optional(before, row.after);
-            chunk.due_us.push_optional(before, row.due_us);
-            chunk.txn.push(before, row.txn.map_or(0, |step| step + 1));
-            chunk.think_us.push(before, row.think_us);
-            chunk.noops.push(before, row.noops);
-            chunk.step.push(before, row.step);
-            chunk.kind.push(before, row.kind);
+            chunk.operations.push(chunk.rows, &row.operation);
+            chunk.push_envelope(&row);
         }
         chunk
     }

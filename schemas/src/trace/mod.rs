@@ -40,6 +40,7 @@ pub fn operations_schema<V: Vocabulary>() -> SchemaRef {
         Field::new(ACTOR, DataType::Int64, false),
     ];
     fields.extend(V::Columns::fields());
+    fields.extend(V::Columns::variable_fields());
     fields.extend([
         Field::new("after", DataType::Int64, true),
         Field::new("think_us", DataType::Int32, false),

@@ -13,6 +13,8 @@ pub struct OperationsBuilder<V: Vocabulary> {
     kinds: ArrayRef,
     rows: Envelopes,
     operations: Vec<V::Operation>,
+    /// What the operations have of variable length.
+    variable: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -32,7 +34,12 @@ impl<V: Vocabulary> OperationsBuilder<V> {
     /// A builder for sessions of these kinds, in the order of [`crate::spec::Spec::kinds`].
     pub fn new<'a>(kinds: impl IntoIterator<Item = &'a str>) -> OperationsBuilder<V> {
         let kinds = Arc::new(StringArray::from_iter_values(kinds));
-        OperationsBuilder { kinds, rows: Envelopes::default(), operations: Vec::new() }
+        OperationsBuilder { kinds, rows: Envelopes::default(), operations: Vec::new(), variable: Vec::new() }
+    }
+
+    /// The bytes to which a vocabulary adds what the next operation has of variable length.
+    pub fn variable(&mut self) -> &mut Vec<u8> {
+        &mut self.variable
     }
 
     /// Adds a row.
@@ -63,6 +70,7 @@ impl<V: Vocabulary> OperationsBuilder<V> {
     pub fn finish(&mut self) -> RecordBatch {
         let rows = std::mem::take(&mut self.rows);
         let operations = std::mem::take(&mut self.operations);
+        let variable = std::mem::take(&mut self.variable);
         let codes = operations.iter().map(|operation| operation.code() as i8).collect();
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(rows.session)),
@@ -71,6 +79,7 @@ impl<V: Vocabulary> OperationsBuilder<V> {
             Arc::new(Int64Array::from(rows.actor)),
         ];
         columns.extend(V::Columns::arrays(&operations));
+        columns.extend(V::Columns::variable_arrays(&operations, &variable));
         columns.extend([
             Arc::new(Int64Array::from(rows.after)) as ArrayRef,
             Arc::new(Int32Array::from(rows.think_us)),

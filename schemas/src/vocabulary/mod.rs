@@ -7,6 +7,7 @@
 pub mod kv;
 mod row;
 pub mod social;
+pub mod sql;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -35,8 +36,20 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     /// Some of its operations, column by column.
     type Columns: Columns<Self::Operation>;
 
-    /// What a session keeps of its reads for its later writes; `()` if no write depends on a read.
+    /// What a session keeps of its reads for its later operations; `()` if none depends on a read.
     type Memory: Default + Debug;
+
+    /// What a store gets: an operation with what it has of variable length. The operation itself if it has nothing
+    /// else.
+    type Request: Request<Self::Operation>;
+
+    /// The request of an operation of these columns, after [`Vocabulary::resolve`]. The error says which
+    /// result of an earlier operation is missing; then the operation is not sent.
+    fn request<'a>(
+        operation: &'a Self::Operation,
+        columns: &Self::Columns,
+        memory: &'a mut Self::Memory,
+    ) -> Result<&'a Self::Request, &'static str>;
 
     /// The read of a whole item, for a [closing read](crate::workload::Closing). `parts` are the
     /// item's parts: a bit each. None if the vocabulary has no such read.
@@ -44,9 +57,15 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
         None
     }
 
-    /// Clears the memory for a new session, or for a new try of its transaction.
+    /// Clears the memory for a new session.
     #[inline]
     fn forget(_memory: &mut Self::Memory) {}
+
+    /// Clears what another try of a transaction must not find.
+    #[inline]
+    fn forget_try(memory: &mut Self::Memory) {
+        Self::forget(memory);
+    }
 
     /// Keeps what a read that succeeded has observed.
     #[inline]
@@ -58,6 +77,19 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     #[inline]
     fn resolve(_operation: &mut Self::Operation, _memory: &Self::Memory) -> Result<(), &'static str> {
         Ok(())
+    }
+}
+
+/// What a store gets of an operation.
+pub trait Request<O> {
+    /// The operation.
+    fn operation(&self) -> &O;
+}
+
+impl<O: Operation> Request<O> for O {
+    #[inline(always)]
+    fn operation(&self) -> &O {
+        self
     }
 }
 
@@ -149,11 +181,26 @@ pub trait Columns<O>: Clone + Debug + Default + Eq + Send + Sync + 'static {
     /// The operations as these columns.
     fn arrays(operations: &[O]) -> Vec<ArrayRef>;
 
+    /// The columns of variable length that only trace sets have, after those of [`Columns::fields`].
+    fn variable_fields() -> Vec<Field> {
+        Vec::new()
+    }
+
+    /// The operations as those columns. `bytes` holds what each operation has of variable length.
+    fn variable_arrays(_operations: &[O], _bytes: &[u8]) -> Vec<ArrayRef> {
+        Vec::new()
+    }
+
     /// The operation in a row, which has this place in the trace.
     fn get(&self, row: usize, place: Place) -> O;
 
-    /// Adds an operation after the `rows` rows that are there.
+    /// Adds an operation after the `rows` rows that are there, without what it has of variable length.
     fn push(&mut self, rows: usize, operation: &O);
+
+    /// Adds an operation of other columns.
+    fn push_from(&mut self, rows: usize, operation: &O, _other: &Self) {
+        self.push(rows, operation);
+    }
 
     /// Adds the operations of a batch after the `rows` rows that are there. `codes` are their
     /// kinds; each is an index into [`Vocabulary::KINDS`].

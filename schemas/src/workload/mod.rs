@@ -9,6 +9,7 @@ pub mod kv;
 mod read;
 mod shares;
 pub mod social;
+pub mod sql;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -231,10 +232,11 @@ fn written<W: Workload>(own: &W) -> toml::Table {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyWorkload; 3] = [
+static FAMILIES: [&dyn AnyWorkload; 4] = [
     &Of::<social::SocialWorkload>(PhantomData),
     &Of::<kv::KvWorkload>(PhantomData),
     &Of::<economy::EconomyWorkload>(PhantomData),
+    &Of::<sql::SqlWorkload>(PhantomData),
 ];
 
 /// The families that a program has added.

@@ -241,7 +241,9 @@ Examples:
   encore analyze compare runs/before runs/after --fail-if-slower 5% --junit compare.xml
   encore analyze compare runs/before runs/after --json
 
-Exit code 1 if --fail-if-slower finds a slower run.")]
+  encore analyze compare --results runs/postgres runs/mysql
+
+Exit code 1 if --fail-if-slower finds a slower run, or --results finds a difference.")]
 pub(super) struct Compare {
     /// The run folders; differences are relative to the first one.
     #[arg(required = true, num_args = 2..)]
@@ -256,8 +258,12 @@ pub(super) struct Compare {
     /// Write the results of --fail-if-slower to this file, as JUnit XML.
     #[arg(long, value_name = "FILE", requires = "fail_if_slower")]
     pub(super) junit: Option<PathBuf>,
+    /// Compare what the statements of two runs returned instead, one by one (family sql): outcomes, numbers of
+    /// rows, and hashes of the rows.
+    #[arg(long, conflicts_with_all = ["html", "fail_if_slower", "junit"])]
+    pub(super) results: bool,
     /// Print one JSON object: unequal (sentences), figures (one per metric and run), and ratings
-    /// (by run).
+    /// (by run). With --results: compared, equal, only_one, by_statement and first (differences).
     #[arg(long)]
     pub(super) json: bool,
 }

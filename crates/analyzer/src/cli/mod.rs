@@ -20,7 +20,7 @@ use crate::error::AnalyzeError;
 use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
-use crate::{checks, compare, export, families, html, ratings, registers, report, witness};
+use crate::{checks, compare, export, families, html, ratings, registers, report, results, witness};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
@@ -226,7 +226,37 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
     print(&database, &answer, arguments.format)
 }
 
+/// What the statements of two runs returned.
+fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    let mut sides = Vec::new();
+    for path in &arguments.runs {
+        let (run, verdicts) = whole(path)?;
+        let rating = html::rating(&run)?;
+        let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment)
+        else {
+            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
+        };
+        let (name, document) = (path.display().to_string(), run.read_document()?);
+        sides.push(results::Side { name, run, document, verdicts, experiment });
+    }
+    let [first, second] = &sides[..] else {
+        let all: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
+        let (first, second) = (all[..1].join(""), all[1..].join(" and "));
+        return Err(AnalyzeError::NoResults { first, second });
+    };
+    let results = results::Results::of(first, second)?;
+    let code = if results.are_equal() { SUCCESS } else { VIOLATION };
+    let output = match arguments.json {
+        true => format!("{}\n", serde_json::json!(results)),
+        false => results.text(first, second),
+    };
+    Ok((output, code))
+}
+
 fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    if arguments.results {
+        return compared_results(arguments);
+    }
     let mut runs = Vec::new();
     for path in &arguments.runs {
         let (run, verdicts) = whole(path)?;

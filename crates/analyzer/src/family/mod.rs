@@ -7,6 +7,7 @@
 pub mod economy;
 pub mod kv;
 pub mod social;
+pub mod sql;
 
 use std::path::Path;
 

@@ -212,6 +212,11 @@ impl Database {
         })
     }
 
+    /// Runs the analyzer's own definitions.
+    pub(crate) fn execute(&self, statements: &str) -> Result<(), AnalyzeError> {
+        Ok(self.connection.execute_batch(statements)?)
+    }
+
     /// Runs one of the analyzer's own statements.
     pub(crate) fn run(&self, statement: &str, values: &[Value]) -> Result<Answer, duckdb::Error> {
         let mut prepared = self.connection.prepare(statement)?;
@@ -345,7 +350,7 @@ pub fn within_memory(error: AnalyzeError, limit: Option<&str>) -> AnalyzeError {
 }
 
 /// A path as a pattern that matches only this path.
-fn literal_pattern(path: &Path) -> String {
+pub(crate) fn literal_pattern(path: &Path) -> String {
     let mut pattern = String::new();
     for c in path.display().to_string().chars() {
         if matches!(c, '[' | '*' | '?') {

@@ -31,6 +31,12 @@ impl<V: Vocabulary> Session<V> {
         self.chunk.operation(self.first + place)
     }
 
+    /// What its operations have besides their envelopes.
+    #[inline(always)]
+    pub fn columns(&self) -> &V::Columns {
+        self.chunk.columns()
+    }
+
     /// The session's number in its fragment.
     #[inline]
     pub fn number(&self) -> u64 {

@@ -160,6 +160,7 @@ impl Reader<'_> {
         reading: &RefCell<Reading<V>>,
     ) -> Result<(), ExperimentError> {
         let mut answer = Answer::default();
+        let (columns, mut memory) = (V::Columns::default(), V::Memory::default());
         while !self.stop.load(Ordering::Relaxed) {
             let next = reading.borrow_mut().items.next()?;
             let Some((item, read)) = next.and_then(|item| Some((item, V::read_whole(item, self.closing.parts)?)))
@@ -168,7 +169,10 @@ impl Reader<'_> {
             };
             answer.clear();
             let start_ns = self.clock.now_ns();
-            let result = connection.execute(&read, &mut answer).await;
+            let result = match V::request(&read, &columns, &mut memory) {
+                Ok(request) => connection.execute(request, &mut answer).await,
+                Err(missing) => Err(OperationError::Failed(missing.to_string())),
+            };
             let end_ns = self.clock.now_ns();
             let error = result.err().map(OperationError::into_message);
             let outcome = if error.is_none() { Outcome::Ok } else { Outcome::Failed };

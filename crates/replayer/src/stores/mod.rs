@@ -209,7 +209,7 @@ pub trait Connection<V: Vocabulary>: 'static {
     /// clear at the call.
     fn execute(
         &mut self,
-        operation: &V::Operation,
+        request: &V::Request,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), OperationError>>;
 

@@ -1,7 +1,7 @@
 //! `null:` answers at once and holds nothing. It measures the replayer.
 //!
 //! Writes succeed. Reads of the `social` vocabulary and scans see nothing. A read of a record sees
-//! initial values, since it has to say at least whether the record exists. What it answers is not
+//! initial values, since it has to say at least whether the record exists. Statements return and change no rows. What it answers is not
 //! right, so a run against it has no meaningful verdict on its reads. Balances are 0.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use schemas::digest::StateDigest;
 use schemas::social::{self, Social};
-use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::kv::{self, Found, Kv, Seen, Verb};
+use schemas::vocabulary::sql::{self, EMPTY, Sql};
+use schemas::vocabulary::{Request as _, Vocabulary};
 use schemas::workload::kv::KvWorkload;
 
 use super::url::StoreUrl;
@@ -104,6 +105,17 @@ impl Connection<Kv> for NullConnection {
         if operation.verb == Verb::Read {
             let balance = self.has_balances.then_some(0);
             Found::push(&mut answer.values, [(0, Seen { number: 0, balance })].into_iter());
+        }
+        Ok(())
+    }
+}
+
+impl Connection<Sql> for NullConnection {
+    #[inline]
+    async fn execute(&mut self, request: &sql::Request, answer: &mut Answer) -> Result<(), OperationError> {
+        answer.values.push(0);
+        if request.operation().verb.reads() {
+            answer.values.push(EMPTY);
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ fn is_over(done: &Result<(), OperationError>) -> bool {
 async fn through<V: Vocabulary, C: Connection<V>>(
     pool: &Rc<Pool<C>>,
     held: &mut Option<Taken<C>>,
-    operation: &V::Operation,
+    request: &V::Request,
     answer: &mut Answer,
 ) -> Result<(), OperationError> {
     let mut free;
@@ -95,7 +95,7 @@ async fn through<V: Vocabulary, C: Connection<V>>(
             &mut free
         }
     };
-    let done = taken.connection()?.execute(operation, answer).await;
+    let done = taken.connection()?.execute(request, answer).await;
     if is_over(&done) {
         *held = None;
     }
@@ -104,10 +104,10 @@ async fn through<V: Vocabulary, C: Connection<V>>(
 
 impl<V: Vocabulary, C: Connection<V>> Connection<V> for Route<C> {
     #[inline]
-    async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+    async fn execute(&mut self, request: &V::Request, answer: &mut Answer) -> Result<(), OperationError> {
         match self {
-            Route::Own(connection) => connection.execute(operation, answer).await,
-            Route::Pooled(pool, held) => through::<V, C>(pool, held, operation, answer).await,
+            Route::Own(connection) => connection.execute(request, answer).await,
+            Route::Pooled(pool, held) => through::<V, C>(pool, held, request, answer).await,
         }
     }
 

@@ -257,7 +257,7 @@ pub(super) trait Within {
     fn call<V: Vocabulary, C: Connection<V>>(
         &self,
         connection: &mut C,
-        operation: &V::Operation,
+        request: &V::Request,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), OperationError>>;
 
@@ -314,10 +314,10 @@ impl Within for Alone {
     fn call<V: Vocabulary, C: Connection<V>>(
         &self,
         connection: &mut C,
-        operation: &V::Operation,
+        request: &V::Request,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), OperationError>> {
-        connection.execute(operation, answer)
+        connection.execute(request, answer)
     }
 
     #[inline(always)]
@@ -421,27 +421,37 @@ pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
         answer.attempts = 0;
         (Outcome::Skipped, Some(missing.to_string()), start_ns)
     } else {
-        let result = {
-            // Pinned here: moving it into another function would copy it for every operation.
-            let mut execution = pin!(within.call::<V, C>(&mut thread.connection, &operation, answer));
-            poll_fn(|context| match execution.as_mut().poll(context) {
-                Poll::Ready(result) => Poll::Ready(Some(result)),
-                Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
-                Poll::Pending => {
-                    shared.leave(own_place);
-                    Poll::Pending
-                }
-            })
-            .await
-        };
-        let end_ns = clock.now_ns();
-        match result {
-            Some(result) => {
-                let (outcome, error) = within.outcome(&operation, result);
-                (outcome, error, end_ns)
+        match V::request(&operation, session.columns(), &mut thread.memory) {
+            Err(missing) => {
+                answer.attempts = 0;
+                (Outcome::Skipped, Some(missing.to_string()), start_ns)
             }
-            None if within.may_have_happened(&operation) => (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns),
-            None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
+            Ok(request) => {
+                let result = {
+                    // Pinned here: moving it into another function would copy it for every operation.
+                    let mut execution = pin!(within.call::<V, C>(&mut thread.connection, request, answer));
+                    poll_fn(|context| match execution.as_mut().poll(context) {
+                        Poll::Ready(result) => Poll::Ready(Some(result)),
+                        Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
+                        Poll::Pending => {
+                            shared.leave(own_place);
+                            Poll::Pending
+                        }
+                    })
+                    .await
+                };
+                let end_ns = clock.now_ns();
+                match result {
+                    Some(result) => {
+                        let (outcome, error) = within.outcome(&operation, result);
+                        (outcome, error, end_ns)
+                    }
+                    None if within.may_have_happened(&operation) => {
+                        (Outcome::Unknown, Some(GIVEN_UP.to_string()), end_ns)
+                    }
+                    None => (Outcome::Failed, Some(GIVEN_UP.to_string()), end_ns),
+                }
+            }
         }
     };
     if outcome == Outcome::Ok {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use schemas::oplog::{LogRow, Outcome, TryEnd};
-use schemas::vocabulary::{Control, Operation, Vocabulary};
+use schemas::vocabulary::{Control, Operation, Request, Vocabulary};
 
 use super::emulate::{Logged, Thread, Within, perform, plain_outcome};
 use super::shared::Shared;
@@ -80,11 +80,11 @@ impl Within for Try {
     async fn call<V: Vocabulary, C: Connection<V>>(
         &self,
         connection: &mut C,
-        operation: &V::Operation,
+        request: &V::Request,
         answer: &mut Answer,
     ) -> Result<(), OperationError> {
-        match operation.control() {
-            None => connection.execute(operation, answer).await,
+        match request.operation().control() {
+            None => connection.execute(request, answer).await,
             Some(_) if !self.is_used => {
                 answer.attempts = 0;
                 Ok(())
@@ -182,7 +182,7 @@ pub(super) async fn transact<V: Vocabulary, C: Connection<V>>(
             uncounted: std::mem::take(&mut thread.uncounted),
         };
         let mut own = writes;
-        V::forget(&mut thread.memory);
+        V::forget_try(&mut thread.memory);
         for place in places.clone() {
             let (ended, free_ns) = perform(shared, thread, session, place, own, now_ns, &mut one).await;
             now_ns = free_ns;

@@ -211,7 +211,9 @@ impl<V: Vocabulary, C: Connection<V>> Client<V> for Driven<C> {
         let mut answer = Answer::default();
         answer.clear();
         answer.keep_rows();
-        self.runtime.block_on(self.connection.execute(operation, &mut answer))?;
+        let (columns, mut memory) = (V::Columns::default(), V::Memory::default());
+        let request = V::request(operation, &columns, &mut memory).map_err(|why| OperationError::Failed(why.into()))?;
+        self.runtime.block_on(self.connection.execute(request, &mut answer))?;
         Ok(answer)
     }
 }

@@ -89,7 +89,7 @@ pub enum GenerateError {
 
 impl GenerateError {
     /// The same error, with the path of the final file in place of that of the temporary one.
-    pub(super) fn named(mut self, temporary: &Path, wanted: &Path) -> GenerateError {
+    pub(crate) fn named(mut self, temporary: &Path, wanted: &Path) -> GenerateError {
         let path = match &mut self {
             GenerateError::File(error) => &mut error.path,
             GenerateError::Table(error) => &mut error.path,

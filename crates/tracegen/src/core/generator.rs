@@ -5,7 +5,7 @@ use std::path::Path;
 use schemas::digest::StateDigest;
 use schemas::manifest::{FileEntry, Manifest};
 use schemas::run::FragmentPosition;
-use schemas::spec::{SpecError, SpecOf};
+use schemas::spec::{Spec, SpecError, SpecOf};
 use schemas::trace::TraceRow;
 use schemas::vocabulary::Vocabulary;
 use schemas::workload::Workload;
@@ -13,6 +13,7 @@ use schemas::workload::Workload;
 use super::counts::Counts;
 use super::digest::DigestError;
 use super::error::GenerateError;
+use super::options::GenerateOptions;
 use super::room::Need;
 use super::show::Facts;
 
@@ -107,4 +108,18 @@ pub trait Sessions<O> {
 
     /// The totals over the sessions so far.
     fn counts(&self) -> &Counts;
+}
+
+/// The generator of a family, whichever it is. A family whose trace sets are made elsewhere has one too.
+pub(crate) trait AnyGenerator: Sync {
+    fn family(&self) -> &'static str;
+    fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError>;
+    fn digest(
+        &self,
+        manifest: &Manifest,
+        folder: &Path,
+        positions: &[FragmentPosition],
+    ) -> Result<StateDigest, DigestError>;
+    fn facts(&self, manifest: &Manifest) -> Result<Facts, SpecError>;
+    fn remark(&self, manifest: &Manifest) -> Option<String>;
 }

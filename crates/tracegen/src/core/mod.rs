@@ -19,6 +19,6 @@ mod rate_chart;
 pub mod recorder;
 pub mod room;
 pub mod show;
-mod target;
+pub(crate) mod target;
 pub mod weights;
 pub mod zipfian;

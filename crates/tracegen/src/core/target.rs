@@ -27,6 +27,16 @@ impl Target {
     /// same workload that is no longer than the new one.
     pub(crate) fn new(place: &Path, workload_id: &str, sessions: u64) -> Result<Target, GenerateError> {
         check_replaceable(place, workload_id, sessions)?;
+        Target::beside(place)
+    }
+
+    /// The same for a trace set whose workload is known at its end: [`Target::check`] must follow. What is no
+    /// trace set is refused at once.
+    pub(crate) fn beside(place: &Path) -> Result<Target, GenerateError> {
+        let is_other = place.symlink_metadata().is_ok() && !place.join(manifest::FILE_NAME).is_file();
+        if is_other {
+            check_replaceable(place, "", 0)?;
+        }
         let parent = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -50,6 +60,11 @@ impl Target {
         let _ = lock.try_lock();
         std::fs::create_dir(temporary.path().join("new")).map_err(at(temporary.path()))?;
         Ok(Target { place: place.to_path_buf(), temporary, _lock: lock })
+    }
+
+    /// Refuses to replace anything but the trace set of this workload, if it is no longer.
+    pub(crate) fn check(&self, workload_id: &str, sessions: u64) -> Result<(), GenerateError> {
+        check_replaceable(&self.place, workload_id, sessions)
     }
 
     /// The folder to write to.

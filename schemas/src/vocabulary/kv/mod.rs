@@ -24,6 +24,16 @@ impl Vocabulary for Kv {
     type Operation = Operation;
     type Columns = columns::Columns;
     type Memory = Balances;
+    type Request = Operation;
+
+    #[inline(always)]
+    fn request<'a>(
+        operation: &'a Operation,
+        _columns: &columns::Columns,
+        _memory: &'a mut Balances,
+    ) -> Result<&'a Operation, &'static str> {
+        Ok(operation)
+    }
 
     /// An item is a record, and its parts are its fields.
     fn read_whole(item: u64, parts: u64) -> Option<Operation> {

@@ -21,6 +21,16 @@ impl Vocabulary for Social {
     type Operation = Operation;
     type Columns = columns::Columns;
     type Memory = ();
+    type Request = Operation;
+
+    #[inline(always)]
+    fn request<'a>(
+        operation: &'a Operation,
+        _columns: &columns::Columns,
+        _memory: &'a mut (),
+    ) -> Result<&'a Operation, &'static str> {
+        Ok(operation)
+    }
 }
 
 /// An operation of a trace with its envelope. Its actor is the socialite.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
-use schemas::vocabulary::{Operation, Vocabulary};
+use schemas::vocabulary::{Operation, Request, Vocabulary};
 
 use super::{Inner, Kept, Lies, Room, Shared};
 use crate::source::Source;
@@ -287,7 +287,8 @@ impl Faults {
 }
 
 impl<V: Kept> Connection<V> for MemoryConnection<V> {
-    async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+    async fn execute(&mut self, request: &V::Request, answer: &mut Answer) -> Result<(), OperationError> {
+        let operation = request.operation();
         if self.transaction.is_some() {
             return self.execute_in_transaction(operation, answer).await;
         }

@@ -12,8 +12,8 @@ use sqlx::{Connection, Error, QueryBuilder};
 
 use super::{MySql, MySqlServer, Reset, code, number_of};
 use crate::source::Source;
-use crate::stores::relational::contents::{Batch, Contents, Touched, Value};
-use crate::stores::relational::database::{Found, every_table, find};
+use crate::stores::relational::contents::{Batch, Contents, Touched, Value, do_work};
+use crate::stores::relational::database::{Found, drop_all, find};
 use crate::stores::relational::engine::{Client, Engine};
 use crate::stores::relational::state::{insert_state, sql, state_creation};
 use crate::stores::{HeldState, LoadProgress, RUNNING, StoreError};
@@ -81,7 +81,7 @@ pub async fn load(store: &MySql, contents: &dyn Contents, progress: LoadProgress
             };
             match (filled, held) {
                 (Err(error), _) => Err(error),
-                (Ok(()), Some(held)) if is_known(&held, &fresh, contents.source()) => {
+                (Ok(()), Some(held)) if contents.is_restorable() && is_known(&held, &fresh, contents.source()) => {
                     let touched =
                         contents.touched(&MySqlServer::DIALECT, &held.positions).map_err(|e| store.failed(e))?;
                     restore(store, contents, &loaded, touched).await
@@ -112,7 +112,11 @@ fn quoted(name: &str) -> String {
 
 /// A connection to a database without any of Encore's tables except an empty marker. (A prepared
 /// statement stays with the database in which it was prepared, so each database gets its own connection.)
-async fn empty_database(server: &MySqlServer, database: &str) -> Result<MySqlConnection, Error> {
+async fn empty_database(
+    server: &MySqlServer,
+    contents: &dyn Contents,
+    database: &str,
+) -> Result<MySqlConnection, Error> {
     let mut client = server.connect_to(NEUTRAL).await?;
     client.run(sql(format!("CREATE DATABASE IF NOT EXISTS {}", quoted(database)))).await?;
     client.close().await?;
@@ -121,26 +125,45 @@ async fn empty_database(server: &MySqlServer, database: &str) -> Result<MySqlCon
     if let Ok(()) = client.run(sql("SELECT 1 FROM encore_state")).await {
         client.run(sql("DELETE FROM encore_state")).await?;
     }
-    for table in every_table() {
-        client.run(sql(format!("DROP TABLE IF EXISTS {table}"))).await?;
-    }
+    // Tables may refer to each other.
+    client.run(sql("SET SESSION foreign_key_checks = 0")).await?;
+    drop_all::<MySqlServer>(&mut client).await?;
     client.run(state_creation(&MySqlServer::DIALECT)).await?;
+    if let Some(begun) = contents.begun() {
+        insert_state::<MySqlServer>(&mut client, &begun).await?;
+    }
     Ok(client)
 }
 
 /// Copies all tables of the loaded database.
 async fn copy(store: &MySql, contents: &dyn Contents, loaded: &str) -> Result<(), Error> {
     let from = quoted(loaded);
-    let mut client = empty_database(store.engine(), &store.engine().database).await?;
+    let mut client = empty_database(store.engine(), contents, &store.engine().database).await?;
     for table in contents.tables(&MySqlServer::DIALECT) {
         let name = table.name;
-        client.run(sql(format!("CREATE TABLE {name} LIKE {from}.{name}"))).await?;
+        // LIKE leaves out foreign keys.
+        let creation = match contents.is_restorable() {
+            true => format!("CREATE TABLE {name} LIKE {from}.{name}"),
+            false => table.creation,
+        };
+        client.run(sql(creation)).await?;
         client.run(sql(format!("INSERT INTO {name} SELECT * FROM {from}.{name}"))).await?;
         // The answer is a row, which is ignored.
         client.run(sql(format!("ANALYZE TABLE {name}"))).await?;
     }
-    insert_state::<MySqlServer>(&mut client, &contents.loaded()).await?;
+    if !contents.is_restorable() {
+        for index in contents.indexes() {
+            client.run(sql(index)).await?;
+        }
+    }
+    write_loaded(&mut client, contents).await?;
     client.close().await
+}
+
+/// Replaces the marker of a load that has begun, if there is one.
+async fn write_loaded(client: &mut MySqlConnection, contents: &dyn Contents) -> Result<(), Error> {
+    client.run(sql("DELETE FROM encore_state")).await?;
+    insert_state::<MySqlServer>(client, &contents.loaded()).await
 }
 
 /// Restores the rows that a replay has touched, all at once or not at all.
@@ -170,7 +193,7 @@ async fn restore(store: &MySql, contents: &dyn Contents, loaded: &str, touched: 
 /// Fills a database with all tables, rows and indexes; the marker's row comes last.
 async fn fill(store: &MySql, contents: &dyn Contents, database: &str, progress: LoadProgress<'_>) -> Result<(), Error> {
     let dialect = &MySqlServer::DIALECT;
-    let mut client = empty_database(store.engine(), database).await?;
+    let mut client = empty_database(store.engine(), contents, database).await?;
     for table in contents.tables(dialect) {
         client.run(sql(table.creation)).await?;
     }
@@ -190,6 +213,11 @@ async fn fill(store: &MySql, contents: &dyn Contents, database: &str, progress: 
             }
         }
     }
+    do_work(&mut client, contents, &mut |count| {
+        done += count;
+        progress(done.min(total), total);
+    })
+    .await?;
     client.run(sql("COMMIT")).await?;
     for index in contents.indexes() {
         client.run(sql(index)).await?;
@@ -197,7 +225,7 @@ async fn fill(store: &MySql, contents: &dyn Contents, database: &str, progress: 
     for table in contents.tables(dialect) {
         client.run(sql(format!("ANALYZE TABLE {}", table.name))).await?;
     }
-    insert_state::<MySqlServer>(&mut client, &contents.loaded()).await?;
+    write_loaded(&mut client, contents).await?;
     client.close().await
 }
 

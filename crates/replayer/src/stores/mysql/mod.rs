@@ -13,6 +13,7 @@
 //! Tables and statements are those of [`relational`], whose
 //! parameters choose the physical design.
 
+mod canonical;
 mod load;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
+use schemas::vocabulary::sql::text;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{ConnectOptions, Error, Row};
 
@@ -91,6 +93,7 @@ impl Engine for MySqlServer {
     const NAME: &'static str = "MariaDB or MySQL";
 
     const DIALECT: Dialect = Dialect {
+        sql: text::Dialect::Mysql,
         integer: "BIGINT",
         text: "MEDIUMTEXT",
         bytes: "MEDIUMBLOB",
@@ -106,6 +109,9 @@ impl Engine for MySqlServer {
         begin_lazily: "START TRANSACTION",
         for_update: " FOR UPDATE",
         tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = database() ORDER BY 1",
+        drops: "SELECT concat('DROP ', if(table_type = 'VIEW', 'VIEW', 'TABLE'), ' IF EXISTS `', \
+                replace(table_name, '`', '``'), '`') FROM information_schema.tables WHERE table_schema = database() \
+                ORDER BY table_name = 'encore_state', table_name",
         widths: Some(
             "SELECT column_name, CAST(character_maximum_length AS SIGNED) FROM information_schema.columns \
              WHERE table_schema = database() AND lower(table_name) = 'usertable'",

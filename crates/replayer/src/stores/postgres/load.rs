@@ -9,8 +9,8 @@ use sqlx::{Connection, Error, Row};
 
 use super::copy::CopyBuffer;
 use super::{Postgres, PostgresServer, Reset};
-use crate::stores::relational::contents::{Batch, Contents};
-use crate::stores::relational::database::{Found, every_table, find};
+use crate::stores::relational::contents::{Batch, Contents, do_work};
+use crate::stores::relational::database::{Found, drop_all, find};
 use crate::stores::relational::engine::{Client, Engine};
 use crate::stores::relational::state::{insert_state, sql, state_creation};
 use crate::stores::{HeldState, LoadProgress, StoreError};
@@ -173,9 +173,7 @@ async fn load_in_place(
 async fn fill(contents: &dyn Contents, client: &mut PgConnection, progress: LoadProgress<'_>) -> Result<(), Error> {
     let dialect = &PostgresServer::DIALECT;
     client.run(sql("BEGIN")).await?;
-    for table in every_table() {
-        client.run(sql(format!("DROP TABLE IF EXISTS {table}"))).await?;
-    }
+    drop_all::<PostgresServer>(client).await?;
     client.run(state_creation(dialect)).await?;
     for table in contents.tables(dialect) {
         client.run(sql(table.creation)).await?;
@@ -207,6 +205,11 @@ async fn fill(contents: &dyn Contents, client: &mut PgConnection, progress: Load
             copy.finish().await?;
         }
     }
+    do_work(client, contents, &mut |count| {
+        done += count;
+        progress(done.min(total), total);
+    })
+    .await?;
     for index in contents.indexes() {
         client.run(sql(index)).await?;
     }

@@ -14,6 +14,7 @@
 //! Tables and statements are those of [`relational`], whose
 //! parameters choose the physical design.
 
+mod canonical;
 mod copy;
 mod load;
 
@@ -22,6 +23,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
+use schemas::vocabulary::sql::text;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Error, Row};
 
@@ -66,6 +68,7 @@ impl Engine for PostgresServer {
     const NAME: &'static str = "PostgreSQL";
 
     const DIALECT: Dialect = Dialect {
+        sql: text::Dialect::Postgres,
         integer: "BIGINT",
         text: "TEXT",
         bytes: "BYTEA",
@@ -83,6 +86,8 @@ impl Engine for PostgresServer {
                  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' \
                      AND n.nspname NOT LIKE 'pg\\_%' AND NOT EXISTS (SELECT FROM pg_depend d \
                      WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') ORDER BY 1",
+        drops: "SELECT format('DROP TABLE IF EXISTS %I CASCADE', tablename) FROM pg_tables \
+                WHERE schemaname = current_schema() ORDER BY tablename = 'encore_state', 1",
         widths: Some(
             "SELECT column_name::text, character_maximum_length::bigint FROM information_schema.columns \
              WHERE table_schema = current_schema() AND lower(table_name) = 'usertable'",

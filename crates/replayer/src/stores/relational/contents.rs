@@ -1,9 +1,15 @@
 //! What a family keeps in a relational database, for the loaders of all databases.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
+use schemas::vocabulary::sql::Type;
+use sqlx::{Error, SqlStr};
 
 use super::Dialect;
+use super::engine::Client;
 use crate::source::Source;
 use crate::stores::HeldState;
 
@@ -31,6 +37,21 @@ pub trait Contents: Sync {
     /// All rows of a fragment, table by table, made on demand.
     fn rows(&self, fragment: u32) -> Result<Batches<'_>, TableError>;
 
+    /// The statements that fill the tables after the rows, some thousands at a time. Most families have rows alone.
+    fn work(&self) -> Result<Works<'_>, TableError> {
+        Ok(Box::new(std::iter::empty()))
+    }
+
+    /// The marker of a store whose load has begun, where Encore does not know all of its tables by their names.
+    fn begun(&self) -> Option<HeldState> {
+        None
+    }
+
+    /// Whether the trace set says which rows its sessions have touched ([`Contents::touched`]).
+    fn is_restorable(&self) -> bool {
+        true
+    }
+
     /// What the sessions before each fragment's position have touched, whatever their outcome.
     /// MariaDB and MySQL restore that when a store is reset.
     fn touched(&self, dialect: &Dialect, positions: &[FragmentPosition]) -> Result<Vec<Touched>, TableError>;
@@ -45,7 +66,7 @@ pub trait Contents: Sync {
 #[derive(Debug, Clone)]
 pub struct Table {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The statement that creates it.
     pub creation: String,
 }
@@ -87,3 +108,34 @@ pub struct Batch {
 
 /// Batches as they are read.
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Batch, TableError>> + Send + 'a>;
+
+/// A statement of a data set, with its parameters.
+pub struct Work {
+    /// Its text.
+    pub text: SqlStr,
+    /// The types of its parameters.
+    pub kinds: Arc<[Type]>,
+    /// Its parameters, encoded.
+    pub parameters: Vec<u8>,
+}
+
+/// Statements as they are read.
+pub type Works<'a> = Box<dyn Iterator<Item = Result<Vec<Work>, TableError>> + Send + 'a>;
+
+/// Executes the statements that fill the tables.
+pub async fn do_work<C: Client>(
+    client: &mut C,
+    contents: &dyn Contents,
+    each: &mut (dyn FnMut(u64) + Send),
+) -> Result<(), Error> {
+    let unreadable = |error: TableError| Error::Encode(Box::new(error));
+    for some in contents.work().map_err(unreadable)? {
+        let some = some.map_err(unreadable)?;
+        let count = some.len() as u64;
+        for Work { text, kinds, parameters } in some {
+            client.statement(text, &kinds, &parameters, &mut |_| Ok(())).await?;
+        }
+        each(count);
+    }
+    Ok(())
+}

@@ -7,11 +7,10 @@ use sqlx::Error;
 use super::contents::{MARKER, MARKING};
 use super::engine::{Client, Engine, Fields};
 use super::state::{marker, sql};
-use super::{Relational, kv, social};
+use super::{Relational, kv, social, sql as statements};
 use crate::stores::{HeldState, StoreError};
 
-/// The names of all tables that Encore may have made, the marker's last. They are dropped when a
-/// database is filled again, with whatever family.
+/// The names of all tables that Encore makes for families with tables of their own, the marker's last.
 pub fn every_table() -> impl Iterator<Item = &'static str> {
     let names: BTreeSet<&str> = social::tables::every_name().chain([kv::TABLE]).collect();
     names.into_iter().chain([MARKING, MARKER])
@@ -21,6 +20,10 @@ pub fn every_table() -> impl Iterator<Item = &'static str> {
 /// those of the family that was loaded. The first version of the social tables had a marker like that
 /// of records.
 fn tables_beside(held: &HeldState, tables: Vec<String>) -> Option<String> {
+    if let Some(names) = statements::loaded_names(held) {
+        let names: BTreeSet<&str> = names.collect();
+        return tables.into_iter().find(|name| name != MARKER && !names.contains(name.as_str()));
+    }
     let has_records = kv::has_loaded(held) && tables.iter().any(|name| name == kv::TABLE);
     let is_of_family = |name: &str| match has_records {
         true => name == kv::TABLE,
@@ -69,6 +72,20 @@ pub(crate) async fn find<E: Engine>(client: &mut E::Client) -> Result<Found, Err
         (None, Some(held)) => Found::Held(held),
         (None, None) => Found::Unfinished,
     })
+}
+
+/// Drops all tables and views of a database that is Encore's, the marker's last.
+pub(crate) async fn drop_all<E: Engine>(client: &mut E::Client) -> Result<(), Error> {
+    let mut drops = Vec::new();
+    let mut take = |row: &<E::Client as Client>::Row| {
+        drops.push(String::from_utf8_lossy(row.octets(0)?).into_owned());
+        Ok(())
+    };
+    client.visit(sql(E::DIALECT.drops), &mut take).await?;
+    for drop in drops {
+        client.run(sql(drop)).await?;
+    }
+    Ok(())
 }
 
 impl<E: Engine> Relational<E> {

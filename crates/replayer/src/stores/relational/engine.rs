@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
+use schemas::vocabulary::sql::{Rows, Type, Value, values};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -85,6 +86,12 @@ pub trait Fields {
     fn octets_or_null(&self, column: usize) -> Result<Option<&[u8]>, Error>;
 }
 
+/// A row whose values have canonical texts, the same in all databases.
+pub trait Canonical {
+    /// Adds the values of the row, without its end.
+    fn add_to(&self, rows: &mut Rows) -> Result<(), Error>;
+}
+
 /// What is bound to a parameter of a statement.
 #[derive(Debug, Clone, Copy)]
 pub enum Parameter<'a> {
@@ -104,7 +111,7 @@ pub type Visit<'a, R> = &'a mut (dyn FnMut(&R) -> Result<(), Error> + Send);
 /// A driver's connection, as far as relational stores need one.
 pub trait Client: Send + Sized + 'static {
     /// A row of an answer.
-    type Row: Fields;
+    type Row: Fields + Canonical;
 
     /// Executes a prepared statement; returns the number of rows that it changed.
     fn change(&mut self, sql: SqlStr, parameters: &[Parameter<'_>]) -> impl Future<Output = Result<u64, Error>> + Send;
@@ -124,6 +131,16 @@ pub trait Client: Send + Sized + 'static {
         parameters: &[Parameter<'_>],
         visit: impl FnMut(&Self::Row) -> Result<(), Error> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Executes a prepared statement, whatever it does, with encoded parameters, and shows its rows. Returns the number of rows that it
+    /// changed.
+    fn statement(
+        &mut self,
+        sql: SqlStr,
+        types: &[Type],
+        parameters: &[u8],
+        visit: Visit<'_, Self::Row>,
+    ) -> impl Future<Output = Result<u64, Error>> + Send;
 
     /// Executes statements that have neither parameters nor results.
     fn run(&mut self, sql: SqlStr) -> impl Future<Output = Result<(), Error>> + Send;
@@ -201,6 +218,41 @@ macro_rules! client {
                     }
                 }
                 Ok(())
+            }
+
+            async fn statement(
+                &mut self,
+                sql: SqlStr,
+                types: &[Type],
+                parameters: &[u8],
+                visit: Visit<'_, $row>,
+            ) -> Result<u64, Error> {
+                let mut query = sqlx::query::<$database>(sql);
+                for (value, kind) in values(parameters).zip(types) {
+                    query = match (value, kind) {
+                        (Value::Integer(number), _) => query.bind(number),
+                        (Value::Float(number), _) => query.bind(number),
+                        (Value::Bytes(bytes), _) => query.bind(bytes),
+                        (Value::Text(text) | Value::Decimal(text) | Value::Timestamp(text) | Value::Date(text), _) => {
+                            query.bind(text)
+                        }
+                        (Value::Null, Type::Integer) => query.bind(None::<i64>),
+                        (Value::Null, Type::Float) => query.bind(None::<f64>),
+                        (Value::Null, Type::Bytes) => query.bind(None::<&[u8]>),
+                        (Value::Null, Type::Text | Type::Decimal | Type::Timestamp | Type::Date) => {
+                            query.bind(None::<&str>)
+                        }
+                    };
+                }
+                let mut changed = 0;
+                let mut results = sqlx::Executor::fetch_many(self, query);
+                while let Some(result) = futures::TryStreamExt::try_next(&mut results).await? {
+                    match result {
+                        sqlx::Either::Left(done) => changed += done.rows_affected(),
+                        sqlx::Either::Right(row) => visit(&row)?,
+                    }
+                }
+                Ok(changed)
             }
 
             async fn run(&mut self, sql: SqlStr) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! What all relational stores have in common. Each family has a room:
 //!
 //! ```text
-//!  social/, kv/ ──▶ Contents              (tables, rows and indexes of the data set, for the loaders)
+//!  social/, kv/, sql/ ──▶ Contents        (tables, rows and indexes of the data set, for the loaders)
 //!               ├─▶ Statements ──▶ Actions (one thread's operations; perform.rs tries them)
 //!               └─▶ row counts, digest
 //! ```
@@ -15,6 +15,7 @@ pub mod engine;
 pub mod kv;
 pub mod perform;
 pub mod social;
+pub mod sql;
 pub(crate) mod state;
 mod transaction;
 
@@ -22,6 +23,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+
+use schemas::vocabulary::sql::text;
 
 use super::url::StoreUrl;
 use super::{HeldState, Store, StoreError, patience};
@@ -32,6 +35,8 @@ use social::design::Design;
 /// What differs in the SQL of the relational stores.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
+    /// The dialect in which the statements of a trace set are written.
+    pub sql: text::Dialect,
     /// The type of ids and counts, 64 bits.
     pub integer: &'static str,
     /// The type of texts.
@@ -56,6 +61,9 @@ pub struct Dialect {
     /// A query for the names of all tables and views of the database. A table of Encore's has its
     /// bare name; one in another schema has the schema's name in front.
     pub tables: &'static str,
+    /// A query for the statements that drop all tables and views, the marker's last. Empty if each load makes a
+    /// new database.
+    pub drops: &'static str,
     /// A query for the name and the greatest number of characters of each column of the table
     /// `usertable` that has a limit; a condition on `character_maximum_length` follows. None if the
     /// database enforces no such limits.

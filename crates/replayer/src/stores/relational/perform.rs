@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemas::vocabulary::{Operation, Vocabulary};
+use schemas::vocabulary::{Operation, Request, Vocabulary};
 use sqlx::Error;
 
 use super::engine::Engine;
@@ -36,7 +36,7 @@ pub trait Attempts<V: Vocabulary, E: Engine>: 'static {
     fn attempt(
         &mut self,
         client: &mut E::Client,
-        operation: &V::Operation,
+        request: &V::Request,
         is_inside: bool,
         answer: &mut Answer,
     ) -> impl Future<Output = Result<(), Refusal>>;
@@ -101,11 +101,7 @@ impl<E: Engine, A> Performer<E, A> {
     }
 
     /// Tries until the operation is done, refused or of unknown fate.
-    async fn perform<V: Vocabulary>(
-        &mut self,
-        operation: &V::Operation,
-        answer: &mut Answer,
-    ) -> Result<(), OperationError>
+    async fn perform<V: Vocabulary>(&mut self, request: &V::Request, answer: &mut Answer) -> Result<(), OperationError>
     where
         A: Attempts<V, E>,
     {
@@ -113,7 +109,7 @@ impl<E: Engine, A> Performer<E, A> {
             let mut client =
                 self.connected().await.map_err(|error| OperationError::Failed(format!("no connection: {error}")))?;
             self.progress.is_sent = true;
-            let refusal = match self.attempts.attempt(&mut client, operation, false, answer).await {
+            let refusal = match self.attempts.attempt(&mut client, request, false, answer).await {
                 Ok(()) => {
                     self.client = Some(client);
                     return Ok(());
@@ -129,7 +125,7 @@ impl<E: Engine, A> Performer<E, A> {
                     answer.attempts += 1;
                     answer.clear_rows();
                 }
-                Fate::Lost if operation.writes() => return Err(OperationError::Unknown(refusal.message)),
+                Fate::Lost if request.operation().writes() => return Err(OperationError::Unknown(refusal.message)),
                 Fate::RolledBack | Fate::Refused | Fate::Lost => return Err(OperationError::Failed(refusal.message)),
             }
         }
@@ -175,18 +171,18 @@ impl Refusal {
 }
 
 impl<V: Vocabulary, E: Engine, A: Attempts<V, E>> Connection<V> for Performer<E, A> {
-    async fn execute(&mut self, operation: &V::Operation, answer: &mut Answer) -> Result<(), OperationError> {
+    async fn execute(&mut self, request: &V::Request, answer: &mut Answer) -> Result<(), OperationError> {
         if self.transaction.is_under_way() {
             // In a box, so that operations by themselves need no room for it.
-            return Box::pin(self.perform_inside::<V>(operation, answer)).await;
+            return Box::pin(self.perform_inside::<V>(request, answer)).await;
         }
         self.progress = Progress::default();
-        let Some(most) = self.engine.timeout() else { return self.perform(operation, answer).await };
-        match tokio::time::timeout(most, self.perform(operation, answer)).await {
+        let Some(most) = self.engine.timeout() else { return self.perform::<V>(request, answer).await };
+        match tokio::time::timeout(most, self.perform::<V>(request, answer)).await {
             Ok(done) => done,
             Err(_) => {
                 let message = self.progress.timed_out(most);
-                match operation.writes() && self.progress.is_sent {
+                match request.operation().writes() && self.progress.is_sent {
                     true => Err(OperationError::Unknown(message)),
                     false => Err(OperationError::Failed(message)),
                 }

@@ -74,7 +74,7 @@ impl<E: Engine, A> Performer<E, A> {
     /// Performs an operation in the transaction that is under way.
     pub(super) async fn perform_inside<V: Vocabulary>(
         &mut self,
-        operation: &V::Operation,
+        request: &V::Request,
         answer: &mut Answer,
     ) -> Result<(), OperationError>
     where
@@ -89,7 +89,7 @@ impl<E: Engine, A> Performer<E, A> {
         }
         let performed = self.in_time(async |performer| {
             let Some(mut client) = performer.client.take() else { return Err(Refusal::lost(GIVEN_UP.to_string())) };
-            match performer.attempts.attempt(&mut client, operation, true, answer).await {
+            match performer.attempts.attempt(&mut client, request, true, answer).await {
                 Ok(()) => performer.client = Some(client),
                 Err(refusal) if refusal.fate == Fate::RolledBack => return Err(performer.end(client, refusal).await),
                 Err(refusal) => {

@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, QueryBuilder};
 
 use super::{Sqlite, SqliteFile, held_in};
-use crate::stores::relational::contents::{Contents, Value};
+use crate::stores::relational::contents::{Contents, Value, do_work};
 use crate::stores::relational::engine::Engine;
 use crate::stores::relational::state::{insert_state, state_creation};
 use crate::stores::{LoadProgress, StoreError};
@@ -128,6 +128,11 @@ async fn fill(
             progress(done.min(total), total);
         }
     }
+    do_work(client, contents, &mut |count| {
+        done += count;
+        progress(done.min(total), total);
+    })
+    .await?;
     insert_state::<SqliteFile>(client, &contents.loaded()).await?;
     sqlx::query("COMMIT").execute(&mut *client).await?;
     for index in contents.indexes() {

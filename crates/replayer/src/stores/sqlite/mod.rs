@@ -12,6 +12,7 @@
 //! Tables and statements are those of [`relational`](super::relational), whose
 //! parameters choose the physical design.
 
+mod canonical;
 mod load;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
+use schemas::vocabulary::sql::text;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Error, Row};
 
@@ -85,6 +87,7 @@ impl Engine for SqliteFile {
     const NAME: &'static str = "SQLite";
 
     const DIALECT: Dialect = Dialect {
+        sql: text::Dialect::Sqlite,
         integer: "INTEGER",
         text: "TEXT",
         bytes: "BLOB",
@@ -100,6 +103,7 @@ impl Engine for SqliteFile {
         for_update: "",
         tables: "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
                  ORDER BY name",
+        drops: "",
         // SQLite stores longer values than a column declares.
         widths: None,
     };

@@ -65,7 +65,7 @@ impl Contents for DataSet<'_> {
         for field in 0..self.data.data.fields {
             creation += &format!(", {} {kind}", column(field));
         }
-        vec![Table { name: TABLE, creation: creation + ")" }]
+        vec![Table { name: TABLE.into(), creation: creation + ")" }]
     }
 
     fn indexes(&self) -> Vec<String> {

@@ -37,7 +37,7 @@ impl Contents for DataSet<'_> {
     }
 
     fn tables(&self, dialect: &Dialect) -> Vec<Table> {
-        let table = |table: tables::TableLayout| Table { name: table.name, creation: table.creation(dialect) };
+        let table = |table: tables::TableLayout| Table { name: table.name.into(), creation: table.creation(dialect) };
         tables::tables(self.design).into_iter().map(table).collect()
     }
 

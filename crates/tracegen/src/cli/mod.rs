@@ -1,5 +1,7 @@
 //! The command line of `tracegen`.
 
+mod import;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +41,7 @@ Examples:
   encore trace gen traces/quickstart.toml --set data.members=100000 --fragments 8
   encore trace gen quickstart.trace --sessions 5000000 -o quickstart.trace     make it longer
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
+  encore trace import benchfoundry tpcc/                     writes tpcc.trace
   encore trace show quickstart.trace
   encore trace verify quickstart.trace
   encore trace digest quickstart.trace --sessions 1000
@@ -54,6 +57,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Gen(GenArgs),
+    Import(import::ImportArgs),
     /// Prints what a trace set holds: its spec, sizes, mix and fragments
     Show {
         /// The trace set
@@ -164,6 +168,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match cli.command {
         Command::Gen(args) => run_gen(&args),
+        Command::Import(args) => import::run(&args),
         Command::Show { dir, json } => run_show(&dir, json),
         Command::Verify { dir } => run_verify(&dir),
         Command::Digest { dir, sessions, after } => run_digest(&dir, sessions, after.as_deref()),

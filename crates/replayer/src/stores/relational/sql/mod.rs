@@ -1,0 +1,123 @@
+//! The `sql` family: the tables and statements of a trace set, in the dialect of the database.
+//!
+//! Each statement is one prepared statement that the connection keeps, and one round trip. The parameters of a
+//! URL that choose a physical design are those of the `social` family; they change nothing here.
+//! Custom parameters of operations change nothing either.
+
+mod actions;
+mod rows;
+mod statements;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
+use schemas::vocabulary::Vocabulary;
+use schemas::vocabulary::sql::{Rows, Sql, text};
+use schemas::workload::sql::{SqlStatistics, SqlWorkload};
+
+use super::engine::{Canonical, Client, Engine};
+use super::perform::Performer;
+use super::state::sql;
+use super::{LOCKING, Relational};
+use crate::source::Source;
+use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
+use actions::Actions;
+use rows::DataSet;
+use statements::Statements;
+
+/// The version of what the marker says. A store with another version must be loaded again.
+const LAYOUT: u32 = 1;
+
+/// What the marker says of the design: the family, and the names of its tables and views, one a line.
+const FAMILY: &str = "family";
+const TABLES: &str = "tables";
+
+/// The tag of a row in the digest of a state.
+const ROW: u8 = 6;
+
+/// The names of the tables and views that a marker lists; None if it is not of this family.
+pub(super) fn loaded_names(held: &HeldState) -> Option<impl Iterator<Item = &str>> {
+    let is_own = held.design.get(FAMILY).is_some_and(|family| family == Sql::NAME);
+    is_own.then(|| held.design.get(TABLES).map_or("", String::as_str).lines())
+}
+
+/// A thread's connection.
+pub type SqlConnection<E> = Performer<E, Actions>;
+
+impl<E: Engine> Relational<E> {
+    fn statements(&self, source: &Source) -> Result<Statements, StoreError> {
+        Statements::of(source, E::DIALECT.sql).map_err(|message| self.misused(message))
+    }
+}
+
+impl<E: Engine> Serves<Sql> for Relational<E> {
+    type Connection = SqlConnection<E>;
+
+    fn transactions(&self) -> Option<Isolation> {
+        Some(self.engine().isolation())
+    }
+
+    fn design_settings(&self) -> BTreeMap<String, String> {
+        let locking = if self.has_locking_reads { "read" } else { "none" };
+        BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
+    }
+
+    async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        E::load(self, &DataSet::new(source, self.statements(source)?), progress).await
+    }
+
+    fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
+        match loaded_names(held) {
+            Some(_) if held.layout == LAYOUT => Ok(()),
+            _ => Err(self.misused("was loaded by another version of Encore; load it again with `encore replay load`")),
+        }
+    }
+
+    async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
+        let statements = self.statements(source)?;
+        let mut client = self.client().await?;
+        let mut found = 0;
+        for table in statements.tables() {
+            let name = text::quoted(table, E::DIALECT.sql);
+            found += self.count(&mut client, &format!("SELECT count(*) FROM {name}")).await?;
+        }
+        self.in_time(client.disconnect()).await?;
+        let statistics = source.manifest.statistics_of::<SqlWorkload>();
+        match statistics.unwrap_or_else(|_| SqlStatistics::default()).loaded_rows {
+            Some(expected) if expected != found => {
+                Err(StoreError::miscounted(self.url(), "rows of all tables", found as i64, expected as i64, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
+        let statements = self.statements(source)?;
+        let mut client = self.client().await?;
+        let mut digest = StateDigest::default();
+        let mut rows = Rows::default();
+        for table in statements.tables() {
+            let name = text::quoted(table, E::DIALECT.sql);
+            rows.begin(false, false);
+            let mut take = |row: &<E::Client as Client>::Row| {
+                row.add_to(&mut rows)?;
+                digest.add(ROW, &[], &[table.to_lowercase().as_bytes(), rows.row()]);
+                rows.end_row();
+                Ok(())
+            };
+            let all = client.visit(sql(format!("SELECT * FROM {name}")), &mut take).await;
+            all.map_err(|error| self.driver_failed(error))?;
+        }
+        self.in_time(client.disconnect()).await?;
+        Ok(digest)
+    }
+
+    async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<SqlConnection<E>>, StoreError> {
+        let statements = Arc::new(self.statements(source)?);
+        let log_results = source.workload::<SqlWorkload>().results.log_results;
+        self.performers(threads, || Actions::new(statements.clone(), log_results, self.has_locking_reads)).await
+    }
+}

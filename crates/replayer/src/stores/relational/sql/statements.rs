@@ -1,0 +1,73 @@
+//! The statements and the schema of a trace set for a database. They are made once for the connections of a
+//! worker: operations share their text.
+
+use std::sync::Arc;
+
+use schemas::vocabulary::sql::text::{Definition, Dialect, definitions, is_upsert_of_a_row, translate};
+use schemas::vocabulary::sql::{Type, read_statements};
+use schemas::workload::sql::SqlWorkload;
+use schemas::workload::sql::dataset::read_schema;
+use sqlx::SqlStr;
+
+use super::super::state::sql;
+use crate::source::Source;
+
+/// A statement for a database.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Its text.
+    pub text: SqlStr,
+    /// The types of its parameters.
+    pub parameters: Arc<[Type]>,
+    /// Whether the order of its rows counts.
+    pub is_ordered: bool,
+    /// Whether it changes one row at most. MariaDB and MySQL count an updated row twice.
+    pub is_upsert_of_a_row: bool,
+}
+
+/// Those of a trace set.
+#[derive(Debug)]
+pub struct Statements {
+    prepared: Vec<Prepared>,
+    definitions: Vec<Definition>,
+}
+
+impl Statements {
+    /// The statements in a database's dialect. The error names the statement that cannot be translated.
+    pub fn of(source: &Source, to: Dialect) -> Result<Statements, String> {
+        let from = source.workload::<SqlWorkload>().data.dialect;
+        let folder = source.folder.display();
+        let schema = read_schema(&source.folder).map_err(|e| e.to_string())?;
+        let (definitions, keys) =
+            definitions(&schema, from, to).map_err(|why| format!("the schema of {folder}: {why}"))?;
+        let all = read_statements(&source.folder).map_err(|e| e.to_string())?;
+        let prepared = all.iter().enumerate().map(|(number, statement)| {
+            let translated = translate(statement, from, to, &keys);
+            let text = translated.map_err(|why| format!("statement {number} of {folder} {why}: {}", statement.text))?;
+            let parameters = statement.parameters.clone().into();
+            let is_upsert_of_a_row = is_upsert_of_a_row(&statement.text, from);
+            Ok(Prepared { text: sql(text), parameters, is_ordered: statement.ordered, is_upsert_of_a_row })
+        });
+        Ok(Statements { prepared: prepared.collect::<Result<_, String>>()?, definitions })
+    }
+
+    /// The statement with this number.
+    pub fn get(&self, number: u32) -> Option<&Prepared> {
+        self.prepared.get(number as usize)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.prepared.len()
+    }
+
+    /// The schema.
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// The names of the tables.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.definitions.iter().filter_map(|one| one.table.as_deref())
+    }
+}

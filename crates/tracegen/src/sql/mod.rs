@@ -1,0 +1,74 @@
+//! The `sql` family: trace sets of statements. Nothing is drawn here. A source gives schema, statements and
+//! processes to a [`SetWriter`], which writes the trace set.
+
+mod arrivals;
+pub mod benchfoundry;
+mod sessions;
+mod set;
+
+use std::path::Path;
+
+use schemas::digest::StateDigest;
+use schemas::manifest::Manifest;
+use schemas::run::FragmentPosition;
+use schemas::spec::{Spec, SpecError};
+use schemas::workload::Workload;
+use schemas::workload::sql::{SqlStatistics, SqlWorkload};
+
+use crate::core::digest::DigestError;
+use crate::core::error::GenerateError;
+use crate::core::generator::AnyGenerator;
+use crate::core::options::GenerateOptions;
+use crate::core::show::{Facts, grouped};
+
+pub use sessions::{Act, Process, Step};
+pub use set::{Header, SetWriter};
+
+/// The family among those that generate.
+pub(crate) struct Sql;
+
+impl AnyGenerator for Sql {
+    fn family(&self) -> &'static str {
+        SqlWorkload::FAMILY
+    }
+
+    fn generate(&self, spec: &Spec, _: &Path, _: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
+        Err(GenerateError::Infeasible(format!(
+            "family: a trace set of the family {} is made from somebody's files, and {} only describes one; use `encore \
+             trace import`",
+            SqlWorkload::FAMILY,
+            spec.name
+        )))
+    }
+
+    fn digest(&self, _: &Manifest, _: &Path, _: &[FragmentPosition]) -> Result<StateDigest, DigestError> {
+        Err(DigestError::Undetermined {
+            what: "what SQL statements leave is known to a database alone; use `encore replay digest` on two stores",
+        })
+    }
+
+    fn facts(&self, manifest: &Manifest) -> Result<Facts, SpecError> {
+        let SqlWorkload { data, results } = manifest.spec.workload()?;
+        let statistics: SqlStatistics = manifest.statistics_of::<SqlWorkload>().unwrap_or_default();
+        let preload = match statistics.loaded_rows {
+            Some(rows) => format!("{} statements, {} rows", grouped(data.preload), grouped(rows)),
+            None => format!("{} statements", grouped(data.preload)),
+        };
+        let used = statistics.uses.iter().filter(|uses| **uses > 0).count() as u64;
+        let about = vec![
+            ("source", data.source),
+            ("tables", grouped(data.tables)),
+            ("preload", preload),
+            ("statements", format!("{}, {} of them in sessions", grouped(data.statements), grouped(used))),
+            ("warm-up", format!("the first {} sessions", grouped(data.warmup_sessions))),
+            ("results", if results.log_results { "logged" } else { "number of rows and hash logged" }.to_string()),
+        ];
+        let draws = format!("threads that this trace can keep busy: {} (data.clients)", grouped(data.clients));
+        Ok(Facts { about, draws, distributions: Vec::new() })
+    }
+
+    fn remark(&self, manifest: &Manifest) -> Option<String> {
+        let warmup = manifest.spec.workload::<SqlWorkload>().ok()?.data.warmup_sessions;
+        (warmup > 0).then(|| format!("the first {} are the warm-up", schemas::words::plural(warmup, "session")))
+    }
+}
