@@ -17,11 +17,6 @@ pub fn of_context(context: &str) -> Option<Vec<Bound>> {
     if is_portal { read(list) } else { None }
 }
 
-/// Whether a value was perhaps cut off by `log_parameter_max_length`.
-pub fn may_be_cut(bound: &Bound) -> bool {
-    bound.as_ref().is_some_and(|text| text.ends_with("..."))
-}
-
 /// Reads a list of parameters.
 fn read(list: &str) -> Option<Vec<Bound>> {
     let mut bounds = Vec::new();
@@ -74,7 +69,6 @@ mod tests {
         for cut in ["parameters: $1 = 'a", "parameters: $1 = 'a', ", "parameters: $2 = 'a'", "prepare: PREPARE x", ""] {
             assert_eq!(of_detail(cut), None, "{cut}");
         }
-        assert!(may_be_cut(&Some("abc...".into())) && !may_be_cut(&None));
     }
 
     #[test]

@@ -128,7 +128,14 @@ fn take<'a>(parts: &[Part], line: &'a str, found: &mut Found<'a>, clock: &mut Cl
     let Some((part, others)) = parts.split_first() else { return take_word(line, found) };
     match part {
         Part::Literal(text) => line.strip_prefix(text.as_str()).is_some_and(|rest| take(others, rest, found, clock)),
-        Part::Stop => take(others, line, found, clock) || take_word(line, found),
+        Part::Stop => {
+            let before = *found;
+            take(others, line, found, clock) || {
+                // What was found after the stop is not there.
+                *found = before;
+                take_word(line, found)
+            }
+        }
         Part::Field(field) if is_text(*field) => take_text(*field, others, line, found, clock),
         Part::Field(field) => {
             let mut after = |line: &'a str| {
