@@ -2,7 +2,9 @@
 //! interleaved rounds. `benches/run` starts it.
 
 mod codecs;
+mod consistency;
 mod fleet;
+mod isolation;
 mod kv;
 mod large;
 mod machine;
@@ -39,8 +41,10 @@ const EXAMPLES: &str = "Examples:
   benches/run codecs                             compare encodings and compressions
   benches/run large --log 1000000000             large trace sets and logs
   benches/run truth --threads 16 --theta 0.27    compare measured with true throughput
+  benches/run consistency                        measure what the consistency metrics cost
   benches/run fleet                              measure the coordinator's cost per fleet size
   benches/run pacing                             measure how precisely due times are kept
+  benches/run isolation                          measure the check of isolation
 
 A command replaces its own sections of the report, and keeps the others.
 The report names peers that are not installed, and skips them. go builds go-ycsb, mvn
@@ -116,6 +120,18 @@ enum Command {
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/truth")]
         output: PathBuf,
     },
+    /// Measure what the consistency metrics cost
+    Consistency {
+        /// Number of operations of each measurement of speed
+        #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        operations: u64,
+        /// Number of operations of the measurements of memory
+        #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        long: u64,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/consistency")]
+        output: PathBuf,
+    },
     /// Measure what a fleet costs its coordinator
     Fleet {
         /// Number of simulated replayers; repeat the flag for more values
@@ -139,6 +155,25 @@ enum Command {
         /// Path of the report, without .md and .json
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/pacing")]
         output: PathBuf,
+    },
+    /// Measure speed and memory of the check of isolation
+    Isolation {
+        /// Transactions of each history
+        #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+        transactions: u64,
+        /// Number of rounds
+        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/isolation")]
+        output: PathBuf,
+    },
+    /// The check of one history, in a separate process
+    #[command(hide = true)]
+    Isolated {
+        #[arg(value_enum)]
+        case: isolation::Case,
+        transactions: u64,
     },
     /// Simulated replayers, in a separate process
     #[command(hide = true)]
@@ -229,7 +264,14 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             readable_by_servers(folder.path())?;
             return kv::main(&kv, &std::path::absolute(&cli.peers)?, folder.path());
         }
+        Some(Command::Isolation { transactions, rounds, output }) => {
+            return isolation::main(transactions, rounds, &output);
+        }
+        Some(Command::Isolated { case, transactions }) => return isolation::check(case, transactions),
         Some(Command::Simulated { replayers }) => return simulated::main(replayers),
+        Some(Command::Consistency { operations, long, output }) => {
+            return consistency::main(operations as usize, long as usize, &output);
+        }
         Some(Command::Codecs) => return codecs::main(work_folder(cli.folder.as_deref())?.path()),
         None => {}
     }

@@ -42,7 +42,7 @@ pub fn run(settings: &Settings, folder: &Path, section: &mut Section) -> anyhow:
     let options = Options { arguments: &["-m", "1024"], folder: Some(folder), ..Options::default() };
     let server = match Server::try_start(Kind::Memcached, options) {
         Ok(server) => server,
-        Err(error @ StartError::Missing(_)) => {
+        Err(error @ StartError::Missing(..)) => {
             section.missing("memcached", &error.to_string());
             return Ok(());
         }

@@ -105,10 +105,10 @@ pub fn run(settings: &Settings, folder: &Path, section: &mut Section) -> anyhow:
     let pgbench = section.find("pgbench", pgbench::SETTINGS, Pgbench::find(folder), Pgbench::version);
     // The server holds all data in memory, and writes every commit to disk.
     let arguments = ["-c", "shared_buffers=1GB", "-c", "max_connections=200"];
-    let options = Options { durable: true, folder: Some(folder), arguments: &arguments, port: None };
+    let options = Options { durable: true, folder: Some(folder), arguments: &arguments, ..Options::default() };
     let server = match Server::try_start(Kind::Postgres, options) {
         Ok(server) => server,
-        Err(error @ StartError::Missing(_)) => {
+        Err(error @ StartError::Missing(..)) => {
             section.missing("PostgreSQL", &error.to_string());
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::RATE_MAX;
 use crate::sla::nanoseconds;
 
 /// Open loop: each session has a due time, which stands whether or not the store keeps up.
@@ -173,15 +174,24 @@ impl Pace {
             Some(Due::Trace { factor, .. }) => (None, Some(factor)),
             None => (None, None),
         };
-        positive("open_loop: per_s", per_s)?;
+        check_rate("open_loop: per_s", per_s)?;
         positive("open_loop: factor", factor)?;
-        positive("target_per_s", self.target_per_s)?;
+        check_rate("target_per_s", self.target_per_s)?;
         check_schedule(&self.threads_over_time, threads).map_err(|why| format!("threads_over_time: {why}"))?;
         let is_closed_only = self.target_per_s.is_some() || !self.threads_over_time.is_empty();
         match self.open_loop.is_some() && is_closed_only {
             true => Err("open_loop excludes target_per_s and threads_over_time, which are for a closed loop".into()),
             false => Ok(()),
         }
+    }
+}
+
+/// Refuses a rate that is not above 0, or greater than that of a specification may be.
+pub(crate) fn check_rate(flag: &str, per_s: Option<f64>) -> Result<(), String> {
+    positive(flag, per_s)?;
+    match per_s.filter(|per_s| *per_s > RATE_MAX) {
+        Some(per_s) => Err(format!("{flag} is {per_s}, which is too high; use at most 1000000000 sessions a second")),
+        None => Ok(()),
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use crate::arrivals::DUE_S_MAX;
 use crate::manifest::Manifest;
-use crate::pace::{Due, OpenLoop, Overload, Pace, ThreadsOverTime, check_schedule, positive};
-use crate::plan::FragmentPlan;
+use crate::pace::{Due, OpenLoop, Overload, Pace, ThreadsOverTime, check_rate, check_schedule, positive};
+use crate::plan::{FragmentPlan, Limit};
+use crate::share::ends_after;
 use crate::table::TableError;
 use crate::trace::due_from;
 
@@ -44,6 +46,57 @@ pub fn first_due(
     Ok(Some(FirstDue { from_us, warmup_from_us }))
 }
 
+/// When the last session of an experiment is due, in seconds from the beginning of its measured part.
+/// None if the experiment ends after a time.
+fn last_due_s(
+    due: Due,
+    folder: &Path,
+    manifest: &Manifest,
+    fragments: &[FragmentPlan],
+    limit: Limit,
+) -> Result<Option<f64>, TableError> {
+    let (weights, from) = (manifest.weights(), fragments.iter().map(FragmentPlan::measured_from));
+    let from: Vec<u64> = from.collect();
+    let ends: Vec<u64> = match limit {
+        Limit::DurationS(_) => return Ok(None),
+        Limit::Sessions(sessions) if weights.len() == from.len() => ends_after(&weights, &from, sessions),
+        // Some fragments of a trace set are not replayed alone with a number of sessions for all.
+        Limit::Sessions(_) | Limit::WholeTrace => manifest.fragments.iter().map(|f| f.sessions).collect(),
+    };
+    let all: f64 = weights.iter().sum();
+    let mut last_s: f64 = 0.0;
+    for (plan, from) in fragments.iter().zip(from) {
+        let Some(place) = manifest.fragments.iter().position(|f| f.fragment == plan.fragment) else { continue };
+        let last = ends[place].min(manifest.fragments[place].sessions).saturating_sub(1);
+        let due_s = match due {
+            Due::Even { per_s } => last.saturating_sub(from) as f64 / (per_s * weights[place] / all),
+            // No trace set has a later due time than the latest one, so a higher factor needs no look.
+            Due::Trace { factor, .. } if factor >= 1.0 => 0.0,
+            Due::Trace { from_us, factor, .. } => {
+                let due_us = due_from(manifest.operation_files(folder, plan.fragment), last)?;
+                due_us.unwrap_or_default().saturating_sub(from_us) as f64 / 1e6 / factor
+            }
+        };
+        last_s = last_s.max(due_s);
+    }
+    Ok(Some(last_s))
+}
+
+/// Refuses an experiment that would take longer than any trace set may.
+fn check_last(due: Option<Due>, last_s: f64) -> Result<(), String> {
+    let flag = match due {
+        Some(Due::Even { .. }) => "--rate",
+        _ => "--rate-factor",
+    };
+    match last_s > DUE_S_MAX {
+        true => Err(format!(
+            "{flag}: the last session is due after {last_s:.0} s, and an experiment may take 2^40 µs (12.7 days); use \
+             a greater {flag}, or --duration or --sessions to end earlier"
+        )),
+        false => Ok(()),
+    }
+}
+
 /// What a user asks for, by the names of the flags. All of them may be left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PaceRequest {
@@ -71,14 +124,15 @@ pub enum PaceError {
 }
 
 impl PaceRequest {
-    /// The keys of a plan for these fragments of the trace set in `folder`, with `threads` threads. A
-    /// trace set with due times is always replayed in an open loop.
+    /// The keys of a plan for these fragments of the trace set in `folder`, with `threads` threads, that
+    /// ends at `limit`. A trace set with due times is always replayed in an open loop.
     pub fn resolve(
         &self,
         folder: &Path,
         manifest: &Manifest,
         fragments: &[FragmentPlan],
         threads: u32,
+        limit: Limit,
     ) -> Result<Pace, PaceError> {
         self.check(threads).map_err(PaceError::Flags)?;
         let first = first_due(folder, manifest, fragments)?;
@@ -89,6 +143,9 @@ impl PaceRequest {
             }
             (None, rate) => rate.map(|per_s| Due::Even { per_s }),
         };
+        if let Some(last_s) = due.map_or(Ok(None), |due| last_due_s(due, folder, manifest, fragments, limit))? {
+            check_last(due, last_s).map_err(PaceError::Flags)?;
+        }
         Ok(Pace {
             open_loop: due.map(|due| OpenLoop { due, overload: self.overload.unwrap_or_default() }),
             target_per_s: self.target,
@@ -110,9 +167,9 @@ impl PaceRequest {
 
     /// Checks the flags by themselves.
     fn check(&self, threads: u32) -> Result<(), String> {
-        positive("--rate", self.rate)?;
+        check_rate("--rate", self.rate)?;
         positive("--rate-factor", self.rate_factor)?;
-        positive("--target", self.target)?;
+        check_rate("--target", self.target)?;
         check_schedule(&self.threads_over_time.0, threads).map_err(|why| format!("--threads-over-time: {why}"))?;
         if self.rate.is_some() && self.rate_factor.is_some() {
             return Err("--rate and --rate-factor exclude each other; --rate is for trace sets without due times, \
@@ -160,10 +217,56 @@ impl PaceRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::FragmentCounts;
+    use crate::spec::Spec;
 
     fn refused(request: PaceRequest, has_due_times: bool, expect: &[&str]) {
         let why = request.check(10).and_then(|()| request.check_with(Path::new("a.trace"), has_due_times)).unwrap_err();
         assert!(expect.iter().all(|words| why.contains(words)), "{why}");
+    }
+
+    /// A trace set is refused if its last session is due after 2^40 µs, and flags could ask for the same.
+    #[test]
+    fn an_experiment_that_would_take_longer_than_any_trace_set_is_refused() {
+        let spec = "name = \"a\"\nsessions = 1000\n[data]\nmembers = 100\n[mix]\nlist_friends = 1";
+        let fragment =
+            |fragment, weight, sessions| FragmentCounts { fragment, weight, actors: 50, sessions, operations: 0 };
+        let manifest = Manifest {
+            format_version: crate::TRACE_FORMAT_VERSION,
+            generator_version: String::new(),
+            workload_id: String::new(),
+            trace_id: String::new(),
+            spec: Spec::parse(spec, "a.toml").unwrap(),
+            fragments: vec![fragment(0, 3.0, 750), fragment(1, 1.0, 250)],
+            requested_mix: Default::default(),
+            achieved_mix: Default::default(),
+            operations_by_name: Default::default(),
+            noops: Default::default(),
+            ended_early: Default::default(),
+            active_threads_max: 1,
+            statistics: crate::manifest::plain(&crate::workload::social::SocialStatistics::default()),
+            files: Vec::new(),
+        };
+        let plans = [0, 1].map(|fragment| FragmentPlan {
+            fragment,
+            first_session: 10,
+            given_back: Vec::new(),
+            warmup_sessions: 0,
+        });
+        let last = |due, limit| last_due_s(due, Path::new("t"), &manifest, &plans, limit).unwrap();
+        // Of fragment 0, whose share is three quarters, session 749 is the 739th after the first.
+        assert_eq!(last(Due::Even { per_s: 4.0 }, Limit::WholeTrace), Some(739.0 / 3.0));
+        assert_eq!(last(Due::Even { per_s: 4.0 }, Limit::DurationS(9.0)), None);
+        let few = last(Due::Even { per_s: 4.0 }, Limit::Sessions(40)).unwrap();
+        assert!((5.0..=13.0).contains(&few), "{few}");
+        let fast = Due::Trace { from_us: 0, warmup_from_us: 0, factor: 1.0 };
+        assert_eq!(last(fast, Limit::WholeTrace), Some(0.0));
+        let even = |per_s| Some(Due::Even { per_s });
+        assert_eq!(check_last(even(1.0), DUE_S_MAX), Ok(()));
+        let why = check_last(even(1.0), DUE_S_MAX * 1.1).unwrap_err();
+        assert!(why.contains("--rate: the last session is due after 1209463 s") && why.contains("--duration"), "{why}");
+        let why = check_last(Some(fast), DUE_S_MAX * 1.1).unwrap_err();
+        assert!(why.contains("--rate-factor: the last"), "{why}");
     }
 
     #[test]
@@ -172,6 +275,9 @@ mod tests {
         let schedule = |text: &str| PaceRequest { threads_over_time: text.parse().unwrap(), ..none() };
         refused(PaceRequest { rate: Some(-1.0), ..none() }, false, &["--rate is -1", "above 0"]);
         refused(PaceRequest { rate: Some(f64::INFINITY), ..none() }, false, &["--rate is inf"]);
+        refused(PaceRequest { rate: Some(1.1e9), ..none() }, false, &["--rate is 1100000000", "at most 1000000000"]);
+        refused(PaceRequest { target: Some(2e9), ..none() }, false, &["--target is 2000000000", "at most 1000000000"]);
+        assert_eq!(PaceRequest { rate: Some(1e9), ..none() }.check(10), Ok(()));
         refused(PaceRequest { rate_factor: Some(f64::NAN), ..none() }, true, &["--rate-factor is NaN"]);
         refused(PaceRequest { target: Some(0.0), ..none() }, false, &["--target is 0"]);
         refused(PaceRequest { rate: Some(1.0), rate_factor: Some(1.0), ..none() }, true, &["--rate and --rate-factor"]);

@@ -20,6 +20,13 @@ pub struct Pacing {
     pub sessions_skipped: u64,
     /// Those that were still waiting at the end. A later experiment continues with them.
     pub sessions_unstarted: u64,
+    /// Those of the queued ones that queued for no longer than their worker had just stood still: without
+    /// that they would have found a thread. It is the client's fault.
+    #[serde(default)]
+    pub sessions_stalled: u64,
+    /// The longest time that one of these queued.
+    #[serde(default)]
+    pub stalled_ns_max: u64,
     /// How late the replayer started sessions that a thread was waiting for: the median.
     pub late_ns_p50: u64,
     /// The 99th percentile.
@@ -45,6 +52,8 @@ impl Pacing {
             sessions_queued: counts.queued,
             sessions_skipped: counts.skipped,
             sessions_unstarted: counts.unstarted,
+            sessions_stalled: counts.stalled,
+            stalled_ns_max: counts.stalled_ns_max,
             late_ns_p50: late.percentile_ns(50.0),
             late_ns_p99: late.percentile_ns(99.0),
             late_ns_max: late.max_ns(),
@@ -65,6 +74,8 @@ impl Pacing {
             queued: self.sessions_queued + other.sessions_queued,
             skipped: self.sessions_skipped + other.sessions_skipped,
             unstarted: self.sessions_unstarted + other.sessions_unstarted,
+            stalled: self.sessions_stalled + other.sessions_stalled,
+            stalled_ns_max: self.stalled_ns_max.max(other.stalled_ns_max),
         };
         Pacing::new(counts, self.late, self.queued)
     }
@@ -76,11 +87,18 @@ impl Pacing {
             queued: self.sessions_queued,
             skipped: self.sessions_skipped,
             unstarted: self.sessions_unstarted,
+            stalled: self.sessions_stalled,
+            stalled_ns_max: self.stalled_ns_max,
         };
         if counts.due > most {
             return Err(format!("pacing.sessions_due is {}", counts.due));
         }
-        let parts = [("queued", counts.queued), ("skipped", counts.skipped), ("unstarted", counts.unstarted)];
+        let parts = [
+            ("queued", counts.queued),
+            ("skipped", counts.skipped),
+            ("unstarted", counts.unstarted),
+            ("stalled", counts.stalled),
+        ];
         if let Some((name, count)) = parts.iter().find(|(_, count)| *count > counts.due) {
             return Err(format!("pacing.sessions_{name} is {count}, more than sessions_due ({})", counts.due));
         }
@@ -105,6 +123,10 @@ pub struct PacingCounts {
     pub skipped: u64,
     /// [`Pacing::sessions_unstarted`].
     pub unstarted: u64,
+    /// [`Pacing::sessions_stalled`].
+    pub stalled: u64,
+    /// [`Pacing::stalled_ns_max`].
+    pub stalled_ns_max: u64,
 }
 
 #[cfg(test)]
@@ -114,7 +136,11 @@ mod tests {
     fn pacing(due: u64, late_ns: &[i64]) -> Pacing {
         let mut late = ResponseTimes::default();
         late_ns.iter().for_each(|ns| late.record(*ns));
-        Pacing::new(PacingCounts { due, queued: 1, skipped: 0, unstarted: 2 }, late, ResponseTimes::default())
+        Pacing::new(
+            PacingCounts { due, queued: 1, unstarted: 2, ..PacingCounts::default() },
+            late,
+            ResponseTimes::default(),
+        )
     }
 
     /// The percentile of the whole is not the mean of the parts' percentiles.

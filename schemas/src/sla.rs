@@ -1,5 +1,5 @@
 //! The service level agreement: α percent of operations within β, at most τ
-//! percent of reads unpredictable, for Δ. It may ask for a level of isolation too.
+//! percent of reads unpredictable, for Δ. It may limit Γ and ask for a level of isolation too.
 //!
 //! ```
 //! let sla: schemas::sla::Sla = "95% < 100ms, 0.1% unpredictable, 60s".parse().unwrap();
@@ -26,14 +26,27 @@ pub struct Sla {
     pub tau_percent: f64,
     /// Δ: the duration, in seconds.
     pub delta_s: f64,
+    /// The limit of Γ; null if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<GammaLimit>,
     /// The weakest level of isolation that the transactions may show; null if any will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
 }
 
+/// The share of the values, in percent, whose Γ must be within a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GammaLimit {
+    /// The share, in percent.
+    pub percent: f64,
+    /// The limit, in nanoseconds.
+    pub limit_ns: u64,
+}
+
 impl Default for Sla {
     fn default() -> Self {
-        Sla { alpha_percent: 95.0, beta_ns: 100_000_000, tau_percent: 0.1, delta_s: 10.0, isolation: None }
+        Sla { alpha_percent: 95.0, beta_ns: 100_000_000, tau_percent: 0.1, delta_s: 10.0, gamma: None, isolation: None }
     }
 }
 
@@ -58,6 +71,12 @@ impl FromStr for Sla {
         for part in parts {
             if let Some(share) = part.strip_suffix("unpredictable") {
                 sla.tau_percent = percent(share).map_err(wrong)?;
+            } else if let Some((left, limit)) = part.split_once('<') {
+                let share = gamma_share(left).ok_or_else(|| {
+                    wrong(format!("{part:?} is not a limit of Γ, such as \"95% Γ < 10ms\"; the limit of the response time comes first"))
+                })?;
+                let (percent, limit_ns) = (percent(share).map_err(wrong)?, nanoseconds(limit).map_err(wrong)?);
+                sla.gamma = Some(GammaLimit { percent, limit_ns });
             } else if let Some(level) = Isolation::from_name(part) {
                 sla.isolation = Some(level);
             } else {
@@ -66,6 +85,13 @@ impl FromStr for Sla {
         }
         Ok(sla)
     }
+}
+
+/// The share of a limit of Γ: what is before its name.
+fn gamma_share(left: &str) -> Option<&str> {
+    let left = left.trim();
+    // Γ also has a code point of its own as a sign of mathematics (ℾ), which is not accepted.
+    ["Γ", "gamma", "Gamma", "GAMMA"].iter().find_map(|name| left.strip_suffix(name))
 }
 
 /// Parses a share from 0 to 100 with its `%`.
@@ -124,6 +150,9 @@ impl fmt::Display for Sla {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let beta = exact_time(self.beta_ns);
         write!(f, "{}% < {beta}, {}% unpredictable", self.alpha_percent, self.tau_percent)?;
+        if let Some(GammaLimit { percent, limit_ns }) = self.gamma {
+            write!(f, ", {percent}% Γ < {}", exact_time(limit_ns))?;
+        }
         if let Some(level) = self.isolation {
             write!(f, ", {}", level.name())?;
         }
@@ -166,9 +195,12 @@ mod tests {
             beta_ns in prop_oneof![1u64..10_000_000, 1u64..3_600_000_000_000],
             tau_percent in 0.0..=100.0,
             delta_ms in 1u64..100_000_000,
+            gamma in proptest::option::of((0.0..=100.0, 1u64..3_600_000_000_000)),
             level in 0..=Isolation::ALL.len(),
         ) {
-            let sla = Sla { alpha_percent, beta_ns, tau_percent, delta_s: delta_ms as f64 / 1e3, isolation: Isolation::ALL.get(level).copied() };
+            let gamma = gamma.map(|(percent, limit_ns)| GammaLimit { percent, limit_ns });
+            let (delta_s, isolation) = (delta_ms as f64 / 1e3, Isolation::ALL.get(level).copied());
+            let sla = Sla { alpha_percent, beta_ns, tau_percent, delta_s, gamma, isolation };
             prop_assert_eq!(sla.to_string().parse(), Ok(sla));
         }
     }
@@ -201,6 +233,24 @@ mod tests {
         check("95% < 0.18ns", "not a time above 0");
         check("95% < 100ms, soon", "not a time");
         check("95% < 100ms, chaos", "not a time");
+        check("95% < 100ms, 95% < 10ms", "not a limit of Γ");
+        check("95% < 100ms, Γ < 10ms", "\"\" is not a percentage");
+        check("95% < 100ms, 95% Γ < 10", "not a time with its unit");
+        check("95% < 100ms, 101% gamma < 10ms", "not a percentage");
+    }
+
+    #[test]
+    fn a_limit_of_gamma_is_a_clause() {
+        let expect = Sla {
+            alpha_percent: 95.0,
+            beta_ns: 300_000_000,
+            gamma: Some(GammaLimit { percent: 95.0, limit_ns: 10_000_000 }),
+            ..Sla::default()
+        };
+        for text in ["95% < 300ms, 95% Γ < 10ms", "95%<300ms,95%Γ<10ms", "95% < 300ms, 95% gamma < 10ms"] {
+            assert_eq!(text.parse(), Ok(expect), "{text}");
+        }
+        assert_eq!(expect.to_string(), "95% < 300ms, 0.1% unpredictable, 95% Γ < 10ms, 10s");
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub struct Spec {
     /// The seed of all random numbers.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// How many sessions over all fragments.
+    /// How many sessions over all fragments. A family may provide it.
+    #[serde(default)]
     pub sessions: u64,
     /// The SLA that a rating of this workload uses if the user gives no other. It decides nothing
     /// in the trace.
@@ -87,7 +88,8 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// The share of each kind of session, in any unit: only the proportions count. The family says
-    /// which kinds there are.
+    /// which kinds there are, or provides the mix.
+    #[serde(default)]
     pub mix: BTreeMap<String, f64>,
     /// The family's own keys, complete with defaults. [`Spec::workload`] reads them.
     #[serde(flatten)]

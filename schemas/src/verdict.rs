@@ -1,5 +1,6 @@
 //! `verdict.json` and `rating.json`: the results, computed from the raw log.
 
+mod consistency;
 mod figures;
 mod sum;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::sla::Sla;
 
+pub use consistency::{Broken, Checked, ConsistencyFigures, GammaPercentile, Guarantees, K, Register, Spread, Step};
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
     TransactionFigures,

@@ -85,6 +85,12 @@ impl TraceSet {
         let at = self.rows.iter().position(|row| row.operation.verb == case.verb).expect("an operation");
         let mut rows = self.rows.clone();
         (case.change)(&mut rows[at]);
+        let row = rows[at];
+        (row, self.write_rows(&rows))
+    }
+
+    /// Writes the trace set with other rows of fragment 0, with right sums and counts. Returns the new id.
+    fn write_rows(&self, rows: &[TraceRow]) -> String {
         let kinds = self.manifest.spec.kinds();
         let mut builder = OperationsBuilder::<Kv>::new(kinds.into_iter().map(|(name, _)| name));
         rows.iter().for_each(|row| builder.push(row));
@@ -98,10 +104,12 @@ impl TraceSet {
         let mut manifest = self.manifest.clone();
         let entry = manifest.files.iter_mut().find(|file| file.path == path).expect("an entry");
         (entry.bytes, entry.blake3) = (bytes.len() as u64, blake3::hash(&bytes).to_hex().to_string());
+        entry.rows = rows.len() as u64;
+        manifest.fragments[0].operations = rows.len() as u64;
         let manifest = manifest.identified();
         let text = serde_json::to_string(&manifest).expect("JSON");
         std::fs::write(self.folder.join(schemas::manifest::FILE_NAME), text).expect("written");
-        (rows[at], manifest.trace_id)
+        manifest.trace_id
     }
 }
 
@@ -123,6 +131,50 @@ fn operations_that_do_not_fit_the_specification_are_refused() {
 #[test]
 fn transactions_that_are_not_whole_are_refused() {
     refused(TRANSACTIONS, &BAD_TRANSACTIONS);
+}
+
+/// Each session is one transaction by the specification, with two records of one fragment.
+const TRANSFERS: &str = "\
+name = 'money'\nfamily = 'economy'\nsessions = 300\nfragments = 2\n[data]\nrecords = 80\nfields = 1\n\
+[mix]\nread_modify_write = 1\n";
+
+#[test]
+fn transactions_that_do_not_end_or_cross_fragments_are_refused() {
+    let place = Workplace::new();
+    std::fs::write(place.path("money.toml"), TRANSFERS).expect("written");
+    place.run(&["trace", "gen", "money.toml", "-o", "money.trace"]).succeeds();
+    let good = TraceSet::read(place.path("money.trace"));
+    let replay =
+        |run: &str| place.run(&["replay", "run", "--trace", "money.trace", "--store", "memory:", "-T", "2", "-o", run]);
+    replay("r").succeeds();
+    let refused = |name: &str, old: &str, rows: &[TraceRow], words: &[&str]| {
+        let id = good.write_rows(rows);
+        place.run(&["trace", "verify", "money.trace"]).succeeds();
+        let path = good.path();
+        let words = [&[path.as_str()][..], words].concat();
+        replay(name).fails(2, &words);
+        adopt(&place, "r", old, &id);
+        place.run(&["analyze", "summary", "r"]).fails(2, &words);
+        id
+    };
+    // The commit of the third session is missing.
+    let commit = good.rows.iter().enumerate().filter(|(_, row)| row.operation.verb == Verb::Commit).nth(2);
+    let (at, commit) = commit.expect("a commit");
+    let mut open = good.rows.clone();
+    open.remove(at);
+    let whose = format!("session {} step 0 begins a transaction that no commit or abort", commit.session);
+    let id = refused("open", &good.manifest.trace_id, &open, &[whose.as_str(), "must not leave its session"]);
+    // The second record of a transfer is one of the other fragment.
+    let files = good.manifest.operation_files(&good.folder, 1);
+    let (mut other, mut others) = (OperationsReader::<Kv>::new(1, files, 10_000), Vec::new());
+    other.next_rows(&mut others).expect("rows");
+    let foreign = others.iter().find(|row| row.operation.verb == Verb::Update).expect("an update").operation.key;
+    let mut crossing = good.rows.clone();
+    let at = crossing.iter().rposition(|row| row.operation.verb == Verb::Update).expect("an update");
+    crossing[at].operation.key = foreign;
+    let whose = format!("session {} step {}", crossing[at].session, crossing[at].step);
+    let key = format!("key {foreign} is of another fragment");
+    refused("crossing", &id, &crossing, &[whose.as_str(), key.as_str()]);
 }
 
 fn refused(spec: &str, cases: &[Case]) {

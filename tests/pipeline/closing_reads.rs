@@ -57,6 +57,7 @@ fn every_record_is_read_after_the_experiment() {
     let databases = [servers::postgres(), servers::mysql(), servers::mongodb()].into_iter().flatten();
     stores.extend(databases.map(|server| server.url(&name())));
     stores.extend(servers::redis().map(|redis| redis.url("6")));
+    stores.extend(servers::cassandra_url(&name()));
     for (number, store) in stores.iter().enumerate() {
         let run = run(&place, &format!("r{number}"), store, &["--threads", "16", "--workers", "2"]);
         let found = closing(&place, &run, 1);

@@ -98,3 +98,23 @@ fn without_isolation_money_gets_lost() {
         assert_eq!(sum["off"], 0, "{store}: {sum}");
     }
 }
+
+/// YCSB+T's Figure 4 on a store without isolation: the score grows with the number of threads. Deletes capture
+/// balances, so every update adds $1, and each lost update takes exactly $1 from the sum: nothing cancels out.
+#[test]
+fn the_anomaly_score_grows_with_the_number_of_threads() {
+    const GROWTH: &str = "name = \"growth\"\nfamily = \"economy\"\nsessions = 6000\n[data]\nrecords = 40\nfields = 1\n\
+                          [access]\ndistribution = \"uniform\"\ndependency_window = 8\n[mix]\nupdate = 400\ndelete = 1\n";
+    let place = Workplace::new();
+    std::fs::write(place.path("growth.toml"), GROWTH).expect("a specification");
+    let score = |threads: &str| {
+        let store = ["run", "growth.toml", "--store", "memory:?isolation=none&latency_us=200"];
+        place.run(&[&store[..], &["--threads", threads, "--sessions", "6000", "--name", threads]].concat()).ends();
+        let said = place.run(&["analyze", "validate", &format!("runs/{threads}"), "--json"]).ends();
+        let sum = &serde_json::from_str::<Value>(&said).expect("JSON")["sum"];
+        assert_eq!(sum["transactions"], 6_000, "{sum}");
+        sum["score"].as_f64().expect("a score")
+    };
+    let [alone, two, sixteen] = ["1", "2", "16"].map(score);
+    assert!(alone == 0.0 && two > 0.0 && sixteen > 2.0 * two, "{alone} {two} {sixteen}");
+}

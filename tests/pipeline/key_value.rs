@@ -46,6 +46,7 @@ fn servers() -> Vec<String> {
     let databases = [servers::postgres(), servers::mysql(), servers::mongodb()].into_iter().flatten();
     let mut urls: Vec<String> = databases.map(|server| server.url(&database())).collect();
     urls.extend(servers::redis().map(|redis| redis.url("5")));
+    urls.extend(servers::cassandra_url(&database()));
     urls
 }
 
@@ -166,6 +167,10 @@ fn what_does_not_fit_together_is_refused_by_name() {
     place
         .run(&["run", &a, "--store", "redis://127.0.0.1:1/3?cluster=true", "--threads", "1"])
         .fails(2, &["names a database", "only number 0", "remove the number"]);
+    // All operations of a record are timed by one clock.
+    place
+        .run(&["run", &a, "--store", "sqlite:kv.db", "--threads", "4", "--replayers", "2", "--set", "fragments=1"])
+        .fails(2, &["--replayers: 2 replayers need at least 2 fragments", "one clock", "--set fragments=2"]);
     place.run(&["trace", "gen", &a, "--set", "data.members=5"]).fails(2, &["ycsb-a.toml", "members"]);
     place.run(&["trace", "gen", "busy.toml", "--set", "data.records=5"]).fails(2, &["busy.toml", "records"]);
     place

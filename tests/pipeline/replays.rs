@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 use replayer::any_store::{self, AnyStore};
 use replayer::experiment::{Control, Experiment, Snapshot};
 use replayer::stores::StoreError;
-use schemas::plan::{FragmentPlan, Limit, Plan};
-use schemas::run::{ReplayReport, RunFolder};
+use schemas::manifest::Manifest;
+use schemas::plan::{FragmentPlan, Limit, Plan, Transactions, redact};
+use schemas::run::{Host, ReplayReport, RunDocument, RunFolder, RunState};
 use schemas::sla::Sla;
 use schemas::spec::Spec;
 use schemas::verdict::Verdict;
@@ -21,12 +22,16 @@ use crate::support::BUSY_SPEC;
 pub struct Replay<'a> {
     /// The folder for trace sets and runs.
     pub folder: &'a Path,
-    /// Settings that differ from the busy workload, as `key=value`.
+    /// The workload's specification.
+    pub spec: &'a str,
+    /// Settings that differ from it, as `key=value`.
     pub settings: &'a [&'a str],
     /// T.
     pub threads: u32,
     /// When it ends.
     pub limit: Limit,
+    /// How transactions are run.
+    pub transactions: Transactions,
 }
 
 /// What a replay and its analysis gave.
@@ -37,22 +42,49 @@ pub struct Replayed {
     pub verdict: Verdict,
     /// The run's folder, with every operation.
     pub run: RunFolder,
+    trace: PathBuf,
+}
+
+impl Replayed {
+    /// Writes the document that the program has to find in a run folder; returns that folder.
+    pub fn documented(&self, store: &str) -> String {
+        let manifest = Manifest::read(&self.trace).expect("a manifest");
+        let document = RunDocument {
+            format_version: schemas::RUN_FORMAT_VERSION,
+            encore_version: env!("CARGO_PKG_VERSION").into(),
+            name: "run".into(),
+            started_unix_s: 0,
+            state: RunState::Complete,
+            sla: None,
+            trace: self.trace.clone(),
+            trace_id: manifest.trace_id,
+            workload_id: manifest.workload_id,
+            spec: manifest.spec,
+            store: redact(store),
+            store_settings: self.report.store_settings.clone(),
+            host: Host::current(),
+            command: Vec::new(),
+        };
+        schemas::files::write_json(&self.run.document(), &document).expect("a document");
+        self.run.root().display().to_string()
+    }
 }
 
 impl<'a> Replay<'a> {
     /// The whole busy trace with eight threads.
     pub fn new(folder: &'a Path) -> Replay<'a> {
-        Replay { folder, settings: &[], threads: 8, limit: Limit::WholeTrace }
+        let (limit, transactions) = (Limit::WholeTrace, Transactions::default());
+        Replay { folder, spec: BUSY_SPEC, settings: &[], threads: 8, limit, transactions }
     }
 
     /// The trace set, generated if it does not exist yet.
     fn trace(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        self.settings.hash(&mut hasher);
+        (self.spec, self.settings).hash(&mut hasher);
         let trace = self.folder.join(format!("{:016x}.trace", hasher.finish()));
         if !trace.exists() {
             let settings: Vec<String> = self.settings.iter().map(|setting| setting.to_string()).collect();
-            let spec = Spec::parse_with(BUSY_SPEC, "busy.toml", &settings).expect("a good spec");
+            let spec = Spec::parse_with(self.spec, "spec.toml", &settings).expect("a good spec");
             tracegen::generate(&spec, &trace, &tracegen::GenerateOptions::default()).expect("a trace");
         }
         trace
@@ -60,7 +92,7 @@ impl<'a> Replay<'a> {
 
     fn experiment(&self, store: &str) -> (Experiment, RunFolder) {
         let trace = self.trace();
-        let manifest = schemas::manifest::Manifest::read(&trace).expect("a manifest");
+        let manifest = Manifest::read(&trace).expect("a manifest");
         let fragments = manifest.fragments.iter().map(|f| FragmentPlan {
             fragment: f.fragment,
             first_session: 0,
@@ -82,7 +114,7 @@ impl<'a> Replay<'a> {
             open_loop: None,
             target_per_s: None,
             threads_over_time: Vec::new(),
-            transactions: Default::default(),
+            transactions: self.transactions,
         };
         let free = |number: &u32| !self.folder.join(format!("run-{number}")).exists();
         let number = (0..).find(free).expect("a free name");
@@ -132,6 +164,7 @@ impl<'a> Replay<'a> {
         };
         let report = opened.run(&experiment, &control, &mut watch).unwrap_or_else(|error| panic!("{error}"));
         let verdict = analyzer::analyze(&run, 1, Some(&Sla::default())).expect("an analysis");
-        Replayed { report, verdict, run }
+        let trace = self.trace();
+        Replayed { report, verdict, run, trace }
     }
 }

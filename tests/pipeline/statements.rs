@@ -3,6 +3,11 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use schemas::vocabulary::Control;
+use schemas::vocabulary::sql::text::{Dialect, effect};
+use schemas::vocabulary::sql::{Parameter, Pick, ResultOf, Statement, Type, Value};
+use tracegen::sql::{Act, Header, Process, SetWriter, Step};
+
 use crate::key_value::ask;
 use crate::support::Workplace;
 
@@ -187,4 +192,72 @@ fn wrong_files_are_refused_by_line_and_leave_nothing() {
     let refused = place.run(&["trace", "import", "benchfoundry", "shop"]);
     refused.fails(2, &["shop_run:3: statement 77 is not in"]);
     assert_eq!(place.contents(), before);
+}
+
+/// A trace set that numbers orders as an application does: it reads the next number, and inserts an order with it.
+fn write_numbered(place: &Workplace) {
+    let statement = |text: &str, parameters: &[Type]| {
+        let effect = effect(text, Dialect::Logical).expect(text);
+        let (name, text, parameters) = (String::new(), text.to_string(), parameters.to_vec());
+        Statement { name, text, parameters, reads: effect.reads, writes: effect.writes, ordered: effect.ordered }
+    };
+    let header = Header {
+        name: "shop".into(),
+        source: "test".into(),
+        dialect: Dialect::Logical,
+        schema:
+            "CREATE TABLE counter (k INT PRIMARY KEY, next_id BIGINT);\nCREATE TABLE `ORDER` (id BIGINT PRIMARY KEY, \
+                 note VARCHAR(20))"
+                .into(),
+        statements: vec![
+            statement("INSERT INTO counter (k, next_id) VALUES (?, ?)", &[Type::Integer, Type::Integer]),
+            statement("SELECT k, next_id FROM counter WHERE k = ?", &[Type::Integer]),
+            statement("INSERT INTO `ORDER` (id, note) VALUES (?, ?)", &[Type::Integer, Type::Text]),
+            statement("UPDATE counter SET next_id = next_id + 1 WHERE k = ?", &[Type::Integer]),
+        ],
+        kinds: vec!["order".into()],
+        fragments: 1,
+        log_results: false,
+    };
+    let mut writer = SetWriter::create(&place.path("shop.trace"), header).expect("a writer");
+    let [key, first] = [0, 100].map(|number| Parameter::Value(Value::Integer(number)));
+    writer.preload(0, &[key, first]).expect("a row");
+    let plain = |act| Step { think_us: 0, act };
+    let call = |number, parameters: &[Parameter<'static>], is_kept| {
+        plain(Act::Statement { number, parameters: parameters.to_vec(), custom: vec!["ONE"], is_kept })
+    };
+    for client in 0..20 {
+        let id = ResultOf { kind: Type::Integer, step: 1, column: 1, pick: Pick::First };
+        let steps = vec![
+            plain(Act::Control(Control::Begin)),
+            call(1, &[key], true),
+            call(2, &[Parameter::Result(id), Parameter::Value(Value::Text("it's an order"))], false),
+            call(3, &[key], false),
+            plain(Act::Control(Control::Commit)),
+        ];
+        writer.process(&Process { kind: 0, client, due_us: None, steps }).expect("a process");
+    }
+    writer.finish().expect("a trace set");
+}
+
+/// Where a statement needs what an earlier one has returned, the replayer fills it in; stores get a value.
+#[test]
+fn a_parameter_may_be_the_result_of_an_earlier_step() {
+    let place = Workplace::new();
+    write_numbered(&place);
+    let mut digests = Vec::new();
+    for (number, store) in stores().iter().enumerate() {
+        let run = format!("run-{number}");
+        digests.push(replay(&place, store, &run, &["--threads", "1"]));
+        let sql = "SELECT count(*), count(*) FILTER (outcome = 'ok') FROM operations";
+        assert_eq!(ask(&place, &run, sql), "100,100", "{store}");
+    }
+    // 20 orders and the counter.
+    assert!(digests.iter().all(|digest| *digest == digests[0] && digest.ends_with("-21")), "{digests:?}");
+    // Nothing is returned, so what depends on it is not sent.
+    place.run(&["replay", "run", "--trace", "shop.trace", "--store", "null:", "--threads", "1", "-o", "n"]).ends();
+    let sql = "SELECT count(*) FILTER (outcome = 'skipped'), min(error) FILTER (outcome = 'skipped') FROM operations \
+               WHERE statement = 2";
+    let skipped = ask(&place, "n", sql);
+    assert!(skipped.starts_with("20,") && skipped.contains("a parameter is a result"), "{skipped}");
 }

@@ -94,7 +94,7 @@ impl<'a> Bench<'a> {
             crate::readable_by_servers(&folder)?;
             let place = match self.store.start(&folder) {
                 Ok(place) => place,
-                Err(error @ StartError::Missing(_)) => {
+                Err(error @ StartError::Missing(..)) => {
                     self.section.missing(self.store.name(), &error.to_string());
                     return Ok(());
                 }

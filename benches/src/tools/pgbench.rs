@@ -196,15 +196,36 @@ impl Pgbench {
         })
     }
 
+    /// Runs a script at a rate, and reads how late pgbench started each transaction from its log.
+    pub fn paced(&self, url: &str, script: &str, per_s: u32, clients: u32, seconds: u32) -> anyhow::Result<Paced> {
+        std::fs::write(self.folder.join("paced.sql"), script)?;
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).args(["-n", "-M", "prepared", "-j", "1", "-l", "--log-prefix=log"]);
+        command.args(["-c", &clients.to_string(), "-T", &seconds.to_string(), "-R", &per_s.to_string()]);
+        let used = measure::run(command.args(["-f", "paced.sql", url]))?;
+        let mut lags_ns = Vec::new();
+        for path in self.logs()? {
+            for line in std::fs::read_to_string(&path)?.lines() {
+                lags_ns.push(schedule_lag_ns(line).with_context(|| format!("{line:?} in pgbench's log has no lag"))?);
+            }
+            std::fs::remove_file(&path)?;
+        }
+        Ok(Paced { lags_ns, cpu_s: used.cpu_s })
+    }
+
+    /// The files of its log.
+    fn logs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let paths: Result<Vec<PathBuf>, _> =
+            std::fs::read_dir(&self.folder)?.map(|entry| Ok::<_, std::io::Error>(entry?.path())).collect();
+        let is_log = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log."));
+        Ok(paths?.into_iter().filter(is_log).collect())
+    }
+
     /// Reads the response times from the log, and removes it. A transaction of several actions
     /// counts as that many actions of equal length.
     fn take_log(&self, scripts: &[Script]) -> anyhow::Result<Vec<f64>> {
         let mut times = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            if !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log.")) {
-                continue;
-            }
+        for path in self.logs()? {
             for line in std::fs::read_to_string(&path)?.lines() {
                 let fields: Vec<&str> = line.split(' ').collect();
                 let of = |field: usize| fields.get(field).and_then(|text| text.parse::<f64>().ok());
@@ -216,6 +237,21 @@ impl Pgbench {
         }
         Ok(times)
     }
+}
+
+/// A run at a rate.
+pub struct Paced {
+    /// How late each transaction started, in nanoseconds.
+    pub lags_ns: Vec<i64>,
+    /// Processor time of pgbench.
+    pub cpu_s: f64,
+}
+
+/// The schedule lag in a line of the log of a run with a rate: its last field, in microseconds.
+fn schedule_lag_ns(line: &str) -> Option<i64> {
+    let fields: Vec<&str> = line.split(' ').collect();
+    let lag_us: i64 = fields.get(6)?.parse().ok()?;
+    Some(lag_us * 1_000)
 }
 
 /// The report that pgbench prints at its end.
@@ -257,6 +293,12 @@ mod tests {
 
     fn script(name: &str, actions: u32) -> Script {
         Script { name: name.into(), text: String::new(), weight: 1, actions }
+    }
+
+    #[test]
+    fn the_schedule_lag_is_the_seventh_field() {
+        assert_eq!(schedule_lag_ns("0 199 2241 0 1175850568 995598 1020"), Some(1_020_000));
+        assert_eq!(schedule_lag_ns("0 199 2241 0 1175850568 995598"), None);
     }
 
     #[test]

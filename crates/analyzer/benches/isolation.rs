@@ -1,5 +1,6 @@
 //! Operations a second of the check of isolation: of a history that is serializable, of one with lost
-//! updates and skews, and of one in which nearly all transactions are in one cycle, ten million of them.
+//! updates and skews, and of one in which nearly all transactions are in one cycle. `benches/run isolation` has histories
+//! of ten million transactions, and the memory.
 
 use analyzer::consistency::isolation::{Act, Checker, Event, Fate, Item, Limits, Transaction};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -94,34 +95,6 @@ fn benches(c: &mut Criterion) {
     println!("cyclic: {:?}", check(&cyclic).counts);
     group.bench_function("cyclic", |b| b.iter(|| check(&cyclic)));
     group.finish();
-    drop(cyclic);
-
-    // Ten million inconsistent transactions, once, made as they are needed.
-    let piece = history(Sees::Older, TRANSACTIONS, 1000);
-    let mut checker = Checker::new(0, Limits::default());
-    let began = std::time::Instant::now();
-    for round in 0..10u64 {
-        let (later_ns, later) = ((round * TRANSACTIONS * 1000) as i64, (round * TRANSACTIONS) << 12);
-        for (transaction, events) in &piece {
-            let transaction = Transaction {
-                session: transaction.session + round * TRANSACTIONS,
-                start_ns: transaction.start_ns + later_ns,
-                end_ns: transaction.end_ns + later_ns,
-                ..*transaction
-            };
-            let moved = events.map(|event| Event {
-                version: if event.version == 0 { 0 } else { event.version + later as i64 },
-                start_ns: event.start_ns + later_ns,
-                end_ns: event.end_ns + later_ns,
-                ..event
-            });
-            checker.advance(transaction.start_ns);
-            checker.add(&transaction, &moved);
-        }
-    }
-    let found = checker.finish();
-    let operations = found.operations as f64 / began.elapsed().as_secs_f64();
-    println!("10 million inconsistent transactions: {:?}, {operations:.0} operations/s", found.counts);
 }
 
 criterion_group!(all, benches);

@@ -79,7 +79,7 @@ pub fn analyze_with(
             log: folder.log(fragment.fragment),
             trace: &plan.trace,
             manifest: &manifest,
-            beta_ns: sla.beta_ns,
+            limits: (&sla).into(),
             has_report: report
                 .as_ref()
                 .is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
@@ -92,8 +92,8 @@ pub fn analyze_with(
     let parts = report.as_ref().map_or(&[][..], |report| &report.replayers);
     let fragments: Vec<&[u32]> = parts.iter().map(|part| part.fragments.as_slice()).collect();
     let Analyzed { each, measured, sealed } =
-        analyze_fragments(family, &inputs, sla.beta_ns, plan.limit, report.as_ref(), &fragments)?;
-    let mut whole = Summary::new(family.kinds(), sla.beta_ns, measured);
+        analyze_fragments(family, &inputs, (&sla).into(), plan.limit, report.as_ref(), &fragments)?;
+    let mut whole = Summary::new(family.kinds(), &sla, measured);
     // The figures of a single replayer are those of the experiment.
     let mut of_each = vec![Figures::default(); if parts.len() > 1 { parts.len() } else { 0 }];
     let mut take_in = |own: usize, summary: &Summary| {
@@ -109,7 +109,7 @@ pub fn analyze_with(
     for path in summarize::paths(&folder)? {
         let kept = summarize::read(&path)?;
         if kept.fragments.iter().all(|fragment| left_behind.contains(fragment)) {
-            kept.check((sla.beta_ns, measured), &folder)?;
+            kept.check(((&sla).into(), measured), &folder)?;
             take_in(replayer_of(&fragments, kept.fragments.first().copied()), &kept.summary);
         }
     }

@@ -7,12 +7,14 @@ use indexmap::IndexMap;
 use schemas::anomalies::Anomalies;
 use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
+use schemas::sla::Sla;
 use schemas::verdict::{
     ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
 };
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
 
+use crate::consistency::summary::ConsistencySummary;
 use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
 use crate::timeline::{Measured, TimelineSummary};
@@ -103,10 +105,33 @@ impl KindSummary {
     }
 }
 
+/// What operations are measured against: the limits of an SLA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// β.
+    pub beta_ns: u64,
+    /// The limit of Γ; None without such a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma_ns: Option<u64>,
+}
+
+impl From<u64> for Limits {
+    fn from(beta_ns: u64) -> Limits {
+        Limits { beta_ns, gamma_ns: None }
+    }
+}
+
+impl From<&Sla> for Limits {
+    fn from(sla: &Sla) -> Limits {
+        Limits { beta_ns: sla.beta_ns, gamma_ns: sla.gamma.map(|gamma| gamma.limit_ns) }
+    }
+}
+
 /// The summary of the operations of one or more fragments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    beta_ns: u64,
+    #[serde(flatten)]
+    limits: Limits,
     measured: Measured,
     warmup_operations: u64,
     drained_operations: u64,
@@ -128,6 +153,9 @@ pub struct Summary {
     /// None if no transaction was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     anomalies: Option<Anomalies>,
+    /// None if the family has no registers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    consistency: Option<ConsistencySummary>,
     /// None if no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closing: Option<ClosingSummary>,
@@ -147,10 +175,10 @@ struct ClosingSummary {
 }
 
 impl Summary {
-    /// An empty summary of these kinds of operations; β decides which operations were in time.
-    pub fn new(kinds: &[OperationKind], beta_ns: u64, measured: Measured) -> Summary {
+    /// An empty summary of these kinds of operations; the limits decide which operations met them.
+    pub fn new(kinds: &[OperationKind], limits: impl Into<Limits>, measured: Measured) -> Summary {
         Summary {
-            beta_ns,
+            limits: limits.into(),
             measured,
             warmup_operations: 0,
             drained_operations: 0,
@@ -165,6 +193,7 @@ impl Summary {
             missing: BTreeMap::new(),
             transactions: None,
             anomalies: None,
+            consistency: None,
             closing: None,
             sum: None,
         }
@@ -194,13 +223,13 @@ impl Summary {
         // It counts with the outcome of its transaction.
         let log = LogRow { outcome, ..row.log };
         let unpredictable = !findings.violations.is_empty();
+        let is_within_beta = self.is_within_beta(&row.log);
         let summary = &mut self.kinds[usize::from(row.operation.code())];
         summary.by_outcome[outcome as usize] += 1;
         summary.unpredictable += u64::from(unpredictable);
         let mut has_met = false;
         if outcome == Outcome::Ok {
             summary.record(&log);
-            let is_within_beta = response_ns(&row.log) as u64 <= self.beta_ns;
             has_met = is_within_beta && !unpredictable;
             summary.within_beta += u64::from(is_within_beta);
             summary.met += u64::from(has_met);
@@ -225,7 +254,7 @@ impl Summary {
         summary.by_outcome[row.log.outcome as usize] += 1;
         if row.log.outcome == Outcome::Ok {
             summary.record(&LogRow { due_ns: None, ..row.log });
-            summary.within_beta += u64::from(service_ns(&row.log) as u64 <= self.beta_ns);
+            summary.within_beta += u64::from(service_ns(&row.log) as u64 <= self.limits.beta_ns);
         }
     }
 
@@ -234,14 +263,38 @@ impl Summary {
         self.anomalies.get_or_insert_default().merge(found);
     }
 
+    /// Adds the consistency of the registers of a fragment.
+    pub(crate) fn add_consistency(&mut self, found: ConsistencySummary) {
+        match &mut self.consistency {
+            Some(mine) => mine.merge(&found),
+            None => self.consistency = Some(found),
+        }
+    }
+
+    /// Whether the response time of an operation is within β.
+    pub(crate) fn is_within_beta(&self, log: &LogRow) -> bool {
+        response_ns(log) as u64 <= self.limits.beta_ns
+    }
+
+    /// Counts an operation within β that was unpredictable, but not more stale than the SLA allows.
+    pub(crate) fn excuse(&mut self, code: u8, end_ns: i64) {
+        self.kinds[usize::from(code)].met += 1;
+        self.timeline.excuse(end_ns);
+    }
+
+    /// The limits that operations are measured against.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// The measured part.
     pub(crate) fn measured(&self) -> Measured {
         self.measured
     }
 
-    /// Two summaries merge only if these are equal: β, and the measured part.
-    pub fn basis(&self) -> (u64, Measured) {
-        (self.beta_ns, self.measured)
+    /// Two summaries merge only if these are equal: the limits, and the measured part.
+    pub fn basis(&self) -> (Limits, Measured) {
+        (self.limits, self.measured)
     }
 
     /// Records what is missing from the log of a fragment.
@@ -274,7 +327,7 @@ impl Summary {
 
     /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
-        debug_assert_eq!((self.beta_ns, self.measured), (other.beta_ns, other.measured));
+        debug_assert_eq!(self.basis(), other.basis());
         self.warmup_operations += other.warmup_operations;
         self.drained_operations += other.drained_operations;
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
@@ -292,6 +345,9 @@ impl Summary {
         }
         if let Some(theirs) = &other.anomalies {
             self.add_anomalies(theirs);
+        }
+        if let Some(theirs) = &other.consistency {
+            self.add_consistency(theirs.clone());
         }
         if let Some(theirs) = &other.closing {
             let mine = self.closing.get_or_insert_default();
@@ -352,6 +408,7 @@ impl Summary {
             freshness: self.freshness.figures(),
             transactions: self.transactions,
             anomalies: self.anomalies.clone(),
+            consistency: self.consistency.as_ref().and_then(ConsistencySummary::figures),
             closing: self.closing.as_ref().map(|closing| ClosingFigures {
                 items: closing.items,
                 failed: closing.failed,

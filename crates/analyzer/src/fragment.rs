@@ -14,11 +14,12 @@ use schemas::words::plural;
 use crate::closing::{ClosingFile, ClosingPlan, ClosingSealer, Expected};
 use crate::error::AnalyzeError;
 use crate::family::{Family, OperationOf};
-use crate::figures::Summary;
+use crate::figures::{Limits, Summary};
 use crate::history::History;
 use crate::join::{JoinError, Place, Row, TraceRing};
 use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
+use crate::registers::Registers;
 use crate::seal::{ClosedTable, Sealed, Sealer};
 use crate::timeline::Measured;
 use crate::transactions::Tries;
@@ -34,7 +35,7 @@ pub(crate) struct FragmentInput<'a> {
     pub(crate) log: PathBuf,
     pub(crate) trace: &'a Path,
     pub(crate) manifest: &'a Manifest,
-    pub(crate) beta_ns: u64,
+    pub(crate) limits: Limits,
     /// Whether the replayer has reported the experiment's end.
     pub(crate) has_report: bool,
     /// The sessions that were given back, if the replayer reported them.
@@ -75,7 +76,7 @@ impl FragmentInput<'_> {
         survey: Option<&Survey>,
         measured: Measured,
     ) -> Result<(Summary, Option<Sealed>), AnalyzeError> {
-        let (fragment, mut summary) = (self.plan.fragment, Summary::new(F::Vocabulary::KINDS, self.beta_ns, measured));
+        let (fragment, mut summary) = (self.plan.fragment, Summary::new(F::Vocabulary::KINDS, self.limits, measured));
         let sealer = self.sealer::<F::Vocabulary>()?;
         let Some(survey) = survey else {
             let sentence = format!(
@@ -104,6 +105,7 @@ impl FragmentInput<'_> {
             held: HeldBatches::default(),
             validator: Validator::new(items),
             history: History::new(fragment),
+            registers: Registers::new::<F>(&self.plan, &summary, matches!(survey.end, LogEnd::Torn { .. })),
             tries: Tries::new(matches!(survey.end, LogEnd::Torn { .. })),
             summary,
             sealer,
@@ -266,6 +268,8 @@ struct Stream<'a, F: Family> {
     held: HeldBatches,
     tries: Tries<OperationOf<F>>,
     history: History,
+    /// None if the family has no registers.
+    registers: Option<Registers>,
     validator: Validator<F::Items, OperationOf<F>>,
     summary: Summary,
     sealer: Option<Sealer<F::Vocabulary>>,
@@ -309,6 +313,9 @@ impl<F: Family> Stream<'_, F> {
         }
         if let (LogEnd::Closed, Some(last)) = (survey.end, survey.last_session) {
             self.check_gaps(last, survey.header.aside_sessions_max)?;
+        }
+        if let Some(registers) = &mut self.registers {
+            registers.finish(&mut self.summary);
         }
         let closing_reads = self.close(progress)?;
         if self.input.closing.after.is_some()
@@ -423,7 +430,11 @@ impl<F: Family> Stream<'_, F> {
 
     fn enter(&mut self, row: &Row<OperationOf<F>>) -> Result<(), AnalyzeError> {
         self.leave(Some(row.log.start_ns))?;
-        self.validator.enter(*row).map_err(|e| unknown_id(self.log, &row.log, e))
+        self.validator.enter(*row).map_err(|e| unknown_id(self.log, &row.log, e))?;
+        if let Some(registers) = &mut self.registers {
+            registers.enter(row, self.validator.items());
+        }
+        Ok(())
     }
 
     fn leave(&mut self, now: Option<i64>) -> Result<(), AnalyzeError> {
@@ -441,6 +452,10 @@ impl<F: Family> Stream<'_, F> {
                 if sealer.is_full() {
                     sealer.write(self.ring.kinds()).map_err(AnalyzeError::Write)?;
                 }
+            }
+            if let Some(registers) = &mut self.registers {
+                let violations = findings.violations.len();
+                registers.leave::<F>(&row, self.validator.items(), observed, violations, &mut self.summary);
             }
             self.held.release(row.place);
         }

@@ -14,7 +14,7 @@ use schemas::run::{EndReason, ExperimentFolder, FragmentPosition, ReplayReport, 
 use crate::closing::ClosingPlan;
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
-use crate::figures::Summary;
+use crate::figures::{Limits, Summary};
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
 use crate::seal::Sealed;
@@ -110,7 +110,7 @@ pub(crate) fn replayer_of(fragments: &[&[u32]], fragment: Option<u32>) -> usize 
 pub(crate) fn analyze_fragments(
     family: &dyn AnyFamily,
     inputs: &[FragmentInput<'_>],
-    beta_ns: u64,
+    limits: Limits,
     limit: Limit,
     report: Option<&ReplayReport>,
     fragments: &[&[u32]],
@@ -124,7 +124,7 @@ pub(crate) fn analyze_fragments(
         let (summary, sealed) = family.analyze(input, survey.as_ref(), measured)?;
         let own = replayer_of(fragments, Some(input.plan.fragment));
         let mut merged = merged.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        merged.entry(own).or_insert_with(|| Summary::new(family.kinds(), beta_ns, measured)).merge(&summary);
+        merged.entry(own).or_insert_with(|| Summary::new(family.kinds(), limits, measured)).merge(&summary);
         Ok(sealed)
     });
     let sealed = sealed.into_iter().collect::<Result<Vec<_>, AnalyzeError>>()?;

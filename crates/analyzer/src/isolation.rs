@@ -1,11 +1,12 @@
 //! The verdict on isolation in tables and sentences.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use schemas::anomalies::{Anomalies, Class};
 use schemas::isolation::{Isolation, TRANSACTIONS_SETTING};
 use schemas::run::RunDocument;
-use schemas::verdict::{Figures, Verdict};
+use schemas::verdict::{Figures, SumFigures, Verdict};
 use schemas::words::{plural, thousands};
 
 use crate::consistency::isolation::story::{self, Names};
@@ -13,7 +14,7 @@ use crate::families::AnyFamily;
 use crate::tables::new_table;
 
 /// The seconds that are shown.
-const SECONDS_SHOWN: usize = 30;
+pub(crate) const SECONDS_SHOWN: usize = 30;
 
 /// The level that the store says it runs at, in its own words, and as a level if it is one.
 pub(crate) fn promised(document: &RunDocument) -> (Option<&str>, Option<Isolation>) {
@@ -40,7 +41,7 @@ pub(crate) fn in_words(anomalies: &Anomalies) -> String {
 }
 
 /// What the transactions show, in one sentence.
-pub(crate) fn sentence(anomalies: &Anomalies) -> String {
+pub fn sentence(anomalies: &Anomalies) -> String {
     let level = name(anomalies.strongest());
     let mut out = format!("isolation: consistent with {level}; {}", in_words(anomalies));
     if anomalies.unordered_writes > 0 {
@@ -53,6 +54,21 @@ pub(crate) fn sentence(anomalies: &Anomalies) -> String {
     if anomalies.ambiguous_reads > 0 {
         let _ = write!(out, "; {} of an unknown version", plural(anomalies.ambiguous_reads, "read"));
     }
+    out
+}
+
+/// What an experiment says of its transactions, a sentence each: the sum that they keep with its score, and the
+/// isolation that they show beside the one that the store's settings promise. Empty without transactions.
+pub fn transactions(figures: &Figures, settings: &BTreeMap<String, String>) -> Vec<String> {
+    let mut out: Vec<String> = figures.sum.iter().map(SumFigures::in_words).collect();
+    let Some(found) = &figures.anomalies else {
+        out.extend(figures.transactions.map(|_| format!("isolation: {}", without(figures))));
+        return out;
+    };
+    let promised = Isolation::promised(settings);
+    let words = settings.get(TRANSACTIONS_SETTING).map_or("nothing about isolation", String::as_str);
+    let mark = if is_weaker(found, promised) { "weaker than promised: " } else { "" };
+    out.push(format!("{}; {mark}the store promises {words}", sentence(found)));
     out
 }
 

@@ -63,6 +63,7 @@ mod witness;
 pub use error::{AnalyzeError, DataSetError};
 pub use experiment::{Keep, analyze, analyze_with, record_void, stored_verdict};
 pub use families::add;
+pub use isolation::{sentence as isolation_in_words, transactions as transactions_in_words};
 pub use ratings::ratings;
 pub use report::{operations, sla_in_words, thousands};
 pub use ruling::void_verdict;

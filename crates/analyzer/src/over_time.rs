@@ -4,10 +4,11 @@
 use std::fmt::Write;
 
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::{Figures, Freshness, Slice};
+use schemas::verdict::{Figures, Freshness, Slice, Spread};
 use schemas::words::{plural, rate, thousands};
 
 use crate::figures::percent;
+use crate::registers::sentence;
 use crate::tables::new_table;
 
 /// The most characters of a sparkline.
@@ -151,8 +152,36 @@ fn two_digits(percent: f64) -> String {
 pub(crate) fn met(figures: &Figures, sla: &Sla) -> String {
     figures.met_percent.map_or(String::new(), |percent| {
         let (percent, beta) = (two_digits(percent), short_time(sla.beta_ns));
-        format!("M                {percent}% of the operations within {beta} and not unpredictable\n")
+        let fresh = match sla.gamma {
+            None => "not unpredictable".to_string(),
+            Some(gamma) => format!("not stale by more than {}", short_time(gamma.limit_ns)),
+        };
+        format!("M                {percent}% of the operations within {beta} and {fresh}\n")
     })
+}
+
+/// How consistent the registers were, with Γ over time; empty without registers.
+pub(crate) fn consistency(figures: &Figures) -> String {
+    let Some(found) = &figures.consistency else { return String::new() };
+    let mut out = format!("consistency      {}\n", sentence(found));
+    let slices = figures.timeline.slices.len().max(found.over_time.len());
+    let slices_per_column = slices.div_ceil(MOST_COLUMNS).max(1);
+    // The highest of its slices: percentiles cannot be combined.
+    let highest = |of: fn(&Spread) -> u64| -> Vec<f64> {
+        found
+            .over_time
+            .chunks(slices_per_column)
+            .map(|slices| slices.iter().map(of).max().unwrap_or(0) as f64)
+            .collect()
+    };
+    for (name, line) in [("Γ p95", highest(|slice| slice.p95)), ("Γ max", highest(|slice| slice.max))] {
+        let (low, high) = bounds(&line);
+        if high > 0.0 {
+            let (from, to) = (short_time(low as u64), short_time(high as u64));
+            let _ = writeln!(out, "  {name:<13}  {}  {from} to {to}", sparkline(&line, high));
+        }
+    }
+    out
 }
 
 fn bounds(values: &[f64]) -> (f64, f64) {

@@ -16,14 +16,18 @@ use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
 use crate::isolation;
 use crate::over_time;
+use crate::registers::availability_in_words;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 
 /// The SLA as a sentence.
 pub fn sla_in_words(sla: &Sla) -> String {
     let isolation = sla.isolation.map_or(String::new(), |level| format!(" {} transactions,", level.name()));
+    let gamma = sla.gamma.map_or(String::new(), |gamma| {
+        format!(" {}% of values with a Γ within {},", gamma.percent, short_time(gamma.limit_ns))
+    });
     format!(
-        "{}% of operations within {}, at most {}% unpredictable reads,{isolation} for {} s",
+        "{}% of operations within {}, at most {}% unpredictable reads,{gamma}{isolation} for {} s",
         sla.alpha_percent,
         short_time(sla.beta_ns),
         sla.tau_percent,
@@ -149,12 +153,22 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     let parts = [
         over_time::throughput(figures) + &over_time::met(figures, &verdict.sla),
         over_time::timeline(figures),
+        over_time::consistency(figures) + &available(verdict),
         over_time::freshness(&figures.freshness),
     ];
     for part in parts.iter().filter(|part| !part.is_empty()) {
         let _ = write!(out, "\n{part}");
     }
     out
+}
+
+/// How available the store was; empty if all operations succeeded.
+fn available(verdict: &Verdict) -> String {
+    let overall = &verdict.figures.overall;
+    if overall.ok == overall.operations() {
+        return String::new();
+    }
+    format!("availability     {}\n", availability_in_words(verdict))
 }
 
 /// What the closing read found, and the sum that follows from it; empty if there was none.

@@ -11,7 +11,7 @@ use schemas::run::ReplayReport;
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
 
-use self::missed::{issued, missed_clauses};
+use self::missed::{issued, missed_clauses, without_gamma};
 use self::open_loop::{never_started, stopped_early};
 pub(crate) use self::sum::broken_promise;
 pub use self::void::TraceLimits;
@@ -48,6 +48,9 @@ pub fn rule(
              them, and --transactions on, or remove the clause",
             level.name()
         );
+        return (Ruling::Void, vec![reason]);
+    }
+    if let Some(reason) = without_gamma(figures, sla) {
         return (Ruling::Void, vec![reason]);
     }
     let mut missed = missed_clauses(figures, sla);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::AnalyzeError;
 use crate::families;
-use crate::figures::Summary;
+use crate::figures::{Limits, Summary};
 use crate::fragment::FragmentInput;
 use crate::fragments::{analyze_fragments, closing, given_back, read_plan, read_report, tells_of};
 use crate::timeline::Measured;
@@ -41,13 +41,13 @@ pub struct SummaryDocument {
 
 impl SummaryDocument {
     /// Refuses a summary that was made for another SLA or another measured part.
-    pub(crate) fn check(&self, basis: (u64, Measured), folder: &ExperimentFolder) -> Result<(), AnalyzeError> {
-        let (beta_ns, measured) = self.summary.basis();
-        if (beta_ns, measured) == basis {
+    pub(crate) fn check(&self, basis: (Limits, Measured), folder: &ExperimentFolder) -> Result<(), AnalyzeError> {
+        let (limits, measured) = self.summary.basis();
+        if (limits, measured) == basis {
             return Ok(());
         }
         let (folder, experiment) = (folder.root().to_path_buf(), self.experiment);
-        let beta_ms = beta_ns as f64 / 1e6;
+        let beta_ms = limits.beta_ns as f64 / 1e6;
         Err(AnalyzeError::SummarizedForAnother { folder, experiment, beta_ms })
     }
 }
@@ -73,7 +73,7 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         log: folder.log(fragment.fragment),
         trace: &plan.trace,
         manifest: &manifest,
-        beta_ns: sla.beta_ns,
+        limits: sla.into(),
         has_report: own.as_ref().is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
         given_back: given_back(own.as_ref(), fragment.fragment),
         closing: closing.clone(),
@@ -82,8 +82,8 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
     });
     let inputs: Vec<FragmentInput<'_>> = inputs.collect();
     let family = families::of(&manifest.spec)?;
-    let analyzed = analyze_fragments(family, &inputs, sla.beta_ns, plan.limit, fleet.as_ref().or(own.as_ref()), &[])?;
-    let mut summary = Summary::new(family.kinds(), sla.beta_ns, analyzed.measured);
+    let analyzed = analyze_fragments(family, &inputs, sla.into(), plan.limit, fleet.as_ref().or(own.as_ref()), &[])?;
+    let mut summary = Summary::new(family.kinds(), sla, analyzed.measured);
     analyzed.each.values().for_each(|own| summary.merge(own));
     let document = SummaryDocument {
         format_version: RUN_FORMAT_VERSION,

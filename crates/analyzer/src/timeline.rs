@@ -19,7 +19,7 @@ const MOST_SLICES: u64 = 600;
 const FEWEST_SLICES: u64 = 10;
 
 /// When the measured part of an experiment begins and how long it lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Its beginning, in nanoseconds from the experiment's start.
     pub from_ns: i64,
@@ -75,6 +75,12 @@ impl Measured {
     pub(crate) fn counted_of(self, start_ns: i64, end_ns: i64) -> u64 {
         let over_ns = self.from_ns.saturating_add_unsigned(self.counted_ns);
         (end_ns.min(over_ns) - start_ns).max(0) as u64
+    }
+
+    /// The slice of this time. Before and after the measured part are the first and the last one.
+    pub(crate) fn slice_at(self, at_ns: i64) -> usize {
+        let slice = at_ns.saturating_sub(self.from_ns).max(0) as u64 / self.slice_ns();
+        slice.min(self.slices() as u64 - 1) as usize
     }
 
     /// The number of slices; the last one may not be full.
@@ -174,6 +180,14 @@ impl TimelineSummary {
         }
     }
 
+    /// Counts an operation after all that met both limits, which ended then.
+    pub(crate) fn excuse(&mut self, end_ns: i64) {
+        let slice = self.measured.slice_at(end_ns);
+        if let Some(slice) = self.slices.get_mut(slice) {
+            slice.met += 1;
+        }
+    }
+
     #[inline]
     fn slice_of(&mut self, log: &LogRow) -> &mut SliceSummary {
         let at = log.end_ns - self.measured.from_ns;
@@ -229,7 +243,7 @@ const OCTAVES: usize = (LONGEST_NS.ilog2() - BUCKET_BITS) as usize + 2;
 /// times of most slices span few powers of two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "WrittenTimes", try_from = "WrittenTimes")]
-struct CoarseTimes {
+pub(crate) struct CoarseTimes {
     /// The first octave counts times below [`BUCKETS`] nanoseconds, each other one a power of two.
     octaves: [Option<Box<[u32; BUCKETS]>>; OCTAVES],
     count: u64,
@@ -275,8 +289,18 @@ impl Default for CoarseTimes {
 }
 
 impl CoarseTimes {
+    /// How many were counted.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The longest.
+    pub(crate) fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
     #[inline]
-    fn record(&mut self, response_ns: i64) {
+    pub(crate) fn record(&mut self, response_ns: i64) {
         let ns = response_ns.max(0) as u64;
         self.max_ns = self.max_ns.max(ns);
         self.count += 1;
@@ -287,7 +311,7 @@ impl CoarseTimes {
         buckets[place] = buckets[place].saturating_add(1);
     }
 
-    fn merge(&mut self, other: &CoarseTimes) {
+    pub(crate) fn merge(&mut self, other: &CoarseTimes) {
         self.count += other.count;
         self.max_ns = self.max_ns.max(other.max_ns);
         for (mine, theirs) in self.octaves.iter_mut().zip(&other.octaves) {
@@ -299,7 +323,7 @@ impl CoarseTimes {
 
     /// The response time that `percent` of the operations did not exceed, at most 0.8% too long;
     /// 0 if there are none.
-    fn percentile_ns(&self, percent: f64) -> u64 {
+    pub(crate) fn percentile_ns(&self, percent: f64) -> u64 {
         let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
         for (octave, buckets) in self.octaves.iter().enumerate() {

@@ -151,17 +151,24 @@ fn lost_updates_are_found_with_a_story_and_miss_the_clause() {
     let statement = "SELECT sum(anomalies) AS n FROM isolation_anomalies WHERE class = 'lost_update'";
     let (text, _) = analyzer(&fixture, &["sql", "RUN", statement, "--format", "csv"]);
     assert_eq!(text, format!("n\n{lost}\n"));
-    let (text, _) = analyzer(&fixture, &["validate", "RUN"]);
+    let (text, code) = analyzer(&fixture, &["validate", "RUN"]);
+    assert_eq!(code, 1, "{text}");
     assert!(
         text.contains("isolation: consistent with read committed") && text.contains("both overwrote it."),
         "{text}"
     );
+    let (text, code) = analyzer(&fixture, &["validate", "RUN", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &json["isolation"]["shows"]), (1, &"read committed".into()));
+    assert_eq!(json["isolation"]["promised"], "serializable: as it says");
+    assert!(json["isolation"]["stories"][0].as_str().unwrap().contains("both overwrote it."), "{text}");
     let (text, _) = analyzer(&fixture, &["summary", "RUN"]);
     assert!(text.contains("isolation: consistent with read committed"), "{text}");
     let (text, code) = analyzer(&fixture, &["report", "RUN"]);
     assert_eq!(code, 0, "{text}");
     let page = std::fs::read_to_string(fixture.run.root().join("report.html")).unwrap();
     assert!(page.contains("weaker than promised") && page.contains("both overwrote it."));
+    assert!(page.contains("Anomalies by the second in which their transaction ended"));
 }
 
 #[test]
@@ -172,4 +179,7 @@ fn without_transactions_the_sentence_says_so() {
     assert!(verdict.reasons[0].contains("the SLA asks for serializable transactions"), "{:?}", verdict.reasons);
     let (text, code) = analyzer(&fixture, &["isolation", "RUN"]);
     assert!(text.contains("# 1 no transactions: the trace has none") && code == 0, "{text}");
+    let (text, _) = analyzer(&fixture, &["validate", "RUN", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["isolation"], serde_json::Value::Null);
 }

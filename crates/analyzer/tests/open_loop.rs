@@ -209,7 +209,7 @@ fn open_loops_in_words_and_pictures() {
     fixture.analyze().unwrap();
     analyze(&["report", &run]);
     let page = std::fs::read_to_string(fixture.run.root().join("report.html")).unwrap();
-    let of_load = ["Operations that met both limits (M)", "Wanted and achieved rate"];
+    let of_load = ["Operations that met both limits (M). Wanted and achieved rate", "M (% of operations)"];
     let of_service = ["Service times", "service p95", "Service times over time", "Percentiles of service times"];
     for words in of_load.into_iter().chain(of_service).chain(["Service times by percentile: reads"]) {
         assert!(page.contains(words), "{words:?} is not in the page");

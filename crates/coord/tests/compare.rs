@@ -185,6 +185,77 @@ fn a_staler_store_has_the_larger_share_of_unpredictable_reads() {
     assert_eq!((again.status.code(), printed.cells), (Some(0), document.cells));
 }
 
+/// One trace set with and without transactions: what YCSB+T's tier 5 measures.
+#[test]
+fn transactions_are_measured_beside_none() {
+    const MONEY: &str = "name = \"m\"\nfamily = \"economy\"\nsessions = 30000\n[data]\nrecords = 100\nfields = 1\n[mix]\n\
+                         read = 5\nread_modify_write = 5\n[transactions]\nabort_share = 0.1\n";
+    const COST: &str = r#"
+name = "cost"
+title = "What transactions cost"
+spec = "money.toml"
+sla = "50% < 10s, 100% unpredictable, 0.7s"
+measure = "throughput"
+tries = 10
+warmup = "100"
+
+[axis]
+label = "threads"
+points = [{ label = "1", threads = 1 }, { label = "4", threads = 4 }]
+
+[[stores]]
+label = "with"
+url = "memory:?latency_us=300"
+
+[[stores]]
+label = "without"
+url = "memory:?latency_us=300"
+transactions = "off"
+"#;
+    let folder = place(PLAN);
+    std::fs::write(folder.path().join("money.toml"), MONEY).unwrap();
+    std::fs::write(folder.path().join("cost.toml"), COST).unwrap();
+    let output = compare(folder.path(), &["cost.toml"]);
+    let (text, error) = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    let home = folder.path().join("runs/cost");
+    let markdown = std::fs::read_to_string(home.join("comparison.md")).unwrap();
+    for title in [
+        "Throughput with transactions, of that without them",
+        "Response times (mean / 95th percentile)",
+        "Tries of transactions that the store rolled back",
+    ] {
+        assert!(text.contains(title) && markdown.contains(title), "{title}: {text}");
+    }
+    assert!(markdown.contains("](transactions.svg)"), "{markdown}");
+    let document: ComparisonDocument = schemas::files::read_json(&home.join("comparison.json")).unwrap();
+    let measured: Vec<&Measurement> = document
+        .cells
+        .iter()
+        .map(|cell| match &cell.outcome {
+            Outcome::Measured(measured) => measured,
+            other => panic!("{}: {other:?}", cell.run),
+        })
+        .collect();
+    for (cell, measured) in measured.iter().enumerate() {
+        let (used, transactions) = (cell % 2 == 0, measured.transactions.unwrap());
+        assert_eq!(transactions.best_effort == 0, used, "{transactions:?}");
+        for control in ["begin", "commit", "abort"] {
+            let times = measured.by_operation.get(control).filter(|times| times.ok > 0);
+            // Without transactions they do nothing and have no time.
+            assert!(!used || times.is_some(), "{control}: {measured:?}");
+        }
+        assert!(measured.by_operation["read"].ok > 0 && measured.by_operation["update"].ok > 0);
+    }
+    // The chart has the ratio at both points, as the table has.
+    let chart = std::fs::read_to_string(home.join("transactions.svg")).unwrap();
+    for (point, pair) in ["1", "4"].iter().zip(measured.chunks(2)) {
+        let percent = (pair[0].throughput_per_s * 1000.0 / pair[1].throughput_per_s).round() / 10.0;
+        assert!(percent > 0.0 && chart.contains(&format!("{point}: ")), "{chart}");
+        assert!(chart.contains(&format!(" {percent}%")), "{percent}: {chart}");
+    }
+}
+
 /// The same search as `encore rate --by rate`, for each store at each point.
 #[test]
 fn stores_are_compared_by_arrival_rate() {

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use schemas::digest::StateDigest;
+use schemas::isolation::Isolation;
 use schemas::run::{FragmentPosition, ReplayReport};
 use schemas::social::Social;
 use schemas::spec::{Spec, SpecError};
@@ -22,6 +23,7 @@ use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
 use crate::run;
 use crate::source::Source;
 use crate::stores::casql::Casql;
+use crate::stores::cassandra::Cassandra;
 use crate::stores::memcached::{self, Memcached};
 use crate::stores::memory::Memory;
 use crate::stores::mongodb::MongoDb;
@@ -45,7 +47,7 @@ pub struct Kind {
 }
 
 /// Every kind of store.
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind {
         schemes: &["sqlite"],
         example: "sqlite:PATH",
@@ -75,6 +77,11 @@ const KINDS: [Kind; 11] = [
         schemes: &[memcached::SCHEME],
         example: "memcached://HOST:11211",
         open: |url| Ok(Opened::new(Memcached::open(url)?).serving::<Kv>().boxed()),
+    },
+    Kind {
+        schemes: &["cassandra"],
+        example: "cassandra://HOST/KEYSPACE",
+        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().boxed()),
     },
     Kind {
         schemes: &["casql+sqlite"],
@@ -195,6 +202,9 @@ pub trait AnyStore: Serving {
     /// Refuses a workload whose vocabulary the store does not serve, or that asks for what the store does
     /// not have ([`Serves::accepts`]). `file` holds the specification, for the error.
     fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError>;
+    /// The isolation that the store promises to the transactions of a workload ([`Serves::transactions`]); None
+    /// if it has none.
+    fn transactions(&self, spec: &Spec) -> Option<Isolation>;
     /// Checks that the server answers; a store without a server always does.
     fn reach(&self) -> Result<(), StoreError>;
     /// Whether another tool has loaded the store's records ([`Serving::adopt`]), so that [`Serving::load`]
@@ -218,6 +228,8 @@ struct Spoken<S> {
     name: &'static str,
     /// [`Serves::accepts`].
     accepts: fn(&S, &Spec, &Path) -> Result<(), StoreError>,
+    /// [`Serves::transactions`].
+    transactions: fn(&S) -> Option<Isolation>,
     serving: Box<dyn Serving>,
 }
 
@@ -233,7 +245,8 @@ impl<S: Store> Opened<S> {
         S: Serves<V>,
     {
         let serving = Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData });
-        self.spoken.push(Spoken { name: V::NAME, accepts: <S as Serves<V>>::accepts, serving });
+        let (accepts, transactions) = (<S as Serves<V>>::accepts, <S as Serves<V>>::transactions);
+        self.spoken.push(Spoken { name: V::NAME, accepts, transactions, serving });
         self
     }
 
@@ -285,6 +298,12 @@ impl<S: Store> AnyStore for Opened<S> {
 
     fn accepts(&self, spec: &Spec, file: &Path) -> Result<(), StoreError> {
         self.accepting(spec, file).map(drop)
+    }
+
+    fn transactions(&self, spec: &Spec) -> Option<Isolation> {
+        let wanted = spec.family().ok()?.vocabulary();
+        let spoken = self.spoken.iter().find(|spoken| spoken.name == wanted)?;
+        (spoken.transactions)(&self.store)
     }
 
     fn reach(&self) -> Result<(), StoreError> {

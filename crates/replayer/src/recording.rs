@@ -124,7 +124,8 @@ impl Recording {
         };
         let experiment = run.experiments()?.last().map_or(0, |(number, _)| *number) + 1;
         let fragments = schemas::plan::fragments(manifest, request.positions, request.warmup_sessions);
-        let pace = request.pace.resolve(&request.source.folder, manifest, &fragments, request.threads)?;
+        let (folder, threads) = (&request.source.folder, request.threads);
+        let pace = request.pace.resolve(folder, manifest, &fragments, threads, request.limit)?;
         let Pace { open_loop, target_per_s, threads_over_time } = pace;
         let plan = Plan {
             format_version: schemas::RUN_FORMAT_VERSION,

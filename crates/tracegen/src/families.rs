@@ -11,6 +11,7 @@ use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError};
 use schemas::workload::Workload;
 
+use crate::consbench::Consbench;
 use crate::core::digest::{DigestError, Ran};
 use crate::core::error::GenerateError;
 use crate::core::generate::generate_with;
@@ -23,8 +24,13 @@ use crate::social::Social;
 use crate::sql::Sql;
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyGenerator; 4] =
-    [&Of::<Social>(PhantomData), &Of::<Kv>(PhantomData), &Of::<Economy>(PhantomData), &Sql];
+static FAMILIES: [&dyn AnyGenerator; 5] = [
+    &Of::<Social>(PhantomData),
+    &Of::<Kv>(PhantomData),
+    &Of::<Economy>(PhantomData),
+    &Of::<Consbench>(PhantomData),
+    &Sql,
+];
 
 /// The families that a program has added.
 static ADDED: RwLock<Vec<&'static dyn AnyGenerator>> = RwLock::new(Vec::new());

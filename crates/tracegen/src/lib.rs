@@ -31,6 +31,7 @@
 //! ```
 
 pub mod cli;
+mod consbench;
 pub mod core;
 mod economy;
 mod families;

@@ -16,6 +16,7 @@ use crate::verdict::{OperationFigures, Rating, Ruling, TransactionFigures, Verdi
 /// comparison.json      ComparisonDocument
 /// comparison.md        the table, with notes
 /// comparison.svg       the chart
+/// transactions.svg     what transactions cost, if stores were measured with and without them
 /// comparison.html      the whole comparison as a page
 /// POINT-STORE/         run::RunFolder of a cell
 /// ```
@@ -43,6 +44,11 @@ impl ComparisonFolder {
     /// `comparison.md`.
     pub fn table(&self) -> PathBuf {
         self.root.join("comparison.md")
+    }
+
+    /// `transactions.svg`.
+    pub fn chart_of_transactions(&self) -> PathBuf {
+        self.root.join("transactions.svg")
     }
 
     /// `comparison.svg`.
@@ -130,6 +136,14 @@ pub struct Measurement {
     pub throughput_per_s: f64,
     /// Share of the operations that succeeded within β, in percent.
     pub within_beta_percent: f64,
+    /// The 95th percentile of the response times of successful operations. None if nothing succeeded, and in
+    /// documents from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_ns: Option<u64>,
+    /// The 95th percentile of Γ of the values that were written, where they are registers. None if none was
+    /// written, and in documents from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma_p95_ns: Option<u64>,
     /// Reads that were answered.
     pub reads: u64,
     /// Those of them that returned data that no correct store could have returned.
@@ -137,6 +151,12 @@ pub struct Measurement {
     /// How far the sum of all money is off, a transaction. None if no closing read tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anomaly_score: Option<f64>,
+    /// 95th percentile of the response times, from the due time of the session. None in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_ns_p95: Option<u64>,
+    /// 95th percentile of the service times. None in a closed loop, where they are the response times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_ns_p95: Option<u64>,
     /// Pass, fail or void.
     pub ruling: Ruling,
     /// Why it is not a pass.
@@ -174,9 +194,13 @@ impl From<&Verdict> for Measurement {
             threads: verdict.threads,
             throughput_per_s: verdict.figures.throughput_per_s,
             within_beta_percent: verdict.figures.within_beta_percent,
+            p95_ns: Some(verdict.figures.overall.p95_ns).filter(|_| verdict.figures.overall.ok > 0),
+            gamma_p95_ns: verdict.figures.consistency.as_ref().map(|found| found.value_gamma_ns.p95),
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
             anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),
+            response_ns_p95: verdict.figures.overall.service.map(|_| verdict.figures.overall.p95_ns),
+            service_ns_p95: verdict.figures.overall.service.map(|service| service.p95_ns),
             ruling: verdict.ruling,
             reasons: verdict.reasons.clone(),
             transactions: verdict.figures.transactions,
@@ -220,6 +244,7 @@ pub enum Concern {
 mod tests {
     use super::*;
     use crate::comparison::{Question, Wanted};
+    use crate::verdict::ServiceTimes;
 
     /// A `comparison.json` from before comparisons could measure. `rating` is always present;
     /// `measure`, `threads` and measured outcomes do not exist.
@@ -270,6 +295,12 @@ mod tests {
             (measured.threads, measured.ruling, measured.unpredictable_percent()),
             (10, Ruling::Fail, Some(0.25))
         );
+        assert_eq!((measured.response_ns_p95, measured.service_ns_p95), (None, None), "a closed loop");
+        let mut open = verdict.clone();
+        open.figures.overall.p95_ns = 9;
+        open.figures.overall.service = Some(ServiceTimes { p95_ns: 4, ..Default::default() });
+        let open = Measurement::from(&open);
+        assert_eq!((open.response_ns_p95, open.service_ns_p95), (Some(9), Some(4)));
         assert_eq!(Measurement { reads: 0, ..measured.clone() }.unpredictable_percent(), None);
         let json = serde_json::to_value(Outcome::Measured(measured)).unwrap();
         assert_eq!(

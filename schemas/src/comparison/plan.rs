@@ -191,7 +191,8 @@ impl ComparisonPlan {
     /// The plan without secrets, as it may be written to a file.
     pub fn redacted(&self) -> ComparisonPlan {
         let mut plan = self.clone();
-        plan.stores.iter_mut().for_each(|store| store.url = redact(&store.url));
+        let urls = plan.stores.iter_mut().flat_map(|store| store.urls_mut());
+        urls.for_each(|(_, url)| *url = redact(url));
         plan
     }
 
@@ -220,10 +221,8 @@ impl ComparisonPlan {
         }
         for (i, store) in self.stores.iter().enumerate() {
             labels.push((format!("stores.{i}.label"), &store.label));
-            // The value of a variable is not known here.
-            if !store.url.contains(':') && !store.url.contains("${") {
-                let message = "is not the URL of a store; write it like sqlite:?images=table or memory:";
-                return wrong(format!("stores.{i}.url"), format!("{:?} {message}", store.url));
+            if let Some((key, message)) = self.wrong_url(store) {
+                return wrong(format!("stores.{i}.{key}"), message);
             }
         }
         if let Some(i) = self.stores.iter().position(|store| store.replayers == Some(0)) {
@@ -262,6 +261,22 @@ impl ComparisonPlan {
             Some((key, message)) => wrong(key, message.into()),
             None => Ok(()),
         }
+    }
+
+    /// The key of a URL that is none, or is at no point of the axis, and what to do.
+    fn wrong_url(&self, store: &ComparedStore) -> Option<(String, String)> {
+        let points = self.points();
+        if let Some(label) = store.from.keys().find(|label| points.iter().all(|point| point.label != **label)) {
+            let labels = points.iter().map(|point| format!("{:?}", point.label)).collect::<Vec<_>>().join(", ");
+            return Some((
+                format!("from.{label:?}"),
+                format!("is the label of no point of the axis; use one of {labels}"),
+            ));
+        }
+        // The value of a variable is not known here.
+        let (key, url) = store.urls().find(|(_, url)| !url.contains(':') && !url.contains("${"))?;
+        let message = "is not the URL of a store; write it like sqlite:?images=table or memory:";
+        Some((key, format!("{url:?} {message}")))
     }
 
     /// A key that belongs to the other kind of comparison, or that is missing in this one, and
@@ -445,6 +460,32 @@ url = "postgres://me:hush@db/x"
         let redacted = plan.redacted();
         assert_eq!(redacted.stores[1].url, "postgres://me:***@db/x");
         assert_eq!(redacted.redacted(), redacted);
+    }
+
+    /// An adaptive client is a schedule along the axis.
+    #[test]
+    fn a_store_may_have_another_url_from_a_point_on() {
+        let with = |from: &str| GOOD.replacen("url = \"memory:\"", &format!("url = \"memory:\"\n{from}"), 1);
+        let plan = ComparisonPlan::parse(&with("from = { b = \"postgres://me:secret@db/y\" }"), "p.toml").unwrap();
+        let store = plan.stores.iter().find(|store| !store.from.is_empty()).unwrap();
+        let point = |label: &str| Point { label: label.into(), ..Point::default() };
+        let points = ["a", "b", "c"].map(point);
+        let urls = [0, 1, 2].map(|index| store.url_at(&points, index).1);
+        assert_eq!(urls, ["memory:", "postgres://me:secret@db/y", "postgres://me:secret@db/y"]);
+        let json = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<ComparisonPlan>(&json).unwrap(), plan);
+        let shown = plan.redacted().stores.iter().map(ComparedStore::urls_in_words).collect::<String>();
+        assert!(shown.contains("memory:; from b on: postgres://me:***@db/y"), "{shown}");
+        check(
+            "url = \"memory:\"",
+            "url = \"memory:\"\nfrom = { c = \"memory:\" }",
+            "is the label of no point of the axis; use one of \"a\", \"b\"",
+        );
+        check(
+            "url = \"memory:\"",
+            "url = \"memory:\"\nfrom = { b = \"memory\" }",
+            "from.\"b\": \"memory\" is not the URL of a store",
+        );
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub enum Measure {
     WithinBeta,
     /// Successful operations a second.
     Throughput,
+    /// The 95th percentile of the response times of successful operations.
+    ResponseTime,
+    /// The 95th percentile of Γ of the values that were written.
+    Gamma,
     /// How far the sum of all money is off, a transaction (`economy`).
     AnomalyScore,
 }

@@ -180,7 +180,8 @@ impl<V: Vocabulary> Chunk<V> {
     }
 
     /// Adds the operations of a batch of a fragment's table. New names of kinds are added to
-    /// `kinds`. The columns that only say how a session was drawn may be missing.
+    /// `kinds`. The columns that only say how a session was drawn may be missing, and those without a
+    /// value.
     pub(super) fn append(
         &mut self,
         batch: &RecordBatch,
@@ -192,9 +193,11 @@ impl<V: Vocabulary> Chunk<V> {
         let integers = |name| column::<Int64Array>(batch, name, path);
         let session = unsigned(integers("session")?, "session", path)?;
         let actor = unsigned(integers(ACTOR)?, ACTOR, path)?;
-        let after = Optional::of(integers("after")?, "after", path)?;
-        let due_us = Optional::of(integers("due_us")?, "due_us", path)?;
-        let txn = transactions(column::<Int32Array>(batch, "txn", path)?, path)?;
+        // The reader leaves out those of these columns that have no value.
+        let has = |name| batch.column_by_name(name).is_some();
+        let optional = |name| if has(name) { Optional::of(integers(name)?, name, path) } else { Ok(None) };
+        let (after, due_us) = (optional("after")?, optional("due_us")?);
+        let txn = if has("txn") { transactions(column::<Int32Array>(batch, "txn", path)?, path)? } else { None };
         let step = unsigned(column::<Int16Array>(batch, "step", path)?, "step", path)?;
         let think_us = unsigned(column::<Int32Array>(batch, "think_us", path)?, "think_us", path)?;
         let operation = column::<DictionaryArray<Int8Type>>(batch, OPERATION, path)?;
@@ -203,13 +206,13 @@ impl<V: Vocabulary> Chunk<V> {
         let rows = self.rows;
         self.operations.append(rows, codes, batch, path)?;
         self.rows += batch.num_rows();
-        if batch.column_by_name("kind").is_some() {
+        if has("kind") {
             let kind = column::<DictionaryArray<Int8Type>>(batch, "kind", path)?;
             let places = places_of(names_of(kind, "kind", path)?, kinds, path)?;
             let place = |key: &i8| places.get(*key as usize).copied().unwrap_or_default();
             self.kind.extend(rows, kind.keys().values().iter().map(place));
         }
-        if batch.column_by_name("noops").is_some() {
+        if has("noops") {
             let noops = unsigned(column::<Int32Array>(batch, "noops", path)?, "noops", path)?;
             self.noops.extend(rows, noops.iter().map(|noops| *noops as u32));
         }

@@ -18,6 +18,10 @@ use crate::vocabulary::Vocabulary;
 /// The columns that only say how a session was drawn.
 const ABOUT_DRAWING: [&str; 2] = ["kind", "noops"];
 
+/// The columns that many trace sets do not use: closed loops have no due times, and sessions without
+/// transactions no transactions. A column without any value is not decoded.
+const MAY_BE_EMPTY: [&str; 3] = ["after", "due_us", "txn"];
+
 /// Opens a file of operations without the row groups that end before the first wanted session. To
 /// continue in the middle of a long trace, the reader need not read what came before.
 fn open_from<V: Vocabulary>(path: &Path, reader: &OperationsReader<V>) -> Result<ParquetBatches, TableError> {
@@ -25,12 +29,23 @@ fn open_from<V: Vocabulary>(path: &Path, reader: &OperationsReader<V>) -> Result
     ParquetBatches::open_parts(path, options, |builder| {
         let groups = builder.metadata().row_groups().iter().enumerate();
         let needed = groups.filter(|(_, group)| last_session(group).is_none_or(|last| last >= reader.first));
-        let needed = needed.map(|(i, _)| i).collect();
+        let (needed, groups): (Vec<usize>, Vec<&RowGroupMetaData>) = needed.unzip();
         let columns = builder.parquet_schema().columns().iter().map(|column| column.name());
         let columns = columns.filter(|name| !(reader.only_what_is_done && ABOUT_DRAWING.contains(name)));
+        let columns = columns.filter(|name| !(MAY_BE_EMPTY.contains(name) && is_empty(&groups, name)));
         let columns = ProjectionMask::columns(builder.parquet_schema(), columns);
         builder.with_projection(columns).with_row_groups(needed).with_batch_size(reader.batch_rows)
     })
+}
+
+/// Whether no row of some row groups has a value in a column, as their statistics say.
+fn is_empty(groups: &[&RowGroupMetaData], name: &str) -> bool {
+    let has_none = |group: &&RowGroupMetaData| {
+        let column = group.columns().iter().find(|column| column.column_path().string() == name);
+        let nulls = column.and_then(|column| column.statistics()?.null_count_opt());
+        nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
+    };
+    groups.iter().all(has_none)
 }
 
 /// The last session of a row group, if its statistics have it.

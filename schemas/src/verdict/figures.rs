@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::anomalies::Anomalies;
 use crate::words::{plural, thousands};
 
+use super::consistency::ConsistencyFigures;
 use super::sum::SumFigures;
 
 /// The figures of an experiment's measured part, over all its fragments. They cover the
@@ -68,6 +69,10 @@ pub struct Figures {
     /// rolled back or are of unknown fate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anomalies: Option<Anomalies>,
+    /// Consistency of the registers, warm-up writes included; null if the family has none, or if no register
+    /// was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<ConsistencyFigures>,
     /// What the closing read found; null if none was planned. No other figure counts its reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<ClosingFigures>,

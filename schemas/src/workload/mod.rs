@@ -4,6 +4,7 @@
 //! A family is one file or folder here, and one line in the list. A program can add families of its
 //! own with [`add`].
 
+pub mod consbench;
 pub mod economy;
 pub mod kv;
 mod read;
@@ -76,6 +77,12 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
     /// as the files and the settings have them.
     fn resolve(&mut self, _common: &Spec) {}
 
+    /// Fills in what every specification has, where it follows from the family's own keys, after
+    /// [`Workload::resolve`]. A specification that was read and is written out has to be read the same.
+    fn provide(&mut self, _common: &mut Spec) -> Result<(), Wrong> {
+        Ok(())
+    }
+
     /// How many actors there are. A session runs on behalf of one of them.
     fn actors(&self) -> u64;
 
@@ -126,6 +133,8 @@ pub trait AnyWorkload: Send + Sync {
     fn complete_text(&self, text: &str, common: &Spec) -> Result<toml::Table, toml::de::Error>;
     /// The same for keys that were parsed before, which `common` holds.
     fn complete(&self, common: &Spec) -> Result<toml::Table, toml::de::Error>;
+    /// [`Workload::provide`], for a specification whose own keys are complete.
+    fn provide(&self, spec: &mut Spec) -> Result<(), Wrong>;
     /// [`Workload::check`].
     fn check(&self, spec: &Spec) -> Result<(), Wrong>;
     /// [`Workload::rules`]: a `Box<dyn Rules<V>>` for the family's vocabulary, whose type a family of
@@ -177,6 +186,13 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn complete(&self, common: &Spec) -> Result<toml::Table, toml::de::Error> {
         common.own.clone().try_into::<W>().map(|own| resolved(own, common))
+    }
+
+    fn provide(&self, spec: &mut Spec) -> Result<(), Wrong> {
+        let mut own: W = spec.workload().map_err(|error| Wrong::new("family", error.to_string()))?;
+        own.provide(spec)?;
+        spec.own = written(&own);
+        Ok(())
     }
 
     fn check(&self, spec: &Spec) -> Result<(), Wrong> {
@@ -232,10 +248,11 @@ fn written<W: Workload>(own: &W) -> toml::Table {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyWorkload; 4] = [
+static FAMILIES: [&dyn AnyWorkload; 5] = [
     &Of::<social::SocialWorkload>(PhantomData),
     &Of::<kv::KvWorkload>(PhantomData),
     &Of::<economy::EconomyWorkload>(PhantomData),
+    &Of::<consbench::ConsbenchWorkload>(PhantomData),
     &Of::<sql::SqlWorkload>(PhantomData),
 ];
 

@@ -50,6 +50,33 @@ fn a_rating_by_rate_over_four_replayers_outlives_the_loss_of_one() {
     // Of 400 sessions a second for 2 s, all are due on all replayers together.
     let due = report["pacing"]["sessions_due"].as_u64().expect("sessions");
     assert!((790..=810).contains(&due), "{report}");
+    precision_is_known(&place, rulings.len(), &report, &rulings[rulings.len() - 1]);
+}
+
+/// The log says of each replayer how late it started its sessions, together as the report does. Too
+/// late is void, so an experiment that is not void has kept the precision (β is 10 s, its quarter 2.5 s).
+fn precision_is_known(place: &Workplace, experiment: usize, report: &serde_json::Value, ruling: &(String, String)) {
+    let sql = format!(
+        "SELECT fragment, count(late_ns) AS sessions, quantile_cont(late_ns, 0.99) AS p99 FROM operations \
+         WHERE experiment = {experiment} AND NOT warmup AND late_ns IS NOT NULL GROUP BY fragment ORDER BY fragment"
+    );
+    let answer = place.run(&["analyze", "sql", "runs/r", &sql, "--format", "csv"]).succeeds();
+    let rows: Vec<Vec<f64>> = answer.lines().skip(1).map(|row| row.split(',').flat_map(str::parse).collect()).collect();
+    let mut started = 0.0;
+    for replayer in report["replayers"].as_array().expect("replayers") {
+        let own = replayer["fragments"].as_array().expect("fragments");
+        let own = own.iter().map(|fragment| fragment.as_f64().expect("a number"));
+        for fragment in own {
+            let row = rows.iter().find(|row| row.len() == 3 && row[0] == fragment);
+            let row = row.unwrap_or_else(|| panic!("fragment {fragment} of {replayer} has no sessions: {answer}"));
+            started += row[1];
+        }
+    }
+    let pacing = &report["pacing"];
+    let unstarted = pacing["sessions_unstarted"].as_f64().expect("sessions");
+    assert_eq!(started, pacing["sessions_due"].as_f64().expect("sessions") - unstarted, "{answer}");
+    let is_late = pacing["late_ns_p99"].as_u64().expect("a time") > 2_500_000_000;
+    assert_eq!(is_late, ruling.0 == "void" && ruling.1.contains("sessions started late"), "{ruling:?}: {pacing}");
 }
 
 /// Two replayers have one thread and two threads. Each has a session every 200 ms that takes 250 ms, so

@@ -8,8 +8,11 @@ use crate::Kind;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A program of the server is not on this machine.
-    #[error("no {name} server ({programs}) on this machine", name = .0.name(), programs = .0.programs())]
-    Missing(Kind),
+    #[error("no {name} server ({programs}) on this machine", name = .0.name(), programs = .1)]
+    Missing(Kind, &'static str),
+    /// This program starts no replicas of this kind of server.
+    #[error("{name} servers of this program have no replicas", name = .0.name())]
+    Unreplicated(Kind),
     /// Another program listens on the port that was asked for.
     #[error("port {port} for {name} is taken", name = .kind.name())]
     PortTaken {

@@ -1,14 +1,15 @@
 //! Real database servers on loopback, for tests and for trying Encore out.
 //!
-//! [`postgres`], [`mysql`], [`mongodb`], [`memcached`] and [`redis`] return one server of a kind for
-//! the whole test process, started at first use. [`redis_cluster`] lends a Redis cluster of three
-//! primaries. [`Server::start`] starts a separate server, which a test can
+//! [`postgres`], [`mysql`], [`mongodb`], [`memcached`], [`redis`] and [`cassandra`] return one server of a kind
+//! for the whole test process, started at first use. [`redis_cluster`] lends a Redis cluster of three
+//! primaries, and [`cassandra_cluster`] is a Cassandra cluster of three nodes, if `ENCORE_TEST_CLUSTER` asks for it.
+//! [`replicated()`] returns PostgreSQL, MongoDB or Redis with replicas. [`Server::start`] starts a separate server, which a test can
 //! kill, restart or pause. [`Proxy`] forwards between a client and a server, and cuts, delays or
 //! holds connections.
 //!
 //! If an environment variable names a server of the user (`ENCORE_TEST_POSTGRES_URL`,
-//! `ENCORE_TEST_MYSQL_URL`, `ENCORE_TEST_MONGODB_URL`, `ENCORE_TEST_REDIS_URL`, and HOST:PORT in
-//! `ENCORE_TEST_MEMCACHED`),
+//! `ENCORE_TEST_MYSQL_URL`, `ENCORE_TEST_MONGODB_URL`, `ENCORE_TEST_REDIS_URL`, `ENCORE_TEST_CASSANDRA_URL`,
+//! and HOST:PORT in `ENCORE_TEST_MEMCACHED`),
 //! the shared server is that one. If a server's programs are not on the machine, there is no
 //! server, and a line on standard error reports it. With `ENCORE_TEST_SERVERS=required` that is a
 //! panic. Servers are started on Linux only.
@@ -33,6 +34,7 @@
 //! server.restart();
 //! ```
 
+mod cassandra_cluster;
 mod engines;
 mod error;
 mod foreign;
@@ -42,12 +44,15 @@ mod ports;
 mod processes;
 pub mod proxy;
 mod redis_cluster;
+mod replicated;
 mod server;
 mod shared;
 
+pub use cassandra_cluster::CassandraCluster;
 pub use engines::Kind;
 pub use error::StartError;
 pub use proxy::Proxy;
 pub use redis_cluster::{Lent, RedisCluster, redis_cluster};
+pub use replicated::{ReplicaOptions, Replicated};
 pub use server::{Options, Server};
-pub use shared::{memcached, mongodb, mysql, postgres, redis};
+pub use shared::{cassandra, cassandra_cluster, cassandra_url, memcached, mongodb, mysql, postgres, redis, replicated};

@@ -13,18 +13,23 @@ const EACH: u32 = 64;
 
 /// A port that is free now; each call returns another one.
 pub fn free() -> u16 {
+    free_at(&[Ipv4Addr::LOCALHOST])
+}
+
+/// A port that is free now at each of these addresses; each call returns another one.
+pub fn free_at(hosts: &[Ipv4Addr]) -> u16 {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     loop {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
         let offset = std::process::id().wrapping_mul(EACH).wrapping_add(call) % COUNT;
         let port = (FIRST + offset) as u16;
-        if is_free(port) {
+        if hosts.iter().all(|host| is_free(*host, port)) {
             return port;
         }
     }
 }
 
-/// Whether a port of loopback is free.
-pub fn is_free(port: u16) -> bool {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+/// Whether a port of an address of loopback is free.
+pub fn is_free(host: Ipv4Addr, port: u16) -> bool {
+    TcpListener::bind((host, port)).is_ok()
 }

@@ -1,6 +1,7 @@
 //! A server: one that this program starts, or one of the user's own.
 
 use std::io::Error;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,6 +38,13 @@ pub struct Options<'a> {
     pub port: Option<u16>,
     /// The folder in which the server's own folder is created; default: the folder for temporary files.
     pub folder: Option<&'a Path>,
+    /// The address of loopback at which it listens; default: 127.0.0.1. Only Cassandra has others.
+    pub host: Option<Ipv4Addr>,
+    /// The address of the server whose cluster it joins; default: it begins one. Only Cassandra joins any.
+    pub seed: Option<Ipv4Addr>,
+    /// The port of the server on loopback whose replica this one is; [`Replicated`](crate::Replicated) starts
+    /// both.
+    pub primary: Option<u16>,
 }
 
 /// A database server.
@@ -59,12 +67,16 @@ enum Place {
 #[derive(Debug)]
 struct Own {
     running: Mutex<Running>,
-    port: u16,
+    address: SocketAddr,
     command: Vec<String>,
     clean_up: Option<Vec<String>>,
+    is_ready: IsReady,
     /// It is dropped last, after the server's end.
     folder: TempDir,
 }
+
+/// Whether the server at an address serves requests.
+type IsReady = fn(SocketAddr) -> Result<bool, Error>;
 
 #[derive(Debug)]
 struct Running {
@@ -86,16 +98,23 @@ impl Server {
     /// Starts a separate server, or returns the reason why it could not.
     pub fn try_start(kind: Kind, options: Options) -> Result<Server, StartError> {
         let engine = kind.engine();
-        let found = if cfg!(target_os = "linux") { (engine.find)() } else { None };
-        let programs = found.ok_or(StartError::Missing(kind))?;
-        if let Some(port) = options.port.filter(|&port| !ports::is_free(port)) {
+        let replication = match options.primary {
+            Some(_) => Some(engine.replication.as_ref().ok_or(StartError::Unreplicated(kind))?),
+            None => None,
+        };
+        let find = replication.map_or(engine.find, |replication| replication.find);
+        let found = if cfg!(target_os = "linux") { find() } else { None };
+        let missing = replication.map_or(engine.programs, |replication| replication.programs);
+        let programs = found.ok_or(StartError::Missing(kind, missing))?;
+        let host = options.host.unwrap_or(Ipv4Addr::LOCALHOST);
+        if let Some(port) = options.port.filter(|&port| !ports::is_free(host, port)) {
             return Err(StartError::PortTaken { kind, port });
         }
         let parent = options.folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let folder = new_folder(&parent, engine.scheme).map_err(|cause| StartError::at(kind, &parent, cause))?;
         let account = machine::is_root().then(|| machine::account(engine.accounts)).flatten();
-        let site = Site { programs, folder: folder.path().to_path_buf(), account };
-        let running = prepare(engine, &site).map_err(|cause| StartError::at(kind, &site.folder, cause))?;
+        let site = Site { programs, folder: folder.path().to_path_buf(), account, host, seed: options.seed };
+        let running = prepare(engine, &site, options).map_err(|cause| StartError::at(kind, &site.folder, cause))?;
         start_on_a_port(kind, &site, options, running, folder)
     }
 
@@ -123,6 +142,11 @@ impl Server {
     pub fn url_through(&self, proxy: &Proxy, database: &str) -> String {
         let engine = self.kind.engine();
         self.address_parts().url_at(engine.scheme, &proxy.address(), self.path_of(database))
+    }
+
+    /// The address of a server that this program started.
+    pub(crate) fn socket(&self) -> SocketAddr {
+        self.own().address
     }
 
     /// `HOST:PORT`.
@@ -163,7 +187,7 @@ impl Server {
         self.stop();
         let own = self.own();
         let mut running = own.running();
-        launch(self.kind, own.port, &own.command, own.folder.path(), &mut running)
+        launch(self.kind, own.address, &own.command, own.folder.path(), own.is_ready, &mut running)
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
@@ -191,7 +215,7 @@ impl Server {
             Place::Own(own) => {
                 let engine = self.kind.engine();
                 let (scheme, credentials) = (engine.scheme, engine.credentials);
-                Foreign::parse(&format!("{scheme}://{credentials}127.0.0.1:{}/?{}", own.port, engine.parameters))
+                Foreign::parse(&format!("{scheme}://{credentials}{}/?{}", own.address, engine.parameters))
             }
         }
     }
@@ -240,13 +264,17 @@ fn new_folder(parent: &Path, name: &str) -> Result<TempDir, Error> {
 }
 
 /// Creates the server's data, and the keeper that will run it.
-fn prepare(engine: &Engine, site: &Site) -> Result<Running, Error> {
+fn prepare(engine: &Engine, site: &Site, options: Options) -> Result<Running, Error> {
     machine::give(&site.folder, site.account)?;
     let mut keeper = Keeper::start(&site.folder, site.account, engine.discard_signal).map_err(|error| {
         let Some(account) = site.account else { return error };
         Error::new(error.kind(), format!("{error}; user {} must be able to enter it", account.uid))
     })?;
-    for command in (engine.prepare)(site)? {
+    let commands = match (options.primary, &engine.replication) {
+        (Some(primary), Some(replication)) => (replication.prepare)(site, primary)?,
+        _ => (engine.prepare)(site)?,
+    };
+    for command in commands {
         let code = keeper.run(&command)?;
         if code != 0 {
             let log = log_end(&site.folder);
@@ -264,16 +292,22 @@ fn start_on_a_port(
     folder: TempDir,
 ) -> Result<Server, StartError> {
     let durability = if options.durable { Durability::Machine } else { Durability::Process };
+    let (mut is_ready, mut of_replica) = (kind.engine().is_ready, Vec::new());
+    if let (Some(primary), Some(replication)) = (options.primary, &kind.engine().replication) {
+        (is_ready, of_replica) = (replication.is_ready, (replication.arguments)(primary));
+    }
     let mut tries = 0;
     loop {
         tries += 1;
-        let port = options.port.unwrap_or_else(ports::free);
+        let port = options.port.unwrap_or_else(|| ports::free_at(&[site.host]));
+        let address = SocketAddr::from((site.host, port));
         let mut command = (kind.engine().command)(site, port, durability);
+        command.extend(of_replica.iter().cloned());
         command.extend(options.arguments.iter().map(|argument| argument.to_string()));
-        match launch(kind, port, &command, folder.path(), &mut running) {
+        match launch(kind, address, &command, folder.path(), is_ready, &mut running) {
             Ok(()) => {
                 let clean_up = (kind.engine().clean_up)(site);
-                let own = Own { running: Mutex::new(running), port, command, clean_up, folder };
+                let own = Own { running: Mutex::new(running), address, command, clean_up, is_ready, folder };
                 return Ok(Server { kind, place: Place::Own(Box::new(own)) });
             }
             Err(StartError::Failed { log, .. }) if log.contains("in use") && tries < PORTS_MAX => {
@@ -287,12 +321,19 @@ fn start_on_a_port(
 }
 
 /// Starts the server, and waits until it serves requests.
-fn launch(kind: Kind, port: u16, command: &[String], folder: &Path, running: &mut Running) -> Result<(), StartError> {
+fn launch(
+    kind: Kind,
+    address: SocketAddr,
+    command: &[String],
+    folder: &Path,
+    is_ready: IsReady,
+    running: &mut Running,
+) -> Result<(), StartError> {
     let own_error = |cause| StartError::at(kind, folder, cause);
     let process = running.keeper.launch(command).map_err(own_error)?;
     let start = Instant::now();
     let reason = loop {
-        let answer = (kind.engine().is_ready)(port);
+        let answer = is_ready(address);
         // This is checked after the answer: an answer from another server on this port must not count.
         if !processes::is_alive(process) {
             break "ended at its start".to_string();

@@ -70,6 +70,7 @@ impl Chart for BarChart {
             description: &self.description,
             x_label: &self.x_label,
             y_label: &self.y_label,
+            right: None,
             shape,
             height: shape.height(),
             foot: layout.names.foot,

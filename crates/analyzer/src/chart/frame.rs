@@ -39,6 +39,8 @@ const LEGEND_LINES: i32 = 2;
 const TITLE_LINE: i32 = 20;
 /// The height of a line of names or of a label.
 pub const LABEL_LINE: i32 = 17;
+/// The width of the numbers and the label of a second vertical axis.
+const RIGHT_ROOM: i32 = 68;
 /// The most lines of a title, a label or a name.
 const LINES_MAX: usize = 3;
 
@@ -120,6 +122,8 @@ pub struct Words<'a> {
     pub x_label: &'a str,
     /// The label beside the vertical axis.
     pub y_label: &'a str,
+    /// The label beside a second vertical axis on the right, and that axis.
+    pub right: Option<(&'a str, Axis)>,
     /// The shape of the picture.
     pub shape: Shape,
     /// The usual height of the picture, in pixels. It grows with long titles, labels and legends.
@@ -181,6 +185,7 @@ pub struct Frame {
     /// The shape of the picture.
     pub shape: Shape,
     y: Axis,
+    right_axis: Option<Axis>,
     tooltips: RefCell<Vec<Tooltip>>,
 }
 
@@ -202,7 +207,16 @@ impl Frame {
 
     /// The vertical position of a value, in pixels.
     pub fn y(&self, value: f64) -> i32 {
-        self.bottom - (self.y.place(value) * f64::from(self.bottom - self.top)).round() as i32
+        self.y_of(&self.y, value)
+    }
+
+    /// The same by the axis on the right, if there is one.
+    pub fn y_right(&self, value: f64) -> i32 {
+        self.y_of(self.right_axis.as_ref().unwrap_or(&self.y), value)
+    }
+
+    fn y_of(&self, axis: &Axis, value: f64) -> i32 {
+        self.bottom - (axis.place(value) * f64::from(self.bottom - self.top)).round() as i32
     }
 }
 
@@ -233,6 +247,7 @@ fn draw(
     surface.fill(&WHITE)?;
     let Layout { title, title_size, legend, x_label, top, bottom, height } = layout;
     let ((left, right), size) = (words.shape.edges(), words.shape.text_size());
+    let right = if words.right.is_some() { right - RIGHT_ROOM } else { right };
     let bold = font(title_size).style(FontStyle::Bold).into_text_style(surface).color(&INK);
     for (line, text) in title.iter().enumerate() {
         let at = (words.shape.width() / 2, 24 + line as i32 * TITLE_LINE);
@@ -242,7 +257,8 @@ fn draw(
         (words.sign)(surface, series, (x + 6, *y))?;
         text(surface, label, (x + 18, *y), size, HPos::Left)?;
     }
-    let frame = Frame { left, right, top, bottom, shape: words.shape, y, tooltips: RefCell::default() };
+    let right_axis = words.right.as_ref().map(|(_, axis)| axis.clone());
+    let frame = Frame { left, right, top, bottom, shape: words.shape, y, right_axis, tooltips: RefCell::default() };
     for tick in &frame.y.ticks {
         let y = frame.y(*tick);
         line(surface, vec![(left, y), (right, y)], GRID, 1)?;
@@ -256,6 +272,16 @@ fn draw(
     }
     let at = (if words.shape == Shape::Wide { 18 } else { 9 }, (top + bottom) / 2);
     text_upwards(surface, &fitted(words.y_label, size, bottom - top), at, size, HPos::Center)?;
+    if let Some((label, axis)) = &words.right {
+        line(surface, vec![(right, top), (right, bottom)], INK, 1)?;
+        for tick in &axis.ticks {
+            let y = frame.y_right(*tick);
+            line(surface, vec![(right, y), (right + 4, y)], INK, 1)?;
+            text(surface, &tick_label(*tick), (right + 8, y), 12, HPos::Left)?;
+        }
+        let at = (words.shape.width() - 12, (top + bottom) / 2);
+        text_upwards(surface, &fitted(label, size, bottom - top), at, size, HPos::Center)?;
+    }
     Ok(frame.tooltips.into_inner())
 }
 

@@ -51,6 +51,7 @@ impl Chart for HeatMap {
             description: &self.description,
             x_label: &self.x_label,
             y_label: &self.y_label,
+            right: None,
             shape,
             height: shape.height(),
             foot: 0,

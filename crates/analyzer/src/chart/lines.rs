@@ -71,6 +71,9 @@ pub struct LineSeries {
     pub names: Vec<String>,
     /// How it is drawn.
     pub stroke: Stroke,
+    /// Its values belong to a second vertical axis on the right, with this label and its unit; None for
+    /// the axis on the left.
+    pub on_right: Option<String>,
     /// Which colour and marker it has; None for those of its place among the series.
     pub look: Option<usize>,
 }
@@ -135,6 +138,7 @@ impl Chart for LineChart {
             description: &self.description,
             x_label: &self.x_label,
             y_label: &self.y_label,
+            right: self.right_axis(),
             shape,
             height: shape.height(),
             foot: names.foot,
@@ -149,9 +153,18 @@ impl LineChart {
     /// A marker may be half above the frame: there is no free space, so that 100% can be the upper
     /// end.
     fn y_axis(&self) -> Axis {
-        let points = self.series.iter().flat_map(|series| &series.points).map(|point| point.y);
+        let own = self.series.iter().filter(|series| series.on_right.is_none());
+        let points = own.flat_map(|series| &series.points).map(|point| point.y);
         let bands = self.rules.iter().filter_map(|rule| rule.band).flat_map(|(low, high)| [low, high]);
         Axis::new(self.y_scale, points.chain(self.rules.iter().map(|rule| rule.y)).chain(bands), 0.0)
+    }
+
+    /// The second vertical axis, if any series needs it: from 0 on.
+    fn right_axis(&self) -> Option<(&str, Axis)> {
+        let own = || self.series.iter().filter(|series| series.on_right.is_some());
+        let label = own().find_map(|series| series.on_right.as_deref())?;
+        let points = own().flat_map(|series| &series.points).map(|point| point.y);
+        Some((label, Axis::new(Scale::Linear, points, 0.0)))
     }
 
     fn look(&self, order: usize) -> usize {
@@ -196,6 +209,7 @@ impl LineChart {
 /// Draws the lines, then all markers above them. `across` gives the position of an x of a series.
 fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usize, f64) -> i32) -> Drawn {
     let is_there = |point: &LinePoint| point.x.is_finite() && point.y.is_finite();
+    let height = |series: &LineSeries, y| if series.on_right.is_some() { frame.y_right(y) } else { frame.y(y) };
     for (low, high) in chart.rules.iter().filter_map(|rule| rule.band) {
         frame::band(surface, frame, (frame.y(low), frame.y(high)), frame::colour(BAND_LOOK))?;
     }
@@ -206,13 +220,13 @@ fn draw(chart: &LineChart, surface: &Surface, frame: &Frame, across: impl Fn(usi
     }
     for (order, series) in chart.series.iter().enumerate().filter(|(_, s)| s.stroke != Stroke::Scattered) {
         for run in series.points.split(|point| !is_there(point)).filter(|run| run.len() > 1) {
-            let places = run.iter().map(|p| (across(order, p.x), frame.y(p.y))).collect();
+            let places = run.iter().map(|p| (across(order, p.x), height(series, p.y))).collect();
             frame::line(surface, places, frame::colour(chart.look(order)), 2)?;
         }
     }
     for (order, series) in chart.series.iter().enumerate() {
         for (place, point) in series.points.iter().enumerate().filter(|(_, point)| is_there(point)) {
-            let at = (across(order, point.x), frame.y(point.y));
+            let at = (across(order, point.x), height(series, point.y));
             if series.stroke != Stroke::Plain {
                 marker(surface, chart.look(order), at, point.mark)?;
             }

@@ -54,6 +54,7 @@ impl Chart for SpanChart {
             description: &self.description,
             x_label: &self.x_label,
             y_label: "",
+            right: None,
             shape,
             height: HEAD_PX + row_px * self.spans.len() as i32,
             foot: 0,

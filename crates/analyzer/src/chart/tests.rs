@@ -172,6 +172,37 @@ fn lines_have_markers_of_different_shape() {
     insta::assert_snapshot!(svg);
 }
 
+/// Shares and rates are in one chart, each with an axis of its own.
+#[test]
+fn a_second_axis_is_on_the_right() {
+    let point = |(x, y): (f64, f64)| LinePoint { x, y, mark: Mark::Filled };
+    let series = |label: &str, values: [f64; 3], on_right: Option<&str>| LineSeries {
+        label: label.into(),
+        points: [0.0, 1.0, 2.0].into_iter().zip(values).map(point).collect(),
+        stroke: Stroke::Plain,
+        on_right: on_right.map(String::from),
+        ..LineSeries::default()
+    };
+    let chart = |on_right| LineChart {
+        title: "M and the rate".into(),
+        description: "M falls as the rate rises".into(),
+        x_label: "seconds".into(),
+        y_label: "M (%)".into(),
+        across: Across::Numbers(Scale::Linear),
+        y_scale: Scale::Linear,
+        series: vec![series("M", [100.0, 50.0, 0.0], None), series("wanted", [0.0, 350.0, 700.0], on_right)],
+        rules: Vec::new(),
+    };
+    let corners = |svg: &str| data_lines(svg);
+    let (one, two) = (lines(&chart(None)).unwrap(), lines(&chart(Some("sessions/s"))).unwrap());
+    // Beside a rate of 700, a share of 100% is at the bottom. By itself it is as high as the rate.
+    let heights = |svg: &str| (corners(svg)[0][0].1, corners(svg)[1][2].1);
+    assert!(heights(&one).0 > heights(&one).1 + 200, "{one}");
+    assert_eq!(heights(&two).0, heights(&two).1, "{two}");
+    assert!(two.contains("sessions/s") && two.matches("\n700\n").count() == 1, "{two}");
+    assert!(chart(Some("sessions/s")).svg(Shape::Narrow).unwrap().contains("sessions/s"));
+}
+
 /// Many points at one place. Names with room are written, none twice; the others are only in
 /// tooltips.
 #[test]

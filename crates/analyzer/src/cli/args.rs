@@ -127,7 +127,7 @@ pub(super) enum Form {
 #[command(after_help = "\
 Examples:
   encore analyze consistency runs/NAME
-  encore analyze consistency runs/NAME --experiment 7 --worst 20
+  encore analyze consistency runs/NAME --experiment 7 --worst 10
   encore analyze consistency runs/NAME --json
 
 The reference page on metrics has the definitions.")]
@@ -137,11 +137,11 @@ pub(super) struct Consistency {
     /// The experiment. [default: the last one]
     #[arg(long)]
     pub(super) experiment: Option<u32>,
-    /// How many of the registers that are not linearizable to show.
+    /// How many of the registers that are not linearizable to show, at most 10.
     #[arg(long, default_value_t = 3)]
     pub(super) worst: usize,
     /// Print one JSON object: experiment, consistency (the figures of the registers; times in
-    /// nanoseconds) and availability.
+    /// nanoseconds), within_gamma_percent (with a limit of Γ in the SLA) and availability.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -153,10 +153,13 @@ pub(super) struct Consistency {
 /// time), item_updates and item_reads (one row per item that an operation changed or observed),
 /// freshness (by time since the last update), register_writes and register_reads (kv: one row per
 /// field written or read), read_staleness and register_staleness (by read and by field),
-/// closing_reads (one row per item that was read after an experiment), unpredictable (one row per
-/// wrong item of a read), isolation_anomalies (one row per second and class of anomalies of
-/// transactions). Experiments that are not
-/// analyzed yet are analyzed first. For a comparison: cells (one row per store and point).
+/// register_values and registers (kv: one row per value written and per field), consistency,
+/// gamma_over_time, gamma_spectrum and session_guarantees (from the verdict), availability,
+/// excused_reads (unpredictable reads that are not too stale for the SLA), closing_reads (one row
+/// per item that was read after an experiment), unpredictable (one row per wrong item of a read),
+/// isolation_anomalies (one row per second and class of anomalies of transactions). Experiments
+/// that are not analyzed yet are analyzed first. For a comparison: cells (one row per store and
+/// point).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

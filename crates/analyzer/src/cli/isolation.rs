@@ -1,7 +1,9 @@
 //! The command `isolation`.
 
+use schemas::isolation::Isolation as Level;
 use schemas::run::RunDocument;
 use schemas::verdict::Verdict;
+use serde_json::{Map, Value};
 
 use super::args::{Form, Isolation};
 use super::verdicts::{select, whole};
@@ -17,11 +19,7 @@ pub(super) fn isolation(arguments: &Isolation) -> Result<(String, u8), AnalyzeEr
         Some(experiment) => select(&run, Some(experiment), None, &verdicts)?.into_iter().collect(),
         None => verdicts.iter().collect(),
     };
-    let (_, promised) = isolation::promised(&document);
-    let is_weaker = |verdict: &&Verdict| {
-        verdict.figures.anomalies.as_ref().is_some_and(|found| isolation::is_weaker(found, promised))
-    };
-    let code = if chosen.iter().any(is_weaker) { VIOLATION } else { SUCCESS };
+    let code = if chosen.iter().any(|verdict| is_weaker(&document, verdict)) { VIOLATION } else { SUCCESS };
     let family = families::of(&document.spec)?;
     let output = match arguments.format {
         Form::Text => text(&document, &chosen, family),
@@ -55,19 +53,46 @@ fn text(document: &RunDocument, chosen: &[&Verdict], family: &dyn AnyFamily) -> 
 
 fn json(document: &RunDocument, chosen: &[&Verdict], family: &dyn AnyFamily) -> String {
     let (words, promised) = isolation::promised(document);
-    let experiments: Vec<serde_json::Value> = chosen
+    let experiments: Vec<Value> = chosen
         .iter()
         .map(|verdict| {
-            let found = verdict.figures.anomalies.as_ref();
-            serde_json::json!({
-                "experiment": verdict.experiment,
-                "threads": verdict.threads,
-                "shows": found.map(|found| isolation::name(found.strongest())),
-                "is_weaker_than_promised": found.map(|found| isolation::is_weaker(found, promised)),
-                "anomalies": found,
-                "stories": found.map(|found| isolation::stories(found, family)),
-            })
+            let mut object = judged(verdict, promised, family);
+            object.insert("experiment".into(), verdict.experiment.into());
+            object.insert("threads".into(), verdict.threads.into());
+            Value::Object(object)
         })
         .collect();
     format!("{}\n", serde_json::json!({ "promised": words, "experiments": experiments }))
+}
+
+/// What the transactions of an experiment show, beside what was promised; all null without transactions.
+fn judged(verdict: &Verdict, promised: Option<Level>, family: &dyn AnyFamily) -> Map<String, Value> {
+    let found = verdict.figures.anomalies.as_ref();
+    let object = serde_json::json!({
+        "shows": found.map(|found| isolation::name(found.strongest())),
+        "is_weaker_than_promised": found.map(|found| isolation::is_weaker(found, promised)),
+        "anomalies": found,
+        "stories": found.map(|found| isolation::stories(found, family)),
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+/// The same as a part of another command's object; null if the workload has no transactions.
+pub(super) fn object(document: &RunDocument, verdict: &Verdict, family: &dyn AnyFamily) -> Value {
+    let (words, promised) = isolation::promised(document);
+    if verdict.figures.transactions.is_none() {
+        return Value::Null;
+    }
+    let mut object = judged(verdict, promised, family);
+    object.insert("promised".into(), words.into());
+    Value::Object(object)
+}
+
+/// Whether an experiment shows a weaker level than the store promises.
+pub(super) fn is_weaker(document: &RunDocument, verdict: &Verdict) -> bool {
+    let (_, promised) = isolation::promised(document);
+    verdict.figures.anomalies.as_ref().is_some_and(|found| isolation::is_weaker(found, promised))
 }

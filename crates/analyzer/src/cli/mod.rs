@@ -12,7 +12,7 @@ use schemas::comparison::ComparisonFolder;
 use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::terminal::complain;
-use schemas::verdict::{Figures, RatingDocument, Ruling, Verdict};
+use schemas::verdict::{ConsistencyFigures, Figures, RatingDocument, Ruling, Verdict};
 
 use self::args::{Cli, Command, Compare, Consistency, Export, Report, Sql, Summarize, Summary, Validate};
 use self::verdicts::{note_left_behind, select, verdict, whole};
@@ -95,7 +95,10 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
         let ratings = rating.as_ref().map_or(String::new(), |rating| format!("{}\n", ratings(rating)));
         format!("{}\n{ratings}{shown}", report::header(&document))
     };
-    let is_bad = |verdict: &Verdict| verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures);
+    let is_bad = |verdict: &Verdict| {
+        let is_weaker = isolation::is_weaker(&document, verdict);
+        verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures) || is_weaker
+    };
     let code = match &rating {
         // For a rating, the exit code is that of `encore rate`: experiments of its search are
         // expected to fail.
@@ -153,6 +156,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "missing": figures.missing,
             "closing": figures.closing,
             "sum": figures.sum,
+            "isolation": isolation::object(&document, verdict, family),
             "worst": worst,
         });
         format!("{object}\n")
@@ -160,7 +164,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
         notes + &report::validation(family, verdict, in_warmup, &worst)
     };
-    let is_bad = has_unpredictable_reads(figures) || breaks_promise(&run, verdict)?;
+    let is_bad =
+        has_unpredictable_reads(figures) || breaks_promise(&run, verdict)? || isolation::is_weaker(&document, verdict);
     Ok((output, if is_bad { VIOLATION } else { SUCCESS }))
 }
 
@@ -175,7 +180,7 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
     };
     let family = families::of(&run.read_document()?.spec)?;
     let database = Database::open(&run, &verdicts, None)?;
-    let figures = registers::consistency(&run, &database, family, verdict, arguments.worst)?;
+    let figures = verdict.figures.consistency.as_ref();
     let availability = registers::availability(verdict);
     let output = if arguments.json {
         let available = serde_json::json!({
@@ -185,11 +190,12 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
         });
         let (experiment, missing) = (verdict.experiment, &verdict.figures.missing);
         let object = serde_json::json!({
-            "experiment": experiment, "missing": missing, "consistency": figures, "availability": available,
+            "experiment": experiment, "missing": missing, "consistency": figures,
+            "within_gamma_percent": figures.and_then(ConsistencyFigures::within_gamma_percent), "availability": available,
         });
         format!("{object}\n")
     } else {
-        registers::text(&database, family, verdict, &figures, &availability)?
+        registers::text(&database, family, verdict, figures, &availability, arguments.worst)?
     };
     Ok((output, SUCCESS))
 }

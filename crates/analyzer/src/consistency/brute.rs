@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::gamma::Step;
-use super::history::{Access, BEFORE, Clients, History};
+use schemas::verdict::Step;
+
+use super::history::{Access, BEFORE, Clients, History, NEW};
 use crate::validate::{FOREVER, Interval};
 
 /// A write or a read.
@@ -14,7 +15,7 @@ pub(super) struct Event {
 }
 
 pub(super) fn w(value: i64, start: i64, end: i64) -> Event {
-    Event { is_write: true, access: Access { value, at: Interval { start, end }, by: Clients::default() } }
+    Event { is_write: true, access: Access { value, at: Interval { start, end }, by: Clients::default(), tag: NEW } }
 }
 
 pub(super) fn r(value: i64, start: i64, end: i64) -> Event {
@@ -64,7 +65,7 @@ pub(super) fn histories(count: u64, seed: u64, horizon: u64) -> impl Iterator<It
             let length = dice.below(6) as i64;
             effects.push((start + dice.below(length as u64 + 1) as i64, value));
             let end = if dice.below(8) == 0 { FOREVER } else { start + length };
-            written.push(Access { value, at: Interval { start, end }, by: by(&mut dice) });
+            written.push(Access { value, at: Interval { start, end }, by: by(&mut dice), tag: NEW });
         }
         effects.sort_unstable();
         let is_honest = dice.below(2) == 0;
@@ -74,7 +75,7 @@ pub(super) fn histories(count: u64, seed: u64, horizon: u64) -> impl Iterator<It
             let at = start + dice.below((end - start) as u64 + 1) as i64 - i64::from(dice.below(4) == 0);
             let current = effects.iter().rev().find(|(effect, _)| *effect <= at).map_or(0, |(_, value)| *value);
             let value = if is_honest { current } else { dice.below(writes + 1) as i64 };
-            Access { value, at: Interval { start, end }, by: by(&mut dice) }
+            Access { value, at: Interval { start, end }, by: by(&mut dice), tag: NEW }
         });
         let read = read.collect();
         (written, read)
@@ -99,7 +100,12 @@ pub(super) fn shuffled(writes: &[Access], reads: &[Access], seed: u64) -> Histor
 pub(super) fn of_steps(steps: &[Step]) -> Accesses {
     let access = |step: &Step| {
         let by = Clients { thread: step.thread, actor: step.actor };
-        Access { value: step.value, at: Interval { start: step.start_ns, end: step.end_ns.unwrap_or(FOREVER) }, by }
+        Access {
+            value: step.value,
+            at: Interval { start: step.start_ns, end: step.end_ns.unwrap_or(FOREVER) },
+            by,
+            tag: NEW,
+        }
     };
     let of = |is_write| steps.iter().filter(|step| step.is_write == is_write).map(access).collect();
     (of(true), of(false))

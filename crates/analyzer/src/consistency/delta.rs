@@ -20,8 +20,9 @@ pub fn delta(clusters: &[Cluster]) -> Option<i64> {
     }
     let mut order: Vec<&Cluster> = clusters.iter().collect();
     order.sort_unstable_by_key(|cluster| cluster.first_end);
-    let written = Peaks::new(order.iter().map(|cluster| cluster.written));
-    let read = Peaks::new(order.iter().map(|cluster| cluster.last_read));
+    let (mut written, mut read) = (Peaks::default(), Peaks::default());
+    written.fill(order.iter().map(|cluster| cluster.written));
+    read.fill(order.iter().map(|cluster| cluster.last_read));
     let mut greatest = 0;
     for (place, cluster) in order.iter().enumerate() {
         let falls = |other: usize| cost(cluster.written, cluster.last_read, order[other].first_end);

@@ -11,16 +11,27 @@
 //! All Γ(v) take O(n log n): with the clusters in the order of f, s(v) - f(w) falls. What rises is the
 //! greatest s(w) - f(v) of the clusters so far. The greatest minimum is where the two cross.
 
+use schemas::verdict::Step;
+
 use super::history::{BEFORE, Clients, Cluster, History, Peaks, crossing};
 use crate::validate::{FOREVER, Interval};
 
-/// Γ of the values of a register.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Γ of the values of a register. It can be filled again, so that it allocates seldom.
+#[derive(Debug, Clone, Default)]
 pub struct Gamma {
     /// Γ of each cluster, in nanoseconds.
     pub values: Vec<i64>,
     /// What proves that the history is not linearizable.
     pub conflict: Option<Conflict>,
+    /// The clusters by their least end.
+    order: Vec<(i64, u32)>,
+    peaks: Peaks,
+}
+
+impl PartialEq for Gamma {
+    fn eq(&self, other: &Gamma) -> bool {
+        (&self.values, self.conflict) == (&other.values, other.conflict)
+    }
 }
 
 /// Why a history is not linearizable, as indexes of clusters.
@@ -35,14 +46,23 @@ pub enum Conflict {
 impl Gamma {
     /// Γ of the clusters of a history.
     pub fn of(clusters: &[Cluster]) -> Gamma {
-        let mut values: Vec<i64> = clusters.iter().map(|cluster| cluster.future).collect();
+        let mut gamma = Gamma::default();
+        gamma.fill(clusters);
+        gamma
+    }
+
+    /// The same in place of what was here.
+    pub fn fill(&mut self, clusters: &[Cluster]) {
+        let Gamma { values, order, peaks, .. } = self;
+        values.clear();
+        values.extend(clusters.iter().map(|cluster| cluster.future));
         let future = (0..).zip(clusters).find(|(_, cluster)| cluster.future > 0);
         let mut conflict = future.map(|(index, _)| Conflict::Future(index));
-        let mut order: Vec<(i64, u32)> =
-            clusters.iter().zip(0..).map(|(cluster, index)| (cluster.first_end, index)).collect();
+        order.clear();
+        order.extend(clusters.iter().zip(0..).map(|(cluster, index)| (cluster.first_end, index)));
         order.sort_unstable();
         let last_start = |place: usize| clusters[order[place].1 as usize].last_start();
-        let peaks = Peaks::new((0..order.len()).map(last_start));
+        peaks.fill((0..order.len()).map(last_start));
         let mut shortest = None;
         // The clusters before this place end before the one at hand starts last. It moves little.
         let mut end = 0;
@@ -78,7 +98,7 @@ impl Gamma {
                 conflict = Some(Conflict::Pair(pair.0.min(pair.1), pair.0.max(pair.1)));
             }
         }
-        Gamma { values, conflict }
+        self.conflict = conflict;
     }
 
     /// Γ of the history.
@@ -90,23 +110,6 @@ impl Gamma {
     pub fn is_linearizable(&self) -> bool {
         self.conflict.is_none()
     }
-}
-
-/// An operation that proves a conflict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Step {
-    /// Whether it is a write.
-    pub is_write: bool,
-    /// The value that it wrote or saw.
-    pub value: i64,
-    /// Its thread.
-    pub thread: u32,
-    /// Its actor.
-    pub actor: u64,
-    /// Its start, in nanoseconds from the start of the experiment.
-    pub start_ns: i64,
-    /// Its end; None for a write of unknown fate.
-    pub end_ns: Option<i64>,
 }
 
 /// The operations that prove a conflict: of each value its write, the operation that ended first, and the

@@ -16,62 +16,14 @@
 //! who sees both: first the later write, then the earlier one. So each such violation breaks the
 //! monotonic reads of the reader too, and a violation that no client saw is not counted.
 
-use super::history::{Access, BEFORE, Clients, History};
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use schemas::verdict::Guarantees;
+
+use super::history::{BEFORE, COUNTED, Clients, History};
+use super::windows::ItemHasher;
 use crate::validate::Interval;
-
-/// How many reads a guarantee was checked with, and how many of them violate it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Checked {
-    /// Reads that could violate it.
-    pub reads: u64,
-    /// Reads that do.
-    pub violations: u64,
-}
-
-impl Checked {
-    fn add(&mut self, violates: bool) {
-        self.reads += 1;
-        self.violations += u64::from(violates);
-    }
-
-    fn merge(&mut self, other: Checked) {
-        self.reads += other.reads;
-        self.violations += other.violations;
-    }
-}
-
-/// The session guarantees of clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Guarantees {
-    /// Read your writes.
-    pub read_your_writes: Checked,
-    /// Monotonic reads.
-    pub monotonic_reads: Checked,
-    /// Monotonic writes.
-    pub monotonic_writes: Checked,
-    /// Writes follow reads.
-    pub writes_follow_reads: Checked,
-}
-
-impl Guarantees {
-    /// Adds those of another register.
-    pub fn merge(&mut self, other: &Guarantees) {
-        self.read_your_writes.merge(other.read_your_writes);
-        self.monotonic_reads.merge(other.monotonic_reads);
-        self.monotonic_writes.merge(other.monotonic_writes);
-        self.writes_follow_reads.merge(other.writes_follow_reads);
-    }
-
-    /// The guarantees with their names.
-    pub fn named(&self) -> [(&'static str, Checked); 4] {
-        [
-            ("read your writes", self.read_your_writes),
-            ("monotonic reads", self.monotonic_reads),
-            ("monotonic writes", self.monotonic_writes),
-            ("writes follow reads", self.writes_follow_reads),
-        ]
-    }
-}
 
 /// An operation of a client: an index of the history's writes, or of its reads.
 #[derive(Clone, Copy)]
@@ -94,6 +46,7 @@ struct Author {
 }
 
 /// What a client has done so far: only operations that have ended.
+#[derive(Clone, Copy)]
 struct Past {
     /// The greatest start of its own writes.
     wrote: Option<i64>,
@@ -112,6 +65,7 @@ const NOTHING: Past =
     Past { wrote: None, saw: None, saw_last: None, saw_writer: false, saw_reader: false, read_newest: BEFORE };
 
 /// What a client has seen, by write and by author. An entry counts for the client with its number.
+#[derive(Default)]
 struct Seen {
     /// The values that something which the client saw was written after, in reads by the author.
     superseded: Vec<u32>,
@@ -119,55 +73,144 @@ struct Seen {
     newest_of: Vec<(u32, i64)>,
 }
 
-/// Checks the guarantees of clients. `client` says which client ran an operation.
-pub fn guarantees(history: &History, client: impl Fn(&Clients) -> u64) -> Guarantees {
-    let mut found = Guarantees::default();
-    let mut events: Vec<(u64, i64, u32)> = Vec::with_capacity(history.writes.len() + history.reads.len());
-    let writes = history.writes.len() as u32;
-    let of = |access: &Access, index| (client(&access.by), access.at.start, index);
-    events.extend(history.writes.iter().zip(0..).map(|(write, index)| of(write, index)));
-    events.extend(history.reads.iter().zip(writes..).map(|(read, index)| of(&read.access, index)));
-    events.sort_unstable();
-    let event = |index: u32| if index < writes { Event::Write(index) } else { Event::Read(index - writes) };
-    let none = Author { client: 0, wrote_before: false, read_last: None, read_newest: BEFORE };
-    let mut authors = vec![none; history.writes.len()];
-    let clients = || events.chunk_by(|a, b| a.0 == b.0).zip(1u32..);
-    let mut pending = Vec::new();
-    for (own, number) in clients() {
-        let mut past = NOTHING;
-        pending.clear();
-        for (_, start, index) in own {
-            settle(history, &mut pending, *start, |ended| past.end(history, ended));
-            let event = event(*index);
+/// Checks guarantees. What it allocates is kept for the next history.
+///
+/// Operations are taken by their start, whatever their client, since neighbours in time are neighbours in memory. Only
+/// the reads of clients that went back in time are taken client by client.
+#[derive(Default)]
+pub struct Checker {
+    /// The clients, and the number of each from 1 on.
+    numbers: HashMap<u64, u32, BuildHasherDefault<ItemHasher>>,
+    /// The client of each operation, by start: writes before reads that start at the same time.
+    client_of: Vec<(Event, u32)>,
+    /// Who ran each write.
+    authors: Vec<Author>,
+    past: Vec<Past>,
+    pending: Vec<Vec<Event>>,
+    /// The clients that went back in time.
+    is_suspect: Vec<bool>,
+    /// Their reads, by client.
+    suspects: Vec<(u32, u32)>,
+    seen: Seen,
+}
+
+impl Checker {
+    /// The guarantees of clients. `client` says which client ran an operation. Reads that were counted before
+    /// are not counted again.
+    pub fn check(&mut self, history: &History, client: impl Fn(&Clients) -> u64) -> Guarantees {
+        let mut found = Guarantees::default();
+        self.find_authors(history, client);
+        // Then a client may have seen what its author had not done yet.
+        let has_future = history.reads.iter().any(|read| history.written(read.saw).start > read.access.at.end);
+        let Checker { client_of, authors, past, pending, is_suspect, .. } = self;
+        past.iter_mut().for_each(|past| *past = NOTHING);
+        pending.iter_mut().for_each(Vec::clear);
+        let mut has_suspects = false;
+        for (event, number) in client_of.iter() {
+            let (own, waiting) = (&mut past[*number as usize], &mut pending[*number as usize]);
+            settle(history, waiting, interval(history, *event).start, |ended| {
+                own.end(history, ended);
+                own.see(history, ended, authors);
+            });
+            if let Event::Read(read) = *event
+                && history.reads[read as usize].access.tag != COUNTED
+                && (own.check(history, read, &mut found) || has_future)
+            {
+                is_suspect[*number as usize] = true;
+                has_suspects = true;
+            }
+            waiting.push(*event);
+        }
+        if has_suspects {
+            self.check_suspects(history, &mut found);
+        }
+        found
+    }
+
+    /// Numbers the clients, and finds what each one had done before it wrote.
+    fn find_authors(&mut self, history: &History, client: impl Fn(&Clients) -> u64) {
+        let Checker { numbers, client_of, authors, past, pending, is_suspect, .. } = self;
+        numbers.clear();
+        client_of.clear();
+        past.clear();
+        pending.iter_mut().for_each(Vec::clear);
+        let none = Author { client: 0, wrote_before: false, read_last: None, read_newest: BEFORE };
+        authors.clear();
+        authors.resize(history.writes.len(), none);
+        past.push(NOTHING);
+        let (mut writes, mut reads) =
+            (history.writes.iter().zip(0u32..).peekable(), history.reads.iter().zip(0u32..).peekable());
+        loop {
+            let is_write = match (writes.peek(), reads.peek()) {
+                (Some((write, _)), Some((read, _))) => write.at.start <= read.access.at.start,
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => break,
+            };
+            let next = if is_write {
+                writes.next().map(|(write, at)| (*write, Event::Write(at)))
+            } else {
+                reads.next().map(|(read, at)| (read.access, Event::Read(at)))
+            };
+            let Some((access, event)) = next else { break };
+            let fresh = past.len() as u32;
+            let number = *numbers.entry(client(&access.by)).or_insert(fresh);
+            if number == fresh {
+                past.push(NOTHING);
+            }
+            let at = number as usize;
+            if pending.len() <= at {
+                pending.resize_with(at + 1, Vec::new);
+            }
+            let own = &mut past[at];
+            settle(history, &mut pending[at], access.at.start, |ended| own.end(history, ended));
             if let Event::Write(write) = event {
                 authors[write as usize] = Author {
                     client: number,
-                    wrote_before: past.wrote.is_some(),
-                    read_last: past.saw_last,
-                    read_newest: past.saw.unwrap_or(BEFORE),
+                    wrote_before: own.wrote.is_some(),
+                    read_last: own.saw_last,
+                    read_newest: own.saw.unwrap_or(BEFORE),
                 };
             }
-            pending.push(event);
+            pending[at].push(event);
+            client_of.push((event, number));
         }
+        is_suspect.clear();
+        is_suspect.resize(past.len(), false);
     }
-    let count = clients().count();
-    let mut seen = Seen { superseded: vec![0; history.writes.len() + 1], newest_of: vec![(0, BEFORE); count + 1] };
-    for (own, number) in clients() {
-        let mut past = NOTHING;
-        pending.clear();
-        for (_, start, index) in own {
-            settle(history, &mut pending, *start, |ended| {
-                past.end(history, ended);
-                past.see(history, ended, &authors, &mut seen, number);
-            });
-            let event = event(*index);
-            if let Event::Read(read) = event {
-                past.check(history, read, &authors, &seen, number, &mut found);
+
+    /// Checks the order of writes for the clients that went back in time.
+    fn check_suspects(&mut self, history: &History, found: &mut Guarantees) {
+        let Checker { client_of, authors, past, pending, is_suspect, suspects, seen, .. } = self;
+        suspects.clear();
+        let reads = client_of.iter().filter(|(_, number)| is_suspect[*number as usize]);
+        suspects.extend(reads.filter_map(|(event, number)| match event {
+            Event::Read(read) => Some((*number, *read)),
+            Event::Write(_) => None,
+        }));
+        suspects.sort_unstable();
+        seen.superseded.clear();
+        seen.superseded.resize(history.writes.len() + 1, 0);
+        seen.newest_of.clear();
+        seen.newest_of.resize(past.len(), (0, BEFORE));
+        for own in suspects.chunk_by(|a, b| a.0 == b.0) {
+            let (number, pending) = (own[0].0, &mut pending[0]);
+            let mut past = NOTHING;
+            pending.clear();
+            for (_, read) in own {
+                let start = history.reads[*read as usize].access.at.start;
+                settle(history, pending, start, |ended| {
+                    past.end(history, ended);
+                    past.see(history, ended, authors);
+                    seen.see(history, ended, authors, number);
+                });
+                if history.reads[*read as usize].access.tag != COUNTED {
+                    past.check_order(history, *read, authors, seen, number, found);
+                }
+                pending.push(Event::Read(*read));
             }
-            pending.push(event);
         }
     }
-    found
 }
 
 /// Calls `end` with the operations that ended before this time, and takes them out. A client has more than
@@ -205,24 +248,35 @@ impl Past {
     }
 
     /// Adds what the author of what a read saw had done before.
-    fn see(&mut self, history: &History, event: Event, authors: &[Author], seen: &mut Seen, number: u32) {
+    fn see(&mut self, history: &History, event: Event, authors: &[Author]) {
         let Event::Read(index) = event else { return };
         let Some(write) = history.reads[index as usize].saw else { return };
         let author = &authors[write as usize];
-        let start = history.writes[write as usize].at.start;
-        let newest = &mut seen.newest_of[author.client as usize];
-        *newest = if newest.0 == number { (number, newest.1.max(start)) } else { (number, start) };
         self.saw_writer |= author.wrote_before;
-        if let Some(read) = author.read_last {
+        if author.read_last.is_some() {
             self.saw_reader = true;
             self.read_newest = self.read_newest.max(author.read_newest);
-            if read != write + 1 {
-                seen.superseded[read as usize] = number;
-            }
         }
     }
 
-    fn check(
+    /// Checks what a client was promised of its own operations, and counts the reads that the other guarantees
+    /// are checked with. Returns whether the client went back in time: it has seen a write that started later.
+    fn check(&self, history: &History, read: u32, found: &mut Guarantees) -> bool {
+        let written = history.written(history.reads[read as usize].saw);
+        if let Some(wrote) = self.wrote {
+            found.read_your_writes.add(written.end < wrote);
+        }
+        if let Some(newest) = self.saw {
+            found.monotonic_reads.add(written.end < newest);
+        }
+        found.monotonic_writes.reads += u64::from(self.saw_writer);
+        found.writes_follow_reads.reads += u64::from(self.saw_reader);
+        (self.saw_writer || self.saw_reader)
+            && (self.saw.is_some_and(|newest| newest > written.start) || self.read_newest > written.end)
+    }
+
+    /// Checks the order of the writes that a client has seen.
+    fn check_order(
         &self,
         history: &History,
         read: u32,
@@ -233,37 +287,46 @@ impl Past {
     ) {
         let saw = history.reads[read as usize].saw;
         let seen_end = history.written(saw).end;
-        if let Some(wrote) = self.wrote {
-            found.read_your_writes.add(seen_end < wrote);
-        }
-        if let Some(newest) = self.saw {
-            found.monotonic_reads.add(seen_end < newest);
-        }
         if self.saw_writer {
             let newest = saw.map(|write| seen.newest_of[authors[write as usize].client as usize]);
-            found.monotonic_writes.add(newest.is_some_and(|(client, start)| client == number && seen_end < start));
+            let violates = newest.is_some_and(|(client, start)| client == number && seen_end < start);
+            found.monotonic_writes.violations += u64::from(violates);
         }
         if self.saw_reader {
             let is_superseded = seen.superseded[place(saw) as usize] == number;
-            found.writes_follow_reads.add(is_superseded || seen_end < self.read_newest);
+            found.writes_follow_reads.violations += u64::from(is_superseded || seen_end < self.read_newest);
+        }
+    }
+}
+
+impl Seen {
+    fn see(&mut self, history: &History, event: Event, authors: &[Author], number: u32) {
+        let Event::Read(index) = event else { return };
+        let Some(write) = history.reads[index as usize].saw else { return };
+        let author = &authors[write as usize];
+        let start = history.writes[write as usize].at.start;
+        let newest = &mut self.newest_of[author.client as usize];
+        *newest = if newest.0 == number { (number, newest.1.max(start)) } else { (number, start) };
+        if let Some(read) = author.read_last.filter(|read| *read != write + 1) {
+            self.superseded[read as usize] = number;
         }
     }
 }
 
 /// By thread: what a connection was promised.
 pub fn by_thread(history: &History) -> Guarantees {
-    guarantees(history, |by| by.thread.into())
+    Checker::default().check(history, |by| by.thread.into())
 }
 
 /// By actor: what a user feels.
 pub fn by_actor(history: &History) -> Guarantees {
-    guarantees(history, |by| by.actor)
+    Checker::default().check(history, |by| by.actor)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::brute::{Event, histories, history, r, shuffled, w};
-    use super::super::history::Read;
+    use super::super::history::{Access, Read};
     use super::*;
     use crate::validate::FOREVER;
 

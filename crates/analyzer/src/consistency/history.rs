@@ -29,7 +29,18 @@ pub struct Access {
     pub at: Interval,
     /// Who ran it.
     pub by: Clients,
+    /// Of a read, whether it still counts: [`COUNTED`], [`NEW`], or the number of its operation.
+    pub tag: u32,
 }
+
+/// The tag of a read that was counted before: it is only there for what comes after it.
+pub const COUNTED: u32 = u32::MAX;
+
+/// The tag of a read of which only its register is of interest.
+pub const NEW: u32 = u32::MAX - 1;
+
+/// In place of the value of a read that says nothing: no write has it.
+pub const NOTHING: i64 = i64::MIN;
 
 /// A read, and which write it saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +51,7 @@ pub struct Read {
     pub saw: Option<u32>,
 }
 
-/// The history of one register.
+/// The history of one register. It can be filled again, so that it allocates seldom.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// The writes, by their start.
@@ -49,6 +60,9 @@ pub struct History {
     pub reads: Vec<Read>,
     /// How many reads saw a value that no write of the history wrote. Nothing is concluded from them.
     pub unattributed: u64,
+    /// Those of them that saw a value at all.
+    pub lost: u64,
+    by_value: Vec<(i64, u32)>,
 }
 
 /// How many of the newest writes are compared with a read before the writes are searched.
@@ -61,36 +75,52 @@ impl History {
         // Two reads of one value at the same time differ in nothing but their clients.
         writes.sort_unstable_by_key(key);
         reads.sort_unstable_by_key(|read| (key(read), read.by.thread, read.by.actor));
-        let mut by_value: Vec<(i64, u32)> = Vec::new();
-        let mut attributed = Vec::with_capacity(reads.len());
-        let (mut begun, mut unattributed) = (0, 0);
+        let mut history = History { writes, ..History::default() };
+        history.attribute(reads.into_iter());
+        history
+    }
+
+    /// Takes in the reads, which come by their start. The writes must be complete.
+    pub fn attribute(&mut self, reads: impl Iterator<Item = Access>) {
+        self.reads.clear();
+        self.by_value.clear();
+        (self.unattributed, self.lost) = (0, 0);
+        let mut begun = 0;
         for access in reads {
             let value = access.value;
-            while begun < writes.len() && writes[begun].at.start <= access.at.end {
+            while begun < self.writes.len() && self.writes[begun].at.start <= access.at.end {
                 begun += 1;
             }
             // Most reads see one of the newest values.
-            let near = (begun.saturating_sub(NEAR)..begun).rev().find(|index| writes[*index].value == value);
+            let near = (begun.saturating_sub(NEAR)..begun).rev().find(|index| self.writes[*index].value == value);
             let saw = match near {
                 Some(index) => Some(index as u32),
                 None if value == INITIAL => None,
-                None => {
-                    if by_value.is_empty() {
-                        by_value.extend((0..).zip(&writes).map(|(index, write)| (write.value, index)));
-                        by_value.sort_unstable();
+                None => match self.find(value) {
+                    Some(index) => Some(index),
+                    None => {
+                        let is_new = u64::from(access.tag != COUNTED);
+                        self.unattributed += is_new;
+                        self.lost += if value == NOTHING { 0 } else { is_new };
+                        continue;
                     }
-                    match by_value.binary_search_by_key(&value, |(value, _)| *value) {
-                        Ok(at) => Some(by_value[at].1),
-                        Err(_) => {
-                            unattributed += 1;
-                            continue;
-                        }
-                    }
-                }
+                },
             };
-            attributed.push(Read { access, saw });
+            self.reads.push(Read { access, saw });
         }
-        History { writes, reads: attributed, unattributed }
+    }
+
+    /// The write of a value.
+    fn find(&mut self, value: i64) -> Option<u32> {
+        if value == NOTHING {
+            return None;
+        }
+        if self.by_value.is_empty() {
+            self.by_value.extend((0..).zip(&self.writes).map(|(index, write)| (write.value, index)));
+            self.by_value.sort_unstable();
+        }
+        let at = self.by_value.binary_search_by_key(&value, |(value, _)| *value).ok()?;
+        Some(self.by_value[at].1)
     }
 
     /// When the write that a read saw ran.
@@ -101,9 +131,26 @@ impl History {
     /// The clusters: first that of the initial value, then one for each write in the order of
     /// [`History::writes`]. A write of unknown fate that no read saw has none.
     pub fn clusters(&self) -> Vec<Cluster> {
-        let mut all = Vec::with_capacity(self.writes.len() + 1);
-        all.push(Cluster::of(None, Interval { start: BEFORE, end: BEFORE }));
-        all.extend((0..).zip(&self.writes).map(|(index, write)| Cluster::of(Some(index), write.at)));
+        let mut all = Vec::new();
+        self.clusters_after(&mut all, BEFORE, |_| None);
+        all
+    }
+
+    /// The same, where reads that are not in the history any more have changed the clusters: when the last
+    /// one of the initial value started, and what is known of the value of each write.
+    pub fn clusters_after(
+        &self,
+        all: &mut Vec<Cluster>,
+        initial_last_read: i64,
+        known: impl Fn(u32) -> Option<Cluster>,
+    ) {
+        all.clear();
+        let initial = Cluster::of(None, Interval { start: BEFORE, end: BEFORE });
+        all.push(Cluster { last_read: initial_last_read, ..initial });
+        all.extend((0..).zip(&self.writes).map(|(index, write)| {
+            let own = Cluster::of(Some(index), write.at);
+            known(index).map_or(own, |known| Cluster { write: Some(index), ..known })
+        }));
         for read in &self.reads {
             let cluster = &mut all[read.saw.map_or(0, |index| index as usize + 1)];
             let Interval { start, end } = read.access.at;
@@ -112,7 +159,6 @@ impl History {
             cluster.future = cluster.future.max(cluster.written.saturating_sub(end));
         }
         all.retain(|cluster| cluster.first_end != FOREVER);
-        all
     }
 }
 
@@ -144,22 +190,30 @@ impl Cluster {
 }
 
 /// For each beginning of a list of numbers, its two greatest ones and their places.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Peaks {
     each: Vec<[(i64, u32); 2]>,
 }
 
 impl Peaks {
+    #[cfg(test)]
     pub(super) fn new(numbers: impl Iterator<Item = i64>) -> Peaks {
+        let mut peaks = Peaks::default();
+        peaks.fill(numbers);
+        peaks
+    }
+
+    pub(super) fn fill(&mut self, numbers: impl Iterator<Item = i64>) {
         let mut peaks = [(BEFORE, u32::MAX); 2];
-        let each = (0..).zip(numbers).map(|(place, number)| {
+        self.each.clear();
+        self.each.extend((0..).zip(numbers).map(|(place, number)| {
             if number > peaks[0].0 {
                 peaks = [(number, place), peaks[0]];
             } else if number > peaks[1].0 {
                 peaks[1] = (number, place);
             }
             peaks
-        });
-        Peaks { each: each.collect() }
+        }));
     }
 
     /// The greatest of the first numbers up to `last`, without the one at `without`, and its place.
@@ -202,7 +256,8 @@ mod tests {
 
     #[test]
     fn reads_of_values_that_no_write_wrote_are_left_out() {
-        let access = |value, start, end| Access { value, at: Interval { start, end }, by: Clients::default() };
+        let access =
+            |value, start, end| Access { value, at: Interval { start, end }, by: Clients::default(), tag: NEW };
         let history = History::new(vec![access(7, 0, 5)], vec![access(9, 6, 7), access(7, 6, 8), access(0, 1, 2)]);
         assert_eq!(history.unattributed, 1);
         assert_eq!(history.reads.iter().map(|read| read.saw).collect::<Vec<_>>(), [None, Some(0)]);

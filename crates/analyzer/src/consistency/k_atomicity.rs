@@ -16,37 +16,14 @@
 //! a failure is never due to a choice before, and only the writes that overlap the last one are tried. They
 //! are tried in parallel, so n writes, of which at most c overlap, take O(n log n + c n).
 
+use schemas::verdict::K;
+
 use super::history::Cluster;
 
-/// The least k at which a history is k-atomic, as far as it is told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub enum K {
-    /// Linearizable.
-    #[serde(rename = "1")]
-    One,
-    /// Each read saw one of the two newest writes.
-    #[serde(rename = "2")]
-    Two,
-    /// More than 2, or there is none, because a read ended before its write started.
-    #[serde(rename = "> 2")]
-    More,
-}
-
-impl K {
-    /// k of clusters that are not linearizable.
-    pub fn of_broken(clusters: &[Cluster]) -> K {
-        let has_future = clusters.iter().any(|cluster| cluster.future > 0);
-        if !has_future && Search::new(clusters).finds_order() { K::Two } else { K::More }
-    }
-
-    /// As it is printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            K::One => "1",
-            K::Two => "2",
-            K::More => "> 2",
-        }
-    }
+/// k of clusters that are not linearizable.
+pub fn of_broken(clusters: &[Cluster]) -> K {
+    let has_future = clusters.iter().any(|cluster| cluster.future > 0);
+    if !has_future && Search::new(clusters).finds_order() { K::Two } else { K::More }
 }
 
 /// In place of the number of a try: the cluster has its place at the end of the order.
@@ -192,7 +169,7 @@ mod tests {
 
     fn k(history: &History) -> K {
         let clusters = history.clusters();
-        if Gamma::of(&clusters).is_linearizable() { K::One } else { K::of_broken(&clusters) }
+        if Gamma::of(&clusters).is_linearizable() { K::One } else { of_broken(&clusters) }
     }
 
     #[test]

@@ -2,10 +2,9 @@
 //! not linearizable, and which session guarantees held.
 //!
 //! Each metric is a pure function over the history of one register ([`history::History`]), in a file of its
-//! own. `measure` puts them together for a register, `summary` for an experiment; `crate::registers` reads the
-//! histories of a run. A history is in memory as a whole, one register at a time: memory is bounded by the register
-//! with the most operations, at some 200 bytes each. DuckDB sorts the operations by register, and writes
-//! what does not fit in memory to a temporary folder.
+//! own. `measure` puts them together for a register, `windows` for all registers of a fragment in one pass, and
+//! `summary` is what merges with other fragments. `crate::registers` says which operations are those of
+//! registers.
 //!
 //! Nothing is concluded from what the log does not prove. Failed operations are left out. A write of unknown
 //! fate may take effect at any time, or never. Reads of the warm-up and of the drained part are left out,
@@ -24,3 +23,4 @@ pub mod k_atomicity;
 pub mod measure;
 pub mod staleness;
 pub mod summary;
+pub mod windows;

@@ -14,8 +14,8 @@
 //! A read is stale (k above 0, and so t) exactly if the validator calls it unpredictable for the value
 //! that it saw.
 
-use super::history::{BEFORE, History};
-use crate::validate::FOREVER;
+use super::history::{BEFORE, Cluster, History};
+use crate::validate::{FOREVER, Interval};
 
 /// How stale a read was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,53 +28,21 @@ pub struct Staleness {
     pub age_ns: Option<i64>,
 }
 
-/// The staleness of each read of a history, in the order of [`History::reads`].
-pub fn of_reads(history: &History) -> Vec<Staleness> {
-    // Known writes: by start, with the least end of each and all that start later; by end, with the
-    // greatest start of each and all that end earlier.
-    let starts: Vec<(i64, i64)> = history
-        .writes
-        .iter()
-        .filter(|write| write.at.end != FOREVER)
-        .map(|write| (write.at.start, write.at.end))
-        .collect();
-    let mut least_end: Vec<i64> = starts.iter().map(|(_, end)| *end).collect();
-    for index in (1..least_end.len()).rev() {
-        least_end[index - 1] = least_end[index - 1].min(least_end[index]);
-    }
-    let mut ends: Vec<(i64, u32)> = starts.iter().zip(0..).map(|((_, end), rank)| (*end, rank)).collect();
-    ends.sort_unstable();
-    let mut newest = BEFORE;
-    let newest: Vec<i64> = ends
-        .iter()
-        .map(|(_, rank)| {
-            newest = newest.max(starts[*rank as usize].0);
-            newest
-        })
-        .collect();
-    let mut stale: Vec<Stale> = Vec::new();
-    let mut ended = 0;
-    let mut found: Vec<Staleness> = Vec::with_capacity(history.reads.len());
-    for (index, read) in history.reads.iter().enumerate() {
-        let start = read.access.at.start;
-        while ended < ends.len() && ends[ended].0 < start {
-            ended += 1;
-        }
-        let Some(last) = ended.checked_sub(1) else {
-            found.push(Staleness::default());
-            continue;
-        };
-        let mut staleness = Staleness { age_ns: Some(start - ends[last].0), ..Staleness::default() };
-        let seen_end = history.written(read.saw).end;
-        if newest[last] > seen_end {
-            let first_newer = starts.partition_point(|(start, _)| *start <= seen_end);
-            staleness.t_ns = start - least_end[first_newer];
-            stale.push(Stale { index, ended, first_newer });
-        }
-        found.push(staleness);
-    }
-    count_newer(&ends, &stale, &mut found);
-    found
+/// Computes staleness. What it allocates is kept for the next history.
+#[derive(Default)]
+pub struct Stalenesses {
+    /// The known writes, by start.
+    starts: Vec<(i64, i64)>,
+    /// The least end of each of them and all that start later.
+    least_end: Vec<i64>,
+    /// Their ends, ascending, with their places in `starts`.
+    ends: Vec<(i64, u32)>,
+    /// The greatest start of each of these and all that end earlier.
+    newest: Vec<i64>,
+    stale: Vec<Stale>,
+    tree: Vec<u32>,
+    /// The ends of the known writes, with the last reads of their values.
+    last_until: Vec<(i64, i64)>,
 }
 
 /// A stale read: how many writes ended before it, and the first write by start that is newer than what it
@@ -85,63 +53,133 @@ struct Stale {
     first_newer: usize,
 }
 
-/// Counts the writes that are newer and ended before, with a tree of sums over the writes by their start.
-/// Stale reads come in the order of their start.
-fn count_newer(ends: &[(i64, u32)], stale: &[Stale], found: &mut [Staleness]) {
-    if stale.is_empty() {
-        return;
+impl Stalenesses {
+    /// The staleness of each read of a history, in the order of [`History::reads`].
+    pub fn of_reads(&mut self, history: &History, found: &mut Vec<Staleness>) {
+        let Stalenesses { starts, least_end, ends, newest, stale, .. } = self;
+        starts.clear();
+        let known = history.writes.iter().filter(|write| write.at.end != FOREVER);
+        starts.extend(known.map(|write| (write.at.start, write.at.end)));
+        least_end.clear();
+        least_end.extend(starts.iter().map(|(_, end)| *end));
+        for index in (1..least_end.len()).rev() {
+            least_end[index - 1] = least_end[index - 1].min(least_end[index]);
+        }
+        ends.clear();
+        ends.extend(starts.iter().zip(0..).map(|((_, end), rank)| (*end, rank)));
+        ends.sort_unstable();
+        let mut last = BEFORE;
+        newest.clear();
+        newest.extend(ends.iter().map(|(_, rank)| {
+            last = last.max(starts[*rank as usize].0);
+            last
+        }));
+        stale.clear();
+        found.clear();
+        let mut ended = 0;
+        for (index, read) in history.reads.iter().enumerate() {
+            let start = read.access.at.start;
+            while ended < ends.len() && ends[ended].0 < start {
+                ended += 1;
+            }
+            let Some(last) = ended.checked_sub(1) else {
+                found.push(Staleness::default());
+                continue;
+            };
+            let mut staleness = Staleness { age_ns: Some(start - ends[last].0), ..Staleness::default() };
+            let seen_end = history.written(read.saw).end;
+            if newest[last] > seen_end {
+                let first_newer = starts.partition_point(|(start, _)| *start <= seen_end);
+                staleness.t_ns = start - least_end[first_newer];
+                stale.push(Stale { index, ended, first_newer });
+            }
+            found.push(staleness);
+        }
+        self.count_newer(found);
     }
-    let mut tree = vec![0u32; ends.len() + 1];
-    let mut entered = 0;
-    for Stale { index, ended, first_newer } in stale {
-        for (_, rank) in &ends[entered..*ended] {
-            let mut at = *rank as usize + 1;
-            while at < tree.len() {
-                tree[at] += 1;
-                at += at & at.wrapping_neg();
+
+    /// Counts the writes that are newer and ended before, with a tree of sums over the writes by their
+    /// start. Stale reads come in the order of their start.
+    fn count_newer(&mut self, found: &mut [Staleness]) {
+        let Stalenesses { ends, stale, tree, .. } = self;
+        if stale.is_empty() {
+            return;
+        }
+        tree.clear();
+        tree.resize(ends.len() + 1, 0);
+        let mut entered = 0;
+        for Stale { index, ended, first_newer } in stale {
+            for (_, rank) in &ends[entered..*ended] {
+                let mut at = *rank as usize + 1;
+                while at < tree.len() {
+                    tree[at] += 1;
+                    at += at & at.wrapping_neg();
+                }
+            }
+            entered = *ended;
+            let (mut older, mut at) = (0, *first_newer);
+            while at > 0 {
+                older += u64::from(tree[at]);
+                at &= at - 1;
+            }
+            found[*index].k = entered as u64 - older;
+        }
+    }
+
+    /// The t-visibility of each write, in nanoseconds, in the order of [`History::writes`]; None for a write of
+    /// unknown fate. `clusters` are those of the history, and know when the value of each write was read
+    /// last.
+    pub fn of_writes(&mut self, history: &History, clusters: &[Cluster], found: &mut Vec<Option<i64>>) {
+        let (mut initial, last_until) = (BEFORE, &mut self.last_until);
+        last_until.clear();
+        for cluster in clusters {
+            match cluster.write {
+                None => initial = cluster.last_read,
+                Some(index) => {
+                    let end = history.writes[index as usize].at.end;
+                    if end != FOREVER {
+                        last_until.push((end, cluster.last_read));
+                    }
+                }
             }
         }
-        entered = *ended;
-        let (mut older, mut at) = (0, *first_newer);
-        while at > 0 {
-            older += u64::from(tree[at]);
-            at &= at - 1;
+        last_until.sort_unstable();
+        let mut last = initial;
+        for (_, own) in last_until.iter_mut() {
+            last = last.max(*own);
+            *own = last;
         }
-        found[*index].k = entered as u64 - older;
+        found.clear();
+        found.extend(history.writes.iter().map(|write| {
+            let Interval { start, end } = write.at;
+            if end == FOREVER {
+                return None;
+            }
+            // Only a read that came after the end can have missed it. Mostly none has.
+            if last <= end {
+                return Some(0);
+            }
+            let older = last_until.partition_point(|(end, _)| *end < start);
+            let missed = older.checked_sub(1).map_or(initial, |older| last_until[older].1);
+            Some(missed.saturating_sub(end).max(0))
+        }));
     }
 }
 
-/// The t-visibility of the known writes that a read followed, in nanoseconds, by the end of the writes.
+/// The staleness of each read of a history, in the order of [`History::reads`].
+pub fn of_reads(history: &History) -> Vec<Staleness> {
+    let mut found = Vec::new();
+    Stalenesses::default().of_reads(history, &mut found);
+    found
+}
+
+/// The t-visibility of the known writes that a read followed, in nanoseconds, in the order of the writes.
 pub fn of_writes(history: &History) -> Vec<i64> {
     let Some(last_read) = history.reads.last().map(|read| read.access.at.start) else { return Vec::new() };
-    // The last read of the initial value, and of each value of a known write.
-    let mut initial = BEFORE;
-    let mut last_of = vec![BEFORE; history.writes.len()];
-    for read in &history.reads {
-        let last = match read.saw {
-            None => &mut initial,
-            Some(index) => &mut last_of[index as usize],
-        };
-        *last = read.access.at.start.max(*last);
-    }
-    let known = history.writes.iter().zip(&last_of).filter(|(write, _)| write.at.end != FOREVER);
-    let mut ends: Vec<(i64, i64, i64)> = known.map(|(write, last)| (write.at.end, write.at.start, *last)).collect();
-    ends.sort_unstable();
-    let mut last = initial;
-    let last_until: Vec<i64> = ends
-        .iter()
-        .map(|(.., own)| {
-            last = last.max(*own);
-            last
-        })
-        .collect();
-    let followed = ends.iter().filter(|(end, ..)| *end < last_read);
-    let of = |(end, start, _): &(i64, i64, i64)| {
-        let older = ends.partition_point(|(end, ..)| end < start);
-        let missed = older.checked_sub(1).map_or(initial, |older| last_until[older]);
-        missed.saturating_sub(*end).max(0)
-    };
-    followed.map(of).collect()
+    let mut found = Vec::new();
+    Stalenesses::default().of_writes(history, &history.clusters(), &mut found);
+    let followed = history.writes.iter().zip(found).filter(|(write, _)| write.at.end < last_read);
+    followed.filter_map(|(_, visible)| visible).collect()
 }
 
 #[cfg(test)]

@@ -1,287 +1,266 @@
-//! The metrics of all registers of an experiment: distributions, counts, and the registers that are
-//! farthest from linearizable.
+//! The metrics of all registers of one or more fragments: counts, distributions, and the registers that are
+//! farthest from linearizable. Summaries of fragments merge to that of the whole.
 
-use std::collections::BTreeMap;
+use schemas::latency::ResponseTimes;
+use schemas::verdict::{Broken, ConsistencyFigures, GammaPercentile, Guarantees, Spread};
+use serde::{Deserialize, Serialize};
 
-use hdrhistogram::Histogram;
-use schemas::verdict::Freshness;
-use serde::Serialize;
-
-use super::gamma::{Step, proof};
-use super::guarantees::Guarantees;
-use super::k_atomicity::K;
-use super::measure::Measured;
 use crate::freshness::FreshnessSummary;
-use crate::validate::ItemRead;
-
-/// Which register it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Register {
-    /// The fragment.
-    pub fragment: i64,
-    /// The item, such as `field`.
-    pub item: String,
-    /// Whose item it is, such as the number of the record.
-    pub owner: i64,
-    /// Which of the owner's items it is, such as the number of the field.
-    pub element: Option<i64>,
-}
-
-/// A register that is not linearizable.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Broken {
-    /// Which one.
-    #[serde(flatten)]
-    pub register: Register,
-    /// Its Γ, in nanoseconds.
-    pub gamma_ns: i64,
-    /// Its Δ; null if a read ended before its write started.
-    pub delta_ns: Option<i64>,
-    /// Its k.
-    pub k: K,
-    /// Its writes, its reads, and those of them that are stale.
-    pub writes: u64,
-    /// Its reads.
-    pub reads: u64,
-    /// Those of them that are stale.
-    pub stale_reads: u64,
-    /// The operations that prove that it is not linearizable.
-    pub proof: Vec<Step>,
-}
-
-/// A distribution of times or counts. Percentiles have three digits.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Spread {
-    /// How many there are.
-    pub count: u64,
-    /// How many are above 0.
-    pub above_zero: u64,
-    /// The median.
-    pub p50: u64,
-    /// The 95th percentile.
-    pub p95: u64,
-    /// The greatest one.
-    pub max: u64,
-}
+use crate::timeline::{CoarseTimes, Measured};
 
 /// Numbers of which a [`Spread`] is wanted.
-struct Numbers {
-    histogram: Histogram<u64>,
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Numbers {
+    numbers: ResponseTimes,
     above_zero: u64,
     max: u64,
 }
 
 impl Numbers {
-    fn new() -> Numbers {
-        let histogram = Histogram::new(3).unwrap_or_else(|e| unreachable!("three digits are allowed: {e}"));
-        Numbers { histogram, above_zero: 0, max: 0 }
+    #[inline]
+    pub(super) fn add(&mut self, number: i64) {
+        self.add_n(number, 1);
     }
 
-    fn add(&mut self, number: u64) {
-        // The histogram grows as it must.
-        self.histogram.saturating_record(number);
-        self.above_zero += u64::from(number > 0);
-        self.max = self.max.max(number);
+    pub(super) fn add_n(&mut self, number: i64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.numbers.record_n(number, count);
+        if number > 0 {
+            self.above_zero += count;
+            self.max = self.max.max(number.unsigned_abs());
+        }
+    }
+
+    fn merge(&mut self, other: &Numbers) {
+        self.numbers.merge(&other.numbers);
+        self.above_zero = self.above_zero.saturating_add(other.above_zero);
+        self.max = self.max.max(other.max);
+    }
+
+    fn at(&self, percent: f64) -> u64 {
+        // A percentile is the upper end of a range of numbers.
+        self.numbers.percentile_ns(percent).min(self.max)
     }
 
     fn spread(&self) -> Spread {
-        // A percentile is the upper end of a range of numbers.
-        let at = |percentile| self.histogram.value_at_percentile(percentile).min(self.max);
-        let count = self.histogram.len();
+        let at = |percent| self.at(percent);
+        let count = self.numbers.count();
         Spread { count, above_zero: self.above_zero, p50: at(50.0), p95: at(95.0), max: self.max }
     }
 }
 
-/// Γ of the values that ended in a slice of time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct GammaSlice {
-    /// The beginning of the slice, in seconds from the start of the experiment.
-    pub from_s: f64,
-    /// Γ in nanoseconds.
-    pub gamma_ns: Spread,
+/// The percentiles of Γ that figures have.
+const PERCENTS: [f64; 9] = [0.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+
+/// Γ of the values of a slice of time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Slice {
+    gamma: CoarseTimes,
+    above_zero: u64,
 }
 
-/// The consistency of an experiment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ConsistencyFigures {
-    /// Registers that were written.
-    pub registers: u64,
-    /// Those of them that are linearizable.
-    pub linearizable: u64,
-    /// Registers by k: 1, 2, and more than 2.
-    pub k: [u64; 3],
-    /// Registers of which a read ended before its write started. Their Δ is not defined.
-    pub from_the_future: u64,
-    /// Writes of these registers, and of unknown fate among them.
-    pub writes: u64,
-    /// Writes of unknown fate.
-    pub unknown_writes: u64,
-    /// Reads of these registers whose value is known.
-    pub reads: u64,
-    /// Reads of which nothing is concluded, since no write of the register wrote what they saw.
-    pub unattributed_reads: u64,
-    /// Stale reads.
-    pub stale_reads: u64,
-    /// Γ of the registers, in nanoseconds.
-    pub gamma_ns: Spread,
-    /// Γ of the values.
-    pub value_gamma_ns: Spread,
-    /// Δ of the registers.
-    pub delta_ns: Spread,
-    /// k-staleness of the reads.
-    pub k_staleness: Spread,
-    /// t-staleness of the reads, in nanoseconds.
-    pub t_staleness_ns: Spread,
-    /// t-visibility of the writes, in nanoseconds.
-    pub t_visibility_ns: Spread,
-    /// Fresh reads by the time since the last write.
-    pub freshness: Vec<Freshness>,
-    /// Session guarantees of threads.
-    pub by_thread: Guarantees,
-    /// Session guarantees of actors.
-    pub by_actor: Guarantees,
-    /// Γ of the values over time.
-    pub over_time: Vec<GammaSlice>,
-    /// The registers with the greatest Γ.
-    pub worst: Vec<Broken>,
-}
-
-/// Collects the metrics of registers, one after the other.
-pub struct Summary {
-    figures: ConsistencyFigures,
-    gamma: Numbers,
+/// The consistency of the registers of one or more fragments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConsistencySummary {
+    measured: Measured,
+    /// The limit of Γ in the SLA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit_ns: Option<u64>,
+    pub(super) registers: u64,
+    /// By k.
+    pub(super) k: [u64; 3],
+    pub(super) from_the_future: u64,
+    pub(super) writes: u64,
+    pub(super) unknown_writes: u64,
+    pub(super) reads: u64,
+    pub(super) unattributed_reads: u64,
+    pub(super) forgotten_reads: u64,
+    pub(super) stale_reads: u64,
+    values_within: u64,
+    pub(super) gamma: Numbers,
     value_gamma: Numbers,
-    delta: Numbers,
-    k_staleness: Numbers,
-    t_staleness: Numbers,
-    t_visibility: Numbers,
-    freshness: FreshnessSummary,
-    slice_ns: i64,
-    slices: BTreeMap<i64, Numbers>,
-    most: usize,
+    pub(super) delta: Numbers,
+    pub(super) k_staleness: Numbers,
+    pub(super) t_staleness: Numbers,
+    pub(super) t_visibility: Numbers,
+    pub(super) freshness: FreshnessSummary,
+    pub(super) by_thread: Guarantees,
+    pub(super) by_actor: Guarantees,
+    /// By the slice of the timeline.
+    over_time: Vec<Slice>,
+    worst: Vec<Broken>,
 }
 
-impl Summary {
-    /// An empty summary. `slice_ns` is the length of a slice of time, and it keeps the `most` registers that
-    /// are farthest from linearizable.
-    pub fn new(slice_ns: i64, most: usize) -> Summary {
-        let spread = Spread::default();
-        let figures = ConsistencyFigures {
+impl ConsistencySummary {
+    /// An empty summary. `limit_ns` is the limit of Γ in the SLA.
+    pub fn new(measured: Measured, limit_ns: Option<u64>) -> ConsistencySummary {
+        ConsistencySummary {
+            measured,
+            limit_ns,
             registers: 0,
-            linearizable: 0,
             k: [0; 3],
             from_the_future: 0,
             writes: 0,
             unknown_writes: 0,
             reads: 0,
             unattributed_reads: 0,
+            forgotten_reads: 0,
             stale_reads: 0,
-            gamma_ns: spread,
-            value_gamma_ns: spread,
-            delta_ns: spread,
-            k_staleness: spread,
-            t_staleness_ns: spread,
-            t_visibility_ns: spread,
-            freshness: Vec::new(),
+            values_within: 0,
+            gamma: Numbers::default(),
+            value_gamma: Numbers::default(),
+            delta: Numbers::default(),
+            k_staleness: Numbers::default(),
+            t_staleness: Numbers::default(),
+            t_visibility: Numbers::default(),
+            freshness: FreshnessSummary::default(),
             by_thread: Guarantees::default(),
             by_actor: Guarantees::default(),
             over_time: Vec::new(),
             worst: Vec::new(),
-        };
-        Summary {
-            figures,
-            gamma: Numbers::new(),
-            value_gamma: Numbers::new(),
-            delta: Numbers::new(),
-            k_staleness: Numbers::new(),
-            t_staleness: Numbers::new(),
-            t_visibility: Numbers::new(),
-            freshness: FreshnessSummary::default(),
-            slice_ns: slice_ns.max(1),
-            slices: BTreeMap::new(),
-            most,
         }
     }
 
-    /// Adds a register. Times are not below 0.
-    pub fn add(&mut self, register: &Register, measured: &Measured) {
-        let figures = &mut self.figures;
-        let history = &measured.history;
-        figures.registers += 1;
-        figures.linearizable += u64::from(measured.gamma.is_linearizable());
-        figures.k[measured.k as usize] += 1;
-        figures.writes += history.writes.len() as u64;
-        figures.unknown_writes +=
-            history.writes.iter().filter(|write| write.at.end == crate::validate::FOREVER).count() as u64;
-        figures.reads += history.reads.len() as u64;
-        figures.unattributed_reads += history.unattributed;
-        figures.by_thread.merge(&measured.by_thread);
-        figures.by_actor.merge(&measured.by_actor);
-        self.gamma.add(measured.gamma.item().unsigned_abs());
-        match measured.delta_ns {
-            Some(delta) => self.delta.add(delta.unsigned_abs()),
-            None => figures.from_the_future += 1,
+    /// Adds a value that was written or read last at this time.
+    pub(super) fn add_value(&mut self, gamma: i64, last_start: i64) {
+        self.value_gamma.add(gamma);
+        self.values_within += u64::from(self.limit_ns.is_some_and(|limit| gamma.unsigned_abs() <= limit));
+        let slice = self.measured.slice_at(last_start);
+        if slice >= self.over_time.len() {
+            self.over_time.resize_with(slice + 1, Slice::default);
         }
-        for (cluster, gamma) in measured.clusters.iter().zip(&measured.gamma.values) {
-            let last = cluster.last_start();
-            // The initial value without a read says nothing.
-            if last < 0 {
-                continue;
+        self.over_time[slice].gamma.record(gamma);
+        self.over_time[slice].above_zero += u64::from(gamma > 0);
+    }
+
+    /// The least Γ of a register that would be kept.
+    pub(super) fn worst_from(&self) -> i64 {
+        match self.worst.get(ConsistencyFigures::WORST - 1) {
+            Some(last) => last.gamma_ns,
+            None => 0,
+        }
+    }
+
+    /// Keeps a register if it is one of the worst. What was known of the same one before is replaced.
+    pub(super) fn keep_worst(&mut self, broken: Broken) {
+        let same = self.worst.iter().position(|other| other.register == broken.register);
+        if let Some(same) = same {
+            if self.worst[same].gamma_ns > broken.gamma_ns {
+                return;
             }
-            self.value_gamma.add(gamma.unsigned_abs());
-            let slice = last / self.slice_ns;
-            self.slices.entry(slice).or_insert_with(Numbers::new).add(gamma.unsigned_abs());
+            self.worst.remove(same);
         }
-        for read in &measured.reads {
-            self.k_staleness.add(read.k);
-            self.t_staleness.add(read.t_ns.unsigned_abs());
-            if let Some(age_ns) = read.age_ns {
-                self.freshness.add(&ItemRead { age_ns, is_fresh: read.k == 0 });
-            }
-        }
-        measured.visibility_ns.iter().for_each(|visible| self.t_visibility.add(visible.unsigned_abs()));
-        let stale = measured.stale_reads();
-        figures.stale_reads += stale;
-        self.keep_worst(register, measured, stale);
+        // Equal ones are in the order of their names, whatever the order in which they come.
+        let before = |other: &Broken| (-other.gamma_ns, &other.register) < (-broken.gamma_ns, &broken.register);
+        let at = self.worst.partition_point(before);
+        self.worst.insert(at, broken);
+        self.worst.truncate(ConsistencyFigures::WORST);
     }
 
-    fn keep_worst(&mut self, register: &Register, measured: &Measured, stale_reads: u64) {
-        let Some(conflict) = measured.gamma.conflict else { return };
-        let (gamma_ns, worst) = (measured.gamma.item(), &mut self.figures.worst);
-        let at = worst.partition_point(|other| other.gamma_ns >= gamma_ns);
-        if at >= self.most {
-            return;
+    /// Completes what is known of one of the worst registers.
+    pub(super) fn complete_worst(&mut self, register: &schemas::verdict::Register, complete: impl FnOnce(&mut Broken)) {
+        if let Some(broken) = self.worst.iter_mut().find(|broken| broken.register == *register) {
+            complete(broken);
         }
-        let history = &measured.history;
-        let broken = Broken {
-            register: register.clone(),
-            gamma_ns,
-            delta_ns: measured.delta_ns,
-            k: measured.k,
-            writes: history.writes.len() as u64,
-            reads: history.reads.len() as u64,
-            stale_reads,
-            proof: proof(history, &measured.clusters, conflict),
+    }
+
+    /// Adds the summary of other fragments.
+    pub(crate) fn merge(&mut self, other: &ConsistencySummary) {
+        let counts = [
+            (&mut self.registers, other.registers),
+            (&mut self.from_the_future, other.from_the_future),
+            (&mut self.writes, other.writes),
+            (&mut self.unknown_writes, other.unknown_writes),
+            (&mut self.reads, other.reads),
+            (&mut self.unattributed_reads, other.unattributed_reads),
+            (&mut self.forgotten_reads, other.forgotten_reads),
+            (&mut self.stale_reads, other.stale_reads),
+            (&mut self.values_within, other.values_within),
+        ];
+        for (mine, theirs) in counts {
+            *mine += theirs;
+        }
+        self.k.iter_mut().zip(other.k).for_each(|(mine, theirs)| *mine += theirs);
+        self.gamma.merge(&other.gamma);
+        self.value_gamma.merge(&other.value_gamma);
+        self.delta.merge(&other.delta);
+        self.k_staleness.merge(&other.k_staleness);
+        self.t_staleness.merge(&other.t_staleness);
+        self.t_visibility.merge(&other.t_visibility);
+        self.freshness.merge(&other.freshness);
+        self.by_thread.merge(&other.by_thread);
+        self.by_actor.merge(&other.by_actor);
+        if self.over_time.len() < other.over_time.len() {
+            self.over_time.resize_with(other.over_time.len(), Slice::default);
+        }
+        for (mine, theirs) in self.over_time.iter_mut().zip(&other.over_time) {
+            mine.gamma.merge(&theirs.gamma);
+            mine.above_zero += theirs.above_zero;
+        }
+        other.worst.iter().for_each(|broken| self.keep_worst(broken.clone()));
+    }
+
+    /// The figures of the registers; None if none was written.
+    pub fn figures(&self) -> Option<ConsistencyFigures> {
+        if self.registers == 0 {
+            return None;
+        }
+        let slice = |slice: &Slice| Spread {
+            count: slice.gamma.count(),
+            above_zero: slice.above_zero,
+            p50: slice.gamma.percentile_ns(50.0),
+            p95: slice.gamma.percentile_ns(95.0),
+            max: slice.gamma.max_ns(),
         };
-        worst.insert(at, broken);
-        worst.truncate(self.most);
-    }
-
-    /// The figures of the registers so far.
-    pub fn figures(&self) -> ConsistencyFigures {
-        let from_s = |slice: i64| slice as f64 * self.slice_ns as f64 / 1e9;
-        let slice =
-            |(slice, numbers): (&i64, &Numbers)| GammaSlice { from_s: from_s(*slice), gamma_ns: numbers.spread() };
-        ConsistencyFigures {
+        let percentile = |percent| GammaPercentile {
+            percent,
+            registers_ns: self.gamma.at(percent),
+            values_ns: self.value_gamma.at(percent),
+        };
+        Some(ConsistencyFigures {
+            registers: self.registers,
+            linearizable: self.k[0],
+            k: self.k,
+            from_the_future: self.from_the_future,
+            writes: self.writes,
+            unknown_writes: self.unknown_writes,
+            reads: self.reads,
+            unattributed_reads: self.unattributed_reads,
+            forgotten_reads: self.forgotten_reads,
+            stale_reads: self.stale_reads,
             gamma_ns: self.gamma.spread(),
             value_gamma_ns: self.value_gamma.spread(),
+            values_within: self.limit_ns.map(|_| self.values_within),
             delta_ns: self.delta.spread(),
             k_staleness: self.k_staleness.spread(),
             t_staleness_ns: self.t_staleness.spread(),
             t_visibility_ns: self.t_visibility.spread(),
             freshness: self.freshness.figures(),
-            over_time: self.slices.iter().map(slice).collect(),
-            ..self.figures.clone()
-        }
+            by_thread: self.by_thread,
+            by_actor: self.by_actor,
+            over_time: self.over_time.iter().map(slice).collect(),
+            gamma_spectrum: PERCENTS.map(percentile).into(),
+            worst: self.worst.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All percentiles were those of numbers up to 2, since the histogram did not grow.
+    #[test]
+    fn percentiles_are_those_of_large_numbers() {
+        let mut numbers = Numbers::default();
+        (0..=100).for_each(|number| numbers.add(number * 1_000_000));
+        let spread = numbers.spread();
+        assert_eq!((spread.count, spread.above_zero, spread.max), (101, 100, 100_000_000));
+        let is_about = |found: u64, expected: u64| found.abs_diff(expected) <= expected / 500;
+        assert!(is_about(spread.p50, 50_000_000) && is_about(spread.p95, 95_000_000), "{spread:?}");
+        numbers.add(i64::MAX);
+        assert_eq!(numbers.spread().max, i64::MAX as u64);
     }
 }

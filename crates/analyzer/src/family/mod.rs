@@ -4,6 +4,7 @@
 //! A family is a folder here. Everything else is written against [`Family`], or against the views
 //! `item_updates` and `item_reads` in SQL.
 
+pub mod consbench;
 pub mod economy;
 pub mod kv;
 pub mod social;

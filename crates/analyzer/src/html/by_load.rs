@@ -180,6 +180,7 @@ fn marks_of(points: &[&Point], axis: &Axis, mark: Mark, phase: &str, unit: &str)
             tooltips: own().map(in_words).collect(),
             names: own().map(|point| point.experiment.to_string()).collect(),
             stroke: Stroke::Scattered,
+            on_right: None,
             // The colour of SoAR is no ruling's.
             look: Some(if look < SOAR_LOOK { look } else { look + 1 }),
         }

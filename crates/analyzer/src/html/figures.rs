@@ -59,7 +59,7 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-fn point(x: f64, y: f64) -> LinePoint {
+pub(super) fn point(x: f64, y: f64) -> LinePoint {
     LinePoint { x, y, mark: Mark::Filled }
 }
 
@@ -295,6 +295,19 @@ pub(super) fn over_time(
     in_words: impl Fn(f64, &str, f64) -> String,
 ) -> Result<Markup, AnalyzeError> {
     let answer = Answer::to(data.database, sql)?;
+    if answer.rows.is_empty() {
+        return Ok(html! {});
+    }
+    let chart = time_chart(title, y_label, y_scale, rules, series_over_time(&answer, names, in_words));
+    Ok(figure(&chart, title, "", sql)?)
+}
+
+/// A line for each column of an answer, as [`over_time`] draws it.
+pub(super) fn series_over_time(
+    answer: &Answer,
+    names: &[(&str, bool)],
+    in_words: impl Fn(f64, &str, f64) -> String,
+) -> Vec<LineSeries> {
     let mut series = Vec::new();
     for (column, (name, is_always_wanted)) in names.iter().enumerate() {
         let of = |row: &Vec<Value>| (number(&row[0]), number(&row[column + 1]));
@@ -309,9 +322,17 @@ pub(super) fn over_time(
             });
         }
     }
-    if answer.rows.is_empty() {
-        return Ok(html! {});
-    }
+    series
+}
+
+/// A chart over seconds.
+pub(super) fn time_chart(
+    title: &str,
+    y_label: &str,
+    y_scale: Scale,
+    rules: Vec<Rule>,
+    series: Vec<LineSeries>,
+) -> LineChart {
     let highest = series.iter().filter_map(|series| {
         let highest = series
             .points
@@ -321,7 +342,7 @@ pub(super) fn over_time(
             .max_by(|a, b| a.1.y.total_cmp(&b.1.y))?;
         series.tooltips.get(highest.0).cloned()
     });
-    let chart = LineChart {
+    LineChart {
         title: title.into(),
         description: format!("Highest: {}.", highest.collect::<Vec<_>>().join("; ")),
         x_label: "seconds".into(),
@@ -330,8 +351,7 @@ pub(super) fn over_time(
         y_scale,
         series,
         rules,
-    };
-    Ok(figure(&chart, title, "", sql)?)
+    }
 }
 
 /// How often reads showed all completed updates, by the time since the last of them.

@@ -1,13 +1,13 @@
 //! Isolation of the transactions: the level, the anomalies by experiment, and the smallest of each class.
 
 use maud::{Markup, html};
-use schemas::anomalies::Class;
+use schemas::anomalies::{Anomalies, Class, Counts};
 use schemas::verdict::Verdict;
 
 use super::RunData;
 use super::layout::{Column, Section, section, statement, table};
-use crate::isolation::{is_weaker, name, promised, sentence, stories, without};
-use crate::report::thousands as grouped;
+use crate::isolation::{SECONDS_SHOWN, is_weaker, name, promised, sentence, stories, without};
+use crate::report::{plural, thousands as grouped};
 
 /// None if the workload has no transactions.
 pub(super) fn isolation(data: &RunData<'_>, verdict: &Verdict) -> Option<Section> {
@@ -47,8 +47,31 @@ fn content(data: &RunData<'_>, verdict: &Verdict) -> Markup {
         }
         @if !rows.is_empty() { (table(&columns, &rows)) }
         @if let Some(found) = &verdict.figures.anomalies {
+            (by_second(found))
             @for story in stories(found, data.family) { pre { (story) } }
         }
         (statement(&sql))
+    }
+}
+
+/// Anomalies by the second in which their transaction ended, for the seconds that have some.
+fn by_second(found: &Anomalies) -> Markup {
+    let shown: Vec<Class> = Class::ALL.into_iter().filter(|class| found.count(*class) > 0).collect();
+    if shown.is_empty() {
+        return html! {};
+    }
+    let columns: Vec<Column> =
+        std::iter::once("second").chain(shown.iter().map(|class| class.words())).map(Column::Number).collect();
+    let seconds = || found.per_second.iter().enumerate().filter(|(_, counts)| counts.iter().any(|count| *count > 0));
+    let row = |(second, counts): (usize, &Counts)| {
+        let counts = shown.iter().map(|class| html! { (grouped(counts[*class as usize])) });
+        std::iter::once(html! { (second) }).chain(counts).collect()
+    };
+    let rows: Vec<Vec<Markup>> = seconds().take(SECONDS_SHOWN).map(row).collect();
+    let more = seconds().count().saturating_sub(SECONDS_SHOWN) as u64;
+    html! {
+        p { "Anomalies by the second in which their transaction ended:" }
+        (table(&columns, &rows))
+        @if more > 0 { p.soft { (plural(more, "more second")) " with anomalies: the statement below lists all." } }
     }
 }

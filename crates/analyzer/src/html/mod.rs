@@ -8,6 +8,7 @@
 mod by_load;
 pub(crate) mod comparison;
 mod conclusion;
+mod consistency;
 mod figures;
 mod isolation;
 mod layout;
@@ -23,6 +24,7 @@ use schemas::files;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::{RatingDocument, Verdict};
 
+use crate::chart::{Chart, Shape};
 use crate::error::AnalyzeError;
 use crate::families::{self, AnyFamily};
 use crate::fragments::read_report;
@@ -32,6 +34,9 @@ use crate::witness;
 
 /// The name of the page in a run's folder.
 const FILE_NAME: &str = "report.html";
+
+/// The name of the picture of M and of the load beside it, which is written for open loops.
+const LOAD_NAME: &str = "load.svg";
 
 /// How many unpredictable reads are shown in detail.
 const WORST: usize = 5;
@@ -48,12 +53,13 @@ pub(crate) struct RunData<'a> {
     pub(crate) database: &'a Database,
 }
 
-/// Writes `report.html` of a run whose experiments have these verdicts.
+/// Writes `report.html`, and `load.svg` of an open loop, of a run whose experiments have these verdicts.
 pub fn write_report(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, AnalyzeError> {
     let document = run.read_document()?;
     let rating = rating(run)?;
     let database = Database::open(run, verdicts, None)?;
-    let report = match representative(rating.as_ref(), verdicts) {
+    let shown = representative(rating.as_ref(), verdicts);
+    let report = match shown {
         None => None,
         Some(verdict) => read_report(&run.existing_experiment(verdict.experiment, verdict.threads))?,
     };
@@ -68,6 +74,10 @@ pub fn write_report(run: &RunFolder, verdicts: &[Verdict]) -> Result<PathBuf, An
     let page = page(&document.name, &page::head(&data), &sections(&data)?);
     let path = run.root().join(FILE_NAME);
     files::write_atomically(&path, page.as_bytes())?;
+    let load = shown.map_or(Ok(None), |verdict| load::met_and_load(&data, verdict))?;
+    if let Some(load) = load.filter(|load| load.is_open_loop) {
+        files::write_atomically(&run.root().join(LOAD_NAME), load.chart.svg(Shape::Wide)?.as_bytes())?;
+    }
     Ok(path)
 }
 
@@ -99,6 +109,7 @@ fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
     sections.push(page::experiments(data));
     if let Some(verdict) = data.detailed() {
         sections.extend(details(data, verdict)?);
+        sections.extend(consistency::consistency(data, verdict)?);
         sections.extend(isolation::isolation(data, verdict));
         sections.extend(data.report.map(|report| page::replayers(verdict, report)));
     }
@@ -124,9 +135,10 @@ fn details(data: &RunData<'_>, verdict: &Verdict) -> Result<[Section; 6], Analyz
         @for times in shown { (figures::spectra(data, verdict, *times)?) (figures::heat_map(data, verdict, *times)?) }
     };
     let course = html! {
-        (load::met_and_load(data, verdict)?)
+        (load::on_page(load::met_and_load(data, verdict)?.as_ref())?)
         (figures::course(data, verdict)?)
         @for times in shown { (figures::times_in_course(data, verdict, *times)?) }
+        (consistency::availability(verdict))
     };
     let mix = html! { (figures::mix(data, verdict)?) (figures::popularity(data)) };
     let offenders = witness::worst_offenders(data.database, data.family, experiment, WORST)?;

@@ -1,97 +1,120 @@
-//! The consistency of the registers of an experiment: their histories, from its sealed operations, and
-//! what `crate::consistency` says of them.
+//! The consistency of the registers of a fragment: which of its operations are those of registers, and what
+//! [`crate::consistency`] says of them.
 
 mod text;
 
-use schemas::plan::Plan;
-use schemas::run::RunFolder;
+use schemas::oplog::{Outcome, TryEnd};
+use schemas::plan::FragmentPlan;
 use schemas::verdict::Verdict;
+use schemas::vocabulary::Operation;
 
 use crate::consistency::availability::Availability;
-use crate::consistency::history::{Access, Clients, History, INITIAL};
-use crate::consistency::measure::Measured;
-use crate::consistency::summary::{ConsistencyFigures, Register, Summary};
-use crate::error::AnalyzeError;
-use crate::families::AnyFamily;
-use crate::fragments::read_plan;
-use crate::sql::Database;
-use crate::validate::{FOREVER, Interval};
-pub(crate) use text::text;
+use crate::consistency::history::{Clients, INITIAL, NEW, NOTHING};
+use crate::consistency::summary::ConsistencySummary;
+use crate::consistency::windows::{Excusable, WINDOW, Windows};
+use crate::family::{Family, OperationOf};
+use crate::figures::Summary;
+use crate::join::Row;
+use crate::validate::{Interval, Items, Touch, happened};
+pub(crate) use text::{availability_in_words, sentence, text};
 
-/// In place of the value of a read that says nothing: no write has it.
-const NOTHING: i64 = i64::MIN;
+/// The registers of a fragment, as its rows pass by.
+pub(crate) struct Registers {
+    plan: FragmentPlan,
+    windows: Windows,
+    /// Rows of the log are missing: a write that is not in it may have removed a record.
+    is_torn: bool,
+}
 
-/// The consistency of an experiment. `most` is how many registers to keep that are not linearizable.
-pub(crate) fn consistency(
-    run: &RunFolder,
-    database: &Database,
-    family: &dyn AnyFamily,
-    verdict: &Verdict,
-    most: usize,
-) -> Result<ConsistencyFigures, AnalyzeError> {
-    let plan = read_plan(&run.existing_experiment(verdict.experiment, verdict.threads))?;
-    let slice_ns = (verdict.figures.timeline.slice_s * 1e9) as i64;
-    let mut summary = Summary::new(if slice_ns > 0 { slice_ns } else { 1_000_000_000 }, most);
-    let is_torn = !verdict.figures.missing.is_empty();
-    each_history(database, family, &plan, verdict.experiment, is_torn, |register, history| {
-        summary.add(register, &Measured::of(history));
-    })?;
-    Ok(summary.figures())
+impl Registers {
+    /// None if the family has no registers.
+    pub(crate) fn new<F: Family>(plan: &FragmentPlan, summary: &Summary, is_torn: bool) -> Option<Registers> {
+        F::registers()?;
+        let limit_ns = summary.limits().gamma_ns;
+        let found = ConsistencySummary::new(summary.measured(), limit_ns);
+        let windows = Windows::new(plan.fragment, found, limit_ns, WINDOW);
+        Some(Registers { plan: plan.clone(), windows, is_torn })
+    }
+
+    /// Takes the writes of a row. Rows come by their start.
+    #[inline]
+    pub(crate) fn enter<O: Operation>(&mut self, row: &Row<O>, items: &impl Items<O>) {
+        if !row.operation.writes() {
+            return;
+        }
+        let Some(at) = happened(row) else { return };
+        let (windows, by) = (&mut self.windows, clients(row));
+        items.registers(&row.operation, &[], at.end, &mut |item, touch| match touch {
+            Touch::Wrote(value) => windows.write(item, value, at, by),
+            Touch::Removed(value) => windows.remove(item, value, at, by),
+            Touch::Saw(_) | Touch::Missed(_) => {}
+        });
+        windows.settle();
+    }
+
+    /// Takes what a row observed, once all writes that started before its end have entered. Rows come by their
+    /// start. `violations` says how much is wrong with it.
+    #[inline]
+    pub(crate) fn leave<F: Family>(
+        &mut self,
+        row: &Row<OperationOf<F>>,
+        items: &F::Items,
+        observed: &[i64],
+        violations: usize,
+        summary: &mut Summary,
+    ) {
+        self.windows.pass(row.log.start_ns);
+        let is_alone = row.of_try.is_none_or(|of_try| of_try.end == TryEnd::BestEffort);
+        let is_read = row.operation.reads() && row.log.outcome == Outcome::Ok && is_alone;
+        if !is_read || row.warmup || row.drained {
+            return;
+        }
+        let Registers { plan, windows, is_torn } = self;
+        let mut tag = NEW;
+        if violations > 0 && windows.excuses() && summary.is_within_beta(&row.log) {
+            let (code, end_ns) = (row.operation.code(), row.log.end_ns);
+            let violations = u32::try_from(violations).unwrap_or(u32::MAX);
+            tag = windows.excusable(Excusable { code, end_ns, violations, stale: 0, t_ns: 0 });
+        }
+        // What a session before the experiment wrote is an initial value.
+        let known = |value: Option<i64>| match value {
+            None => NOTHING,
+            Some(INITIAL) => INITIAL,
+            Some(value) if plan.first_session == 0 => value,
+            Some(value) => {
+                let writer = F::writer(value).filter(|writer| writer.fragment == i64::from(plan.fragment));
+                let is_earlier = writer.is_some_and(|writer| plan.is_before(writer.session.unsigned_abs()));
+                if is_earlier { INITIAL } else { value }
+            }
+        };
+        let (at, by) = (Interval { start: row.log.start_ns, end: row.log.end_ns }, clients(row));
+        items.registers(&row.operation, observed, at.end, &mut |item, touch| match touch {
+            Touch::Saw(value) => windows.read_as(item, known(value), at, by, tag),
+            Touch::Missed(value) if !*is_torn => windows.read_as(item, known(value), at, by, tag),
+            Touch::Missed(_) | Touch::Wrote(_) | Touch::Removed(_) => {}
+        });
+        windows.settle();
+        self.excuse(summary);
+    }
+
+    /// Adds what was found to the summary.
+    pub(crate) fn finish(&mut self, summary: &mut Summary) {
+        let found = self.windows.finish();
+        self.excuse(summary);
+        summary.add_consistency(found);
+    }
+
+    fn excuse(&mut self, summary: &mut Summary) {
+        self.windows.excused().for_each(|read| summary.excuse(read.code, read.end_ns));
+    }
+}
+
+fn clients<O>(row: &Row<O>) -> Clients {
+    Clients { thread: row.log.thread, actor: row.actor }
 }
 
 /// The availability of an experiment.
 pub(crate) fn availability(verdict: &Verdict) -> Availability {
     let timeline = &verdict.figures.timeline;
     Availability::of(timeline.slice_s, timeline.slices.iter().map(|slice| (slice.ok, slice.errors)))
-}
-
-/// Calls `take` with each register that was written, and its history.
-fn each_history(
-    database: &Database,
-    family: &dyn AnyFamily,
-    plan: &Plan,
-    experiment: u32,
-    is_torn: bool,
-    mut take: impl FnMut(&Register, History),
-) -> Result<(), AnalyzeError> {
-    let statement = include_str!("registers.sql")
-        .replace("{experiment}", &experiment.to_string())
-        .replace("{is_torn}", if is_torn { "true" } else { "false" });
-    // What a session before the experiment wrote is an initial value.
-    let is_earlier = |value: i64| {
-        family.writer(value).is_some_and(|writer| {
-            let own = plan.fragments.iter().find(|fragment| i64::from(fragment.fragment) == writer.fragment);
-            own.is_some_and(|own| own.is_before(writer.session as u64))
-        })
-    };
-    let mut register = Register { fragment: -1, item: String::new(), owner: 0, element: None };
-    let (mut writes, mut reads) = (Vec::new(), Vec::new());
-    database.each(&statement, |row| {
-        let (fragment, owner, element): (i64, i64, Option<i64>) = (row.get(0)?, row.get(2)?, row.get(3)?);
-        let item = row.get_ref(1)?;
-        let item = item.as_str().unwrap_or_default();
-        if (fragment, owner, element) != (register.fragment, register.owner, register.element) || item != register.item
-        {
-            if !writes.is_empty() {
-                take(&register, History::new(std::mem::take(&mut writes), std::mem::take(&mut reads)));
-            }
-            register = Register { fragment, item: item.to_string(), owner, element };
-        }
-        let (value, start, end): (Option<i64>, i64, i64) = (row.get(4)?, row.get(5)?, row.get(6)?);
-        let (is_write, is_known): (bool, bool) = (row.get(7)?, row.get(8)?);
-        let by = Clients { thread: row.get(9)?, actor: row.get::<_, i64>(10)? as u64 };
-        let at = Interval { start, end: if is_known { end } else { FOREVER } };
-        let value = value.unwrap_or(NOTHING);
-        if is_write {
-            writes.push(Access { value, at, by });
-        } else {
-            let value = if is_earlier(value) { INITIAL } else { value };
-            reads.push(Access { value, at, by });
-        }
-        Ok(())
-    })?;
-    if !writes.is_empty() {
-        take(&register, History::new(writes, reads));
-    }
-    Ok(())
 }

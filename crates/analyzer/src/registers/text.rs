@@ -4,19 +4,42 @@ use std::fmt::Write;
 
 use duckdb::types::Value;
 use schemas::sla::{exact_time, short_time};
-use schemas::verdict::Verdict;
+use schemas::verdict::{Broken, Checked, ConsistencyFigures, Step, Verdict};
 use schemas::words::{plural, short_percent, thousands};
 
 use crate::consistency::availability::Availability;
-use crate::consistency::gamma::Step;
-use crate::consistency::guarantees::Checked;
-use crate::consistency::summary::{Broken, ConsistencyFigures};
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::figures::percent;
 use crate::over_time;
 use crate::sql::Database;
 use crate::tables::new_table;
+
+/// What the registers show, in one sentence.
+pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {
+    let (gamma, stale) = (figures.value_gamma_ns, figures.t_staleness_ns);
+    let mut out = format!(
+        "{}% of {} linearizable; Γ of values: p95 {}, max {}; {} of {} stale, by {} and {} at most",
+        share(figures.linearizable, figures.registers),
+        plural(figures.registers, "register"),
+        short_time(gamma.p95),
+        short_time(gamma.max),
+        thousands(figures.stale_reads),
+        plural(figures.reads, "read"),
+        plural(figures.k_staleness.max, "write"),
+        short_time(stale.max),
+    );
+    if figures.forgotten_reads > 0 {
+        let _ =
+            write!(out, "; {} of values that the analysis had forgotten", plural(figures.forgotten_reads, "more read"));
+    }
+    out
+}
+
+/// A share in percent, rounded down: 100 means all.
+fn share(part: u64, of: u64) -> String {
+    format!("{}", (percent(part, of) * 100.0).floor() / 100.0)
+}
 
 /// The one metric whose unit is not a time, but writes.
 const K_STALENESS: &str = "k-staleness";
@@ -26,8 +49,9 @@ pub(crate) fn text(
     database: &Database,
     family: &dyn AnyFamily,
     verdict: &Verdict,
-    figures: &ConsistencyFigures,
+    figures: Option<&ConsistencyFigures>,
     availability: &Availability,
+    most: usize,
 ) -> Result<String, AnalyzeError> {
     let mut out = format!(
         "experiment {}, T={}, {}\n",
@@ -38,24 +62,25 @@ pub(crate) fn text(
     for missing in &verdict.figures.missing {
         let _ = writeln!(out, "missing: {missing}");
     }
-    if figures.registers == 0 {
-        out += "no register was written, so there is nothing to judge but the availability\n";
-    } else {
-        out += &registers(figures);
-        let fresh = over_time::freshness(&figures.freshness);
-        if !fresh.is_empty() {
-            let _ = write!(out, "\n{fresh}");
+    match figures {
+        None => out += "no register was written, so there is nothing to judge but the availability\n",
+        Some(figures) => {
+            out += &registers(figures, verdict);
+            let fresh = over_time::freshness(&figures.freshness);
+            if !fresh.is_empty() {
+                let _ = write!(out, "\n{fresh}");
+            }
+            let _ = write!(out, "\n{}", guarantees(figures));
         }
-        let _ = write!(out, "\n{}", guarantees(figures));
     }
     let _ = write!(out, "\n{}", available(verdict, availability));
-    for broken in &figures.worst {
+    for broken in figures.iter().flat_map(|figures| &figures.worst).take(most) {
         let _ = write!(out, "\n{}", witness(database, family, verdict.experiment, broken)?);
     }
     Ok(out)
 }
 
-fn registers(figures: &ConsistencyFigures) -> String {
+fn registers(figures: &ConsistencyFigures, verdict: &Verdict) -> String {
     let share = |part, of| format!("{}%", short_percent(percent(part, of)));
     let [one, two, more] = figures.k;
     let mut out = format!(
@@ -76,6 +101,22 @@ fn registers(figures: &ConsistencyFigures) -> String {
     if figures.unattributed_reads > 0 {
         let reads = plural(figures.unattributed_reads, "read");
         let _ = writeln!(out, "left out: {reads} of values that no write of the register is known to have written");
+    }
+    if figures.forgotten_reads > 0 {
+        let reads = plural(figures.forgotten_reads, "read");
+        let _ = writeln!(
+            out,
+            "left out: {reads} of values that the analysis had forgotten, so staleness is longer than this"
+        );
+    }
+    if let (Some(limit), Some(within)) = (verdict.sla.gamma, figures.within_gamma_percent()) {
+        let within = (within * 100.0).floor() / 100.0;
+        let _ = writeln!(
+            out,
+            "{within}% of the values have a Γ of at most {}; the SLA asks for {}%",
+            short_time(limit.limit_ns),
+            limit.percent
+        );
     }
     if figures.from_the_future > 0 {
         let registers = plural(figures.from_the_future, "register");
@@ -130,14 +171,26 @@ fn available(verdict: &Verdict, availability: &Availability) -> String {
             table.add_row([name.to_string(), thousands(asked), format!("{share:.2}")]);
         }
     }
-    let outages = match (availability.between_failures_s(), availability.to_repair_s()) {
+    format!("{}\n{}\n", table.trim_fmt(), outages(availability))
+}
+
+fn outages(availability: &Availability) -> String {
+    match (availability.between_failures_s(), availability.to_repair_s()) {
         (Some(between), Some(repair)) => format!(
-            "{}: {between:.1} s between failures, {repair:.1} s to repair (means)",
-            plural(availability.outages, "outage")
+            "{}: {} between failures, {} to repair (means)",
+            plural(availability.outages, "outage"),
+            short_time((between * 1e9) as u64),
+            short_time((repair * 1e9) as u64)
         ),
         _ => "no outage".to_string(),
-    };
-    format!("{}\n{outages}\n", table.trim_fmt())
+    }
+}
+
+/// The share of the operations that succeeded, and the outages.
+pub(crate) fn availability_in_words(verdict: &Verdict) -> String {
+    let overall = &verdict.figures.overall;
+    let ok = share(overall.ok, overall.operations());
+    format!("{ok}% of the operations succeeded, {}", outages(&super::availability(verdict)))
 }
 
 /// A register that is not linearizable, and the operations that prove it.
@@ -148,12 +201,9 @@ fn witness(
     broken: &Broken,
 ) -> Result<String, AnalyzeError> {
     let register = &broken.register;
-    let noun = family.words(&register.item).map_or_else(String::new, |words| format!("{} ", words.owner));
-    let element = register.element.map_or(String::new(), |element| format!(" {element}"));
     let mut out = format!(
-        "{}{element} of {noun}{}, fragment {}: Γ {}, Δ {}, k {}; {}, {}, {} stale\n",
-        register.item,
-        register.owner,
+        "{}, fragment {}: Γ {}, Δ {}, k {}; {}, {}, {} stale\n",
+        family.item_in_history(register.owner, register.element),
         register.fragment,
         short_time(broken.gamma_ns.unsigned_abs()),
         broken.delta_ns.map_or("undefined".into(), |delta| short_time(delta.unsigned_abs())),

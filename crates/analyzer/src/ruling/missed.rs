@@ -3,7 +3,7 @@
 use schemas::isolation::Isolation;
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::Figures;
-use schemas::words::short_percent;
+use schemas::words::{plural, short_percent};
 
 use crate::isolation::in_words;
 
@@ -25,6 +25,13 @@ pub(super) fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
         let found = apart(figures.unpredictable_percent, sla.tau_percent);
         missed.push(format!("{found}% of reads unpredictable, at most {}% allowed", sla.tau_percent));
     }
+    if let (Some(limit), Some(within)) = (sla.gamma, within_gamma(figures))
+        && within < limit.percent
+    {
+        let found = apart(within, limit.percent);
+        let gamma = short_time(limit.limit_ns);
+        missed.push(format!("{found}% of the values have a Γ within {gamma}, needs {}%", limit.percent));
+    }
     if let (Some(level), Some(anomalies)) = (sla.isolation, &figures.anomalies)
         && anomalies.strongest() < Some(level)
     {
@@ -32,6 +39,36 @@ pub(super) fn missed_clauses(figures: &Figures, sla: &Sla) -> Vec<String> {
         missed.push(format!("transactions show {found} ({}), needs {}", in_words(anomalies), level.name()));
     }
     missed
+}
+
+fn within_gamma(figures: &Figures) -> Option<f64> {
+    figures.consistency.as_ref()?.within_gamma_percent()
+}
+
+/// Why the limit of Γ cannot be judged; None if it can, or if there is none.
+pub(super) fn without_gamma(figures: &Figures, sla: &Sla) -> Option<String> {
+    sla.gamma?;
+    let why = match &figures.consistency {
+        None => "no register was written".to_string(),
+        Some(found) if found.reads == 0 => match &figures.transactions {
+            Some(transactions) if transactions.best_effort < transactions.tries => {
+                "all reads of registers are in transactions, which are judged by their isolation".to_string()
+            }
+            _ => "no register that was written was read".to_string(),
+        },
+        Some(found) if found.forgotten_reads > 0 && within_gamma(figures) >= sla.gamma.map(|limit| limit.percent) => {
+            let reads = plural(found.forgotten_reads, "read");
+            return Some(format!(
+                "the SLA limits Γ, which is longer than what can be computed: {reads} saw values that had been \
+                 overwritten so long before that the analysis had forgotten them"
+            ));
+        }
+        Some(_) => return None,
+    };
+    Some(format!(
+        "the SLA limits Γ, which cannot be computed: {why}; use a workload of the family kv with reads and updates, or \
+         remove the clause"
+    ))
 }
 
 /// A share that misses its bound, with the digits of the tables, or more if it has to differ from

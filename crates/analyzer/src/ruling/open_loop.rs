@@ -20,6 +20,26 @@ pub(super) fn late_starts(report: &ReplayReport, sla: &Sla) -> Option<String> {
     })
 }
 
+/// Whether sessions queued because the replayer stood still, and not because the store was slow. They
+/// may be a quarter of those that the SLA lets miss, or queue for a quarter of β. Where that changes
+/// no verdict, the verdict stands.
+pub(super) fn stalled_starts(figures: &Figures, report: &ReplayReport, sla: &Sla) -> Option<String> {
+    let pacing = report.pacing.as_ref().filter(|pacing| pacing.sessions_stalled > 0)?;
+    let (stalled, longest_ns) = (pacing.sessions_stalled, pacing.stalled_ns_max);
+    let is_stopped = report.end == EndReason::Overloaded;
+    let misses = figures.within_beta_percent < sla.alpha_percent || pacing.sessions_skipped > 0;
+    let most = pacing.sessions_due as f64 * (100.0 - sla.alpha_percent) / 100.0 / 4.0;
+    let is_long = longest_ns > sla.beta_ns / 4 || pacing.sessions_skipped > 0;
+    (is_stopped || (misses && is_long && stalled as f64 > most)).then(|| {
+        format!(
+            "load generator too slow: {} queued for up to {} because the replayer stood still; use a machine with free \
+             processors",
+            plural(stalled, "session"),
+            short_time(longest_ns)
+        )
+    })
+}
+
 /// Whether the experiment ended because a session had to queue. Of several replayers, those on which it
 /// had to are named.
 pub(super) fn stopped_early(report: &ReplayReport) -> Option<String> {
@@ -63,7 +83,8 @@ pub(super) fn never_started(figures: &Figures, report: &ReplayReport, sla: &Sla)
 
 #[cfg(test)]
 mod tests {
-    use schemas::run::{Host, ReplayerReport};
+    use schemas::latency::ResponseTimes;
+    use schemas::run::{Host, Pacing, PacingCounts, ReplayerReport};
 
     use super::*;
 
@@ -83,6 +104,31 @@ mod tests {
             overloaded,
             clock: Default::default(),
         }
+    }
+
+    /// A replayer that stood still was taken for a slow store: all sessions but the first T queued.
+    #[test]
+    fn what_queues_because_the_replayer_stood_still_is_the_clients_fault() {
+        let sla: Sla = "95% < 100ms, 10s".parse().unwrap();
+        let check = |stalled, stalled_ns_max, skipped, within_beta_percent, expect: bool| {
+            let counts =
+                PacingCounts { due: 1_000, queued: 500, skipped, stalled, stalled_ns_max, ..PacingCounts::default() };
+            let times = ResponseTimes::default;
+            let report =
+                ReplayReport { pacing: Some(Pacing::new(counts, times(), times())), ..ReplayReport::default() };
+            let figures = Figures { within_beta_percent, ..Figures::default() };
+            let why = stalled_starts(&figures, &report, &sla);
+            assert_eq!(why.is_some(), expect, "{why:?}");
+            assert!(why.iter().all(|why| why.contains("because the replayer stood still")), "{why:?}");
+            let stopped = ReplayReport { end: EndReason::Overloaded, ..report };
+            assert_eq!(stalled_starts(&figures, &stopped, &sla).is_some(), stalled > 0);
+        };
+        check(100, 900_000_000, 0, 90.0, true);
+        check(100, 900_000_000, 0, 96.0, false);
+        check(12, 900_000_000, 0, 90.0, false);
+        check(100, 25_000_000, 0, 90.0, false);
+        check(0, 0, 0, 90.0, false);
+        check(100, 25_000_000, 100, 96.0, true);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use schemas::run::ReplayReport;
 use schemas::verdict::Figures;
 
 /// The weakest level at which no update is lost. A level below it promises nothing of the sum.
+///
+/// MariaDB and MySQL call a level repeatable read that does lose updates, unless `innodb_snapshot_isolation` is on. They
+/// are judged by what the name promises (`docs/src/explanation/isolation.md`), so their sum is a broken promise.
 const KEEPS_SUMS: Isolation = Isolation::RepeatableRead;
 
 /// What the store promised of transactions, and has broken: the sum is off, although it ran all of them

@@ -6,7 +6,7 @@ use schemas::verdict::Figures;
 use schemas::words::{plural, thousands};
 use schemas::workload::ActorWords;
 
-use super::open_loop::late_starts;
+use super::open_loop::{late_starts, stalled_starts};
 
 /// Maximum share of operations without success, in percent. With more errors, the figures do not
 /// show the store's normal work.
@@ -144,6 +144,7 @@ fn replayer_reasons(figures: &Figures, report: &ReplayReport, sla: &Sla, trace: 
     }
     reasons.extend(lateness(figures, report, sla));
     reasons.extend(late_starts(report, sla));
+    reasons.extend(stalled_starts(figures, report, sla));
     reasons
 }
 

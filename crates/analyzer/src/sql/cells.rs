@@ -12,7 +12,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
     connection.execute_batch(DEFINITION)?;
     let mut insert = connection.prepare(
         "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?)",
     )?;
     for Cell { point, store, run, workload_id, outcome, .. } in &document.cells {
         let (name, ratings, measured, error) = match outcome {
@@ -63,10 +63,14 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             measured.map(|measured| measured.threads),
             ran.map(|measured| measured.throughput_per_s),
             ran.map(|measured| measured.within_beta_percent),
+            ran.and_then(|measured| measured.p95_ns),
+            ran.and_then(|measured| measured.gamma_p95_ns),
             measured.map(|measured| measured.reads),
             measured.map(|measured| measured.unpredictable_reads),
             measured.and_then(Measurement::unpredictable_percent),
             measured.and_then(|measured| measured.anomaly_score),
+            measured.and_then(|measured| measured.response_ns_p95),
+            measured.and_then(|measured| measured.service_ns_p95),
             measured.map(|measured| measured.ruling.name()),
             error,
         ])?;
@@ -97,7 +101,8 @@ mod tests {
         {"point": "c", "store": "one", "run": "c", "workload_id": "w", "store_settings": {}, "outcome": {"failed": "no room"}},
         {"point": "d", "store": "one", "run": "d", "workload_id": "w", "store_settings": {},
          "outcome": {"measured": {"threads": 4, "throughput_per_s": 9.0, "within_beta_percent": 50.0, "reads": 200,
-           "unpredictable_reads": 1, "ruling": "fail", "reasons": []}}},
+           "unpredictable_reads": 1, "response_ns_p95": 1200000000, "service_ns_p95": 900000,
+           "ruling": "fail", "reasons": []}}},
         {"point": "e", "store": "one", "run": "e", "workload_id": "w", "store_settings": {},
          "outcome": {"measured": {"threads": 4, "throughput_per_s": 0.0, "within_beta_percent": 0.0, "reads": 0,
            "unpredictable_reads": 0, "ruling": "void", "reasons": []}}},
@@ -142,6 +147,8 @@ mod tests {
             "d",
             &[text("measured"), double(9.0), double(50.0), double(0.5), text("fail")],
         );
+        check("response_ns_p95, service_ns_p95", "d", &[Value::UBigInt(1_200_000_000), Value::UBigInt(900_000)]);
+        check("response_ns_p95, service_ns_p95", "e", &[Value::Null, Value::Null]);
         check("throughput_per_s, unpredictable_percent, ruling", "e", &[Value::Null, Value::Null, text("void")]);
         check(
             "soar, soar_threads, soar_at_least, soar_void",

@@ -8,7 +8,8 @@ CREATE TABLE cells (
     socialites_at_least BOOLEAN, socialites_confirmed_by UINTEGER, socialites_void VARCHAR,
     rate DOUBLE, rate_low DOUBLE, rate_high DOUBLE, rate_threads UINTEGER,
     rate_at_least BOOLEAN, rate_confirmed_by UINTEGER, rate_void VARCHAR,
-    threads UINTEGER, throughput_per_s DOUBLE, within_beta_percent DOUBLE,
-    reads UBIGINT, unpredictable_reads UBIGINT, unpredictable_percent DOUBLE, anomaly_score DOUBLE, ruling VARCHAR,
+    threads UINTEGER, throughput_per_s DOUBLE, within_beta_percent DOUBLE, p95_ns UBIGINT, gamma_p95_ns UBIGINT,
+    reads UBIGINT, unpredictable_reads UBIGINT, unpredictable_percent DOUBLE, anomaly_score DOUBLE,
+    response_ns_p95 UBIGINT, service_ns_p95 UBIGINT, ruling VARCHAR,
     error VARCHAR
 );

@@ -2,6 +2,7 @@
 //! views. It can read only that folder, and write nowhere.
 
 mod cells;
+mod consistency;
 mod open_loop;
 mod output;
 
@@ -99,10 +100,12 @@ impl Database {
         connection.execute_batch(&definitions(run, verdicts)?)?;
         let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
                     freshness, item_reads, item_updates, register_reads, register_writes, read_staleness, \
-                    register_staleness, closing_reads, unpredictable and isolation_anomalies";
+                    register_staleness, register_values, registers, consistency, gamma_over_time, gamma_spectrum, \
+                    session_guarantees, availability, excused_reads, closing_reads, unpredictable and isolation_anomalies";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         database.fill_anomalies(verdicts)?;
+        consistency::fill(&database.connection, verdicts)?;
         Ok(database)
     }
 
@@ -153,6 +156,7 @@ impl Database {
                 figures.unpredictable_percent,
                 figures.met_percent,
                 verdict.sla.beta_ns,
+                verdict.sla.gamma.map(|gamma| gamma.limit_ns),
                 verdict.sla.to_string(),
                 document.store,
                 trace,
@@ -162,14 +166,15 @@ impl Database {
     }
 
     fn fill_anomalies(&self, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
-        let mut insert = self.connection.prepare("INSERT INTO isolation_anomalies VALUES (?, ?, ?, ?, ?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO isolation_anomalies VALUES (?, ?, ?, ?, ?, ?)")?;
         for verdict in verdicts {
             let Some(anomalies) = &verdict.figures.anomalies else { continue };
             for (second, counts) in anomalies.per_second.iter().enumerate() {
                 for class in Class::ALL.into_iter().filter(|class| counts[*class as usize] > 0) {
                     let leaves = class.leaves().map(Isolation::name);
                     let count = counts[class as usize];
-                    insert.execute(params![verdict.experiment, second as u64, class.name(), leaves, count])?;
+                    let (experiment, threads) = (verdict.experiment, verdict.threads);
+                    insert.execute(params![experiment, threads, second as u64, class.name(), leaves, count])?;
                 }
             }
         }
@@ -394,6 +399,14 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
         include_str!("isolation.sql").into(),
         family.registers().unwrap_or(include_str!("no_registers.sql")).into(),
         include_str!("read_staleness.sql").into(),
+        include_str!("register_values.sql").into(),
+        include_str!("consistency.sql").into(),
+        match verdicts.iter().any(|verdict| verdict.sla.gamma.is_some()) {
+            true => include_str!("excused_reads.sql").into(),
+            false => include_str!("no_excused_reads.sql").into(),
+        },
+        include_str!("timeline.sql").into(),
+        include_str!("availability.sql").into(),
     ]
     .join("\n"))
 }

@@ -23,7 +23,7 @@ pub use count::{CountWrite, Range, acceptable_range};
 pub use membership::{ElementWrite, States, acceptable_states};
 pub use register::{RegisterWrite, may_return, newest_before};
 pub use sum::{Change, Sum};
-pub use touched::{Act, DELETED, INITIAL, Item, Touched};
+pub use touched::{Act, DELETED, INITIAL, Item, Touch, Touched};
 
 use crate::join::Row;
 
@@ -60,6 +60,10 @@ pub trait Items<O> {
     /// Calls `each` with the versions of items that an operation read or wrote, for the check of
     /// transactions; with None for a read of an item whose version is not known.
     fn history(&self, _operation: &O, _observed: &[i64], _each: &mut dyn FnMut(Option<Touched>)) {}
+
+    /// Calls `each` with the registers that an operation wrote, or that a read observed which ended then. All
+    /// writes that started before the end of the read are registered.
+    fn registers(&self, _operation: &O, _observed: &[i64], _end: i64, _each: &mut dyn FnMut(Item, Touch)) {}
 
     /// Whether the sessions before the experiment leave several states possible.
     fn is_open(&self) -> bool {
@@ -248,7 +252,7 @@ fn is_checked<O: Operation>(row: &Row<O>) -> bool {
 
 /// When an operation happened; None if it did not. One of a transaction happened between its start and
 /// the end of the transaction, if that was committed.
-fn happened<O: Operation>(row: &Row<O>) -> Option<Interval> {
+pub(crate) fn happened<O: Operation>(row: &Row<O>) -> Option<Interval> {
     let start = row.log.start_ns;
     let outcome = match row.of_try {
         None => row.log.outcome,

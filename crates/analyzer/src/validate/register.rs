@@ -80,6 +80,9 @@ pub(crate) struct Registers {
     writes: Vec<RegisterWrite>,
     /// What few records have.
     rare: Option<Box<Rare>>,
+    /// From when on the record may be absent for another reason than that it was not inserted yet: the first
+    /// start of a delete, or the smallest number if it was written before the experiment.
+    gone_from: Option<i64>,
 }
 
 /// Writes that are looked up by their value, since a popular record may have very many of them.
@@ -116,8 +119,18 @@ impl Earlier {
 }
 
 impl Registers {
+    /// Whether the record may have been absent at this time for another reason than that it was not inserted
+    /// yet.
+    pub(crate) fn may_be_gone(&self, at: i64) -> bool {
+        self.gone_from.is_some_and(|from| from <= at)
+    }
+
     /// Registers a write of the experiment. No later read starts before the horizon.
     pub(crate) fn register(&mut self, write: RegisterWrite, horizon: i64) {
+        if write.value == 0 || write.at.end < 0 {
+            let from = if write.at.end < 0 { i64::MIN } else { write.at.start };
+            self.gone_from = Some(self.gone_from.map_or(from, |before| before.min(from)));
+        }
         if write.at.end == FOREVER {
             let unknown = &mut self.rare.get_or_insert_default().unknown;
             for place in places(write.places) {
@@ -142,6 +155,7 @@ impl Registers {
     /// Registers a write before the experiment. It may have run at the same time as any other one
     /// that is registered so.
     pub(crate) fn register_earlier(&mut self, places: u64, value: i64) {
+        self.gone_from = Some(i64::MIN);
         let earlier = &mut self.rare.get_or_insert_default().earlier;
         earlier.places |= places;
         if places >> EXISTENCE & 1 == 1 {

@@ -52,3 +52,16 @@ pub struct Touched {
     /// The version that was read or written.
     pub version: i64,
 }
+
+/// What an operation did to a register. Values are numbers of writes; 0 is the initial one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// A read saw this value; None if it is not known which.
+    Saw(Option<i64>),
+    /// A read found no owner of the register, which says that it saw this value; None if it is not known which.
+    Missed(Option<i64>),
+    /// It wrote this value.
+    Wrote(i64),
+    /// It removed the owner of the register, which counts as a write of this value.
+    Removed(i64),
+}

@@ -8,7 +8,7 @@ use schemas::verdict::{RatingDocument, Verdict};
 
 use super::outcome::{cell_name, failures};
 use super::planned::{Comparison, Job, PlannedCell};
-use super::{chart, page, settings, show};
+use super::{chart, page, settings, show, transactions};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -217,6 +217,10 @@ fn write(comparison: &Comparison, document: &ComparisonDocument) -> Result<(), F
     files::write_atomically(&comparison.folder.table(), show::markdown(document).as_bytes())?;
     let picture = chart::of(document).svg(Shape::Wide).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.chart(), picture.as_bytes())?;
+    if let Some(shares) = transactions::chart_of_shares(document) {
+        let picture = shares.svg(Shape::Wide).map_err(Failure::tool)?;
+        files::write_atomically(&comparison.folder.chart_of_transactions(), picture.as_bytes())?;
+    }
     let whole = page::page(document, comparison.folder.root()).map_err(Failure::tool)?;
     files::write_atomically(&comparison.folder.page(), whole.as_bytes())?;
     Ok(())

@@ -47,7 +47,10 @@ pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, Char
             .map(|(at, name)| if at == 0 { Column::Words(name) } else { Column::Number(name) })
             .collect();
         let row = |row: &Vec<String>| row.iter().map(|text| html! { (text) }).collect::<Vec<Markup>>();
-        sections.push(section(table.title, html_table(&columns, &table.rows.iter().map(row).collect::<Vec<_>>())));
+        let rows = html_table(&columns, &table.rows.iter().map(row).collect::<Vec<_>>());
+        let chart = transactions::chart_of_shares(document).filter(|chart| chart.title == table.title);
+        let picture = chart.map(|chart| figure(&chart, table.title, "", &statement(Metric::Throughput))).transpose()?;
+        sections.push(section(table.title, html! { @if let Some(picture) = picture { (picture) } (rows) }));
     }
     sections.extend([
         section("Signs in charts and tables", legend(&marks(&tables), document.plan.question())),
@@ -120,7 +123,11 @@ fn statement(metric: Metric) -> String {
         Metric::Throughput => "throughput_per_s, ruling",
         Metric::WithinBeta => "within_beta_percent, ruling",
         Metric::Unpredictable => "unpredictable_percent, ruling",
+        Metric::ResponseTime => "p95_ns, ruling",
+        Metric::Gamma => "gamma_p95_ns, ruling",
         Metric::AnomalyScore => "anomaly_score, ruling",
+        Metric::Response => "response_ns_p95, ruling",
+        Metric::Service => "service_ns_p95, ruling",
     };
     format!("SELECT point, store, {value} FROM cells")
 }
@@ -145,7 +152,7 @@ fn repetition(document: &ComparisonDocument) -> Markup {
         p { "To repeat the comparison with the same workloads, plan and environment variables, under another --name:" }
         pre { (command_line(&command)) }
         dl {
-            @for store in &document.plan.stores { dt { (store.label) } dd { (store.url) } }
+            @for store in &document.plan.stores { dt { (store.label) } dd { (store.urls_in_words()) } }
             dt { "host" } dd { (host.name) ", " (host.system) ", " (plural(host.cpus.into(), "processor")) }
         }
     }

@@ -6,7 +6,7 @@
 //! | setting | words |
 //! |---|---|
 //! | `durability` | `every commit`, `within a second`, `at checkpoints`, `none` |
-//! | `isolation` | `linearizable`, `serializable`, `repeatable read`, `read committed`, `read uncommitted`, `none` |
+//! | `isolation` | `linearizable`, `serializable`, `repeatable read`, `read committed`, `read uncommitted`, `stale reads`, `none` |
 //!
 //! Text after a `:` in them is a remark. If all stores name such a setting, its words alone
 //! decide whether they promise the same: other settings differ in name and value between kinds of
@@ -177,6 +177,7 @@ mod tests {
             .map(|(label, url)| ComparedStore {
                 label: label.to_string(),
                 url: url.to_string(),
+                from: BTreeMap::new(),
                 replayers: None,
                 transactions: None,
             })

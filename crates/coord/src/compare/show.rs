@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, presets};
-use schemas::comparison::{ComparisonDocument, ComparisonFolder, Concern, Outcome, SettingDifference};
+use schemas::comparison::{Cell, ComparisonDocument, ComparisonFolder, Concern, Outcome, SettingDifference};
 use schemas::run::RunState;
 use schemas::words::plural;
 
@@ -15,9 +15,12 @@ use super::table::{self, Entry, Mark, Metric, Table};
 use super::transactions::{self, TextTable};
 use crate::terminal::sla_in_words;
 
-/// One table for each number that the comparison is about.
+/// One table for each number that the comparison is about, and the times of open loops.
 pub fn tables(document: &ComparisonDocument) -> Vec<Table> {
-    Metric::of(document.plan.question()).iter().map(|metric| Table::new(document, *metric)).collect()
+    let is_open = |cell: &Cell| matches!(&cell.outcome, Outcome::Measured(own) if own.service_ns_p95.is_some());
+    let times = if document.cells.iter().any(is_open) { &Metric::OF_OPEN_LOOPS[..] } else { &[] };
+    let metrics = Metric::of(document.plan.question()).iter().chain(times);
+    metrics.map(|metric| Table::new(document, *metric)).collect()
 }
 
 /// What the axis varies; empty without an axis.
@@ -193,6 +196,9 @@ pub fn markdown(document: &ComparisonDocument) -> String {
             let _ = writeln!(out, "| {} | {} |", plain(point), entries.join(" | "));
         }
     }
+    if transactions::chart_of_shares(document).is_some() {
+        let _ = write!(out, "\n![What transactions cost](transactions.svg)\n");
+    }
     for table in transactions::tables(document) {
         let cells = |row: &[String]| row.iter().map(|text| plain(text)).collect::<Vec<_>>().join(" | ");
         let _ = write!(out, "\n{}:\n\n| {} |\n", table.title, cells(&table.header));
@@ -215,7 +221,7 @@ pub fn markdown(document: &ComparisonDocument) -> String {
     list(&mut out, "Other settings that differ", &other.map(difference_in_words).collect::<Vec<_>>());
     list(&mut out, "Notes", &notes(document));
     list(&mut out, "Failed", &failures(document));
-    let stores = document.plan.stores.iter().map(|store| format!("{}: {}", store.label, store.url));
+    let stores = document.plan.stores.iter().map(|store| format!("{}: {}", store.label, store.urls_in_words()));
     list(&mut out, "Stores", &stores.collect::<Vec<_>>());
     let host = &document.host;
     let _ = write!(

@@ -21,11 +21,23 @@ pub enum Metric {
     WithinBeta,
     /// Its operations a second.
     Throughput,
+    /// The 95th percentile of its response times, in milliseconds.
+    ResponseTime,
+    /// The 95th percentile of Γ, in milliseconds.
+    Gamma,
     /// How far the sum of all money was off, a transaction.
     AnomalyScore,
+    /// The 95th percentile of its response times in an open loop.
+    Response,
+    /// The 95th percentile of its service times in an open loop.
+    Service,
 }
 
 impl Metric {
+    /// The numbers that follow those of [`Metric::of`] if a cell is an open loop. A stall shows in full
+    /// in the first, and not in the second.
+    pub const OF_OPEN_LOOPS: [Metric; 2] = [Metric::Response, Metric::Service];
+
     /// Its name with its unit.
     pub fn title(self) -> &'static str {
         match self {
@@ -35,7 +47,11 @@ impl Metric {
             Metric::Unpredictable => "Unpredictable reads (%)",
             Metric::WithinBeta => "Share within the response time (%)",
             Metric::Throughput => "Throughput (operations/s)",
+            Metric::ResponseTime => "Response time, 95th percentile (ms)",
+            Metric::Gamma => "Γ, 95th percentile (ms)",
             Metric::AnomalyScore => "Anomaly score (money off, a transaction)",
+            Metric::Response => "Response time from the due time, p95 (ms)",
+            Metric::Service => "Service time, p95 (ms)",
         }
     }
 
@@ -48,13 +64,19 @@ impl Metric {
             Metric::Unpredictable => ("share of unpredictable reads", ""),
             Metric::WithinBeta => ("share of operations within the response time", ""),
             Metric::Throughput => ("throughput", " operations/s"),
+            Metric::ResponseTime => ("95th percentile of the response time", " ms"),
+            Metric::Gamma => ("95th percentile of Γ", " ms"),
             Metric::AnomalyScore => ("anomaly score", ""),
+            Metric::Response => ("response time p95", " ms"),
+            Metric::Service => ("service time p95", " ms"),
         }
     }
 
     /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
-        use Metric::{AnomalyScore, Rate, Soar, Socialites, Throughput, Unpredictable, WithinBeta};
+        use Metric::{
+            AnomalyScore, Gamma, Rate, ResponseTime, Soar, Socialites, Throughput, Unpredictable, WithinBeta,
+        };
         match question {
             Question::Rate(Wanted::Both) => &[Soar, Socialites],
             Question::Rate(Wanted::Soar) => &[Soar],
@@ -63,6 +85,8 @@ impl Metric {
             Question::Measure(Measure::Unpredictable) => &[Unpredictable, WithinBeta, Throughput],
             Question::Measure(Measure::WithinBeta) => &[WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::Throughput) => &[Throughput, WithinBeta, Unpredictable],
+            Question::Measure(Measure::ResponseTime) => &[ResponseTime, WithinBeta, Unpredictable, Throughput],
+            Question::Measure(Measure::Gamma) => &[Gamma, ResponseTime, WithinBeta, Throughput],
             Question::Measure(Measure::AnomalyScore) => &[AnomalyScore, Throughput],
         }
     }
@@ -89,7 +113,11 @@ impl Metric {
             Metric::Unpredictable => measured.unpredictable_percent(),
             Metric::WithinBeta => Some(measured.within_beta_percent),
             Metric::Throughput => Some(measured.throughput_per_s),
+            Metric::ResponseTime => measured.p95_ns.map(|ns| ns as f64 / 1e6),
+            Metric::Gamma => measured.gamma_p95_ns.map(|ns| ns as f64 / 1e6),
             Metric::AnomalyScore => measured.anomaly_score,
+            Metric::Response => measured.response_ns_p95.map(|ns| ns as f64 / 1e6),
+            Metric::Service => measured.service_ns_p95.map(|ns| ns as f64 / 1e6),
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
     }
@@ -248,9 +276,14 @@ impl Entry {
             None if self.has(Mark::Missing) => "-".to_string(),
             None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
             None if self.metric == Metric::AnomalyScore => "no sum".to_string(),
+            None if Metric::OF_OPEN_LOOPS.contains(&self.metric) => "closed loop".to_string(),
+            None if self.metric == Metric::Gamma => "no writes".to_string(),
+            None if self.metric == Metric::ResponseTime => "no answers".to_string(),
             None => "no reads".to_string(),
             Some(score) if self.metric == Metric::AnomalyScore => score_text(score),
             Some(share) if self.metric.is_share() => percent(share),
+            Some(ms) if Metric::OF_OPEN_LOOPS.contains(&self.metric) => format!("{ms:.2}"),
+            Some(ms) if matches!(self.metric, Metric::ResponseTime | Metric::Gamma) && ms < 9.95 => format!("{ms:.2}"),
             Some(_) if self.has(Mark::Zero) => "(0)".to_string(),
             Some(value) => whole(value),
         };
@@ -383,9 +416,13 @@ mod tests {
                 threads: 4,
                 throughput_per_s,
                 within_beta_percent: 99.99999,
+                p95_ns: (throughput_per_s > 2000.0).then_some(1_234_567),
+                gamma_p95_ns: (throughput_per_s > 2000.0).then_some(0),
                 reads,
                 unpredictable_reads,
                 anomaly_score: None,
+                response_ns_p95: Some(1_250_000_000),
+                service_ns_p95: (reads > 10).then_some(980_000),
                 ruling,
                 reasons: Vec::new(),
                 transactions: None,
@@ -403,6 +440,13 @@ mod tests {
         // Nothing ran, so there is no throughput, not even 0.
         check(Metric::Throughput, (0.0, 0, 0), Ruling::Void, "void");
         check(Metric::AnomalyScore, (1234.5, 10, 0), Ruling::Pass, "no sum");
+        check(Metric::ResponseTime, (2345.6, 10, 0), Ruling::Fail, "1.23 †");
+        check(Metric::ResponseTime, (1234.5, 10, 0), Ruling::Pass, "no answers");
+        check(Metric::Gamma, (2345.6, 10, 0), Ruling::Pass, "0.00");
+        check(Metric::Gamma, (1234.5, 10, 0), Ruling::Pass, "no writes");
         check(Metric::Unpredictable, (0.0, 0, 0), Ruling::Void, "void");
+        check(Metric::Response, (1234.5, 100_000, 0), Ruling::Fail, "1250.00 †");
+        check(Metric::Service, (1234.5, 100_000, 0), Ruling::Fail, "0.98 †");
+        check(Metric::Service, (1234.5, 10, 0), Ruling::Pass, "closed loop");
     }
 }

@@ -2,6 +2,7 @@
 //! commit and abort, and how many tries were rolled back. Only comparisons that measure a workload with
 //! transactions show this.
 
+use analyzer::chart::{Across, LineChart, LinePoint, LineSeries, Mark as PointMark, Scale};
 use schemas::comparison::{Cell, ComparisonDocument, Measurement, Outcome, Use};
 use schemas::sla::short_time;
 
@@ -19,6 +20,9 @@ pub struct TextTable {
     /// Its rows, as wide as the header.
     pub rows: Vec<Vec<String>>,
 }
+
+/// The title of the table and the chart of what transactions cost.
+const SHARES: &str = "Throughput with transactions, of that without them";
 
 /// What stands where nothing was measured.
 const NOTHING: &str = "-";
@@ -50,26 +54,67 @@ fn pairs(document: &ComparisonDocument) -> Vec<(usize, usize)> {
     let is_off = |index: usize| stores[index].transactions.or(document.plan.transactions) == Some(Use::Off);
     let mut pairs = Vec::new();
     for with in (0..stores.len()).filter(|index| !is_off(*index)) {
-        let same = |other: &usize| is_off(*other) && stores[*other].url == stores[with].url;
+        let urls = |index: usize| (&stores[index].url, &stores[index].from);
+        let same = |other: &usize| is_off(*other) && urls(*other) == urls(with);
         pairs.extend((0..stores.len()).find(same).map(|without| (with, without)));
     }
     pairs
 }
 
+/// The throughput with transactions in percent of that without them.
+fn share(cells: &[Cell], (with, without): (usize, usize)) -> Option<f64> {
+    let throughput = |index: usize| measured(cells.get(index)?).map(|measured| measured.throughput_per_s);
+    let (with, without) = (throughput(with)?, throughput(without)?);
+    (without > 0.0).then(|| (with * 1000.0 / without).round() / 10.0)
+}
+
+/// The chart of the throughput with transactions, of that without them, over the points of the comparison; None if no
+/// store is measured in both modes.
+pub fn chart_of_shares(document: &ComparisonDocument) -> Option<LineChart> {
+    let pairs = pairs(document);
+    let has_transactions = !tables(document).is_empty();
+    if pairs.is_empty() || !has_transactions {
+        return None;
+    }
+    let stores = &document.plan.stores;
+    let line = |pair: &(usize, usize)| LineSeries {
+        label: label(document, &stores[pair.0].label),
+        points: points(document)
+            .enumerate()
+            .map(|(x, cells)| LinePoint {
+                x: x as f64,
+                y: share(cells, *pair).unwrap_or(f64::NAN),
+                mark: PointMark::Filled,
+            })
+            .collect(),
+        ..LineSeries::default()
+    };
+    let table = shares(document);
+    let lines = table.rows.iter().map(|row| {
+        let shares = table.header.iter().zip(row).skip(1).map(|(store, share)| format!("{store} {share}"));
+        format!("{}: {}", row[0], shares.collect::<Vec<_>>().join(", "))
+    });
+    Some(LineChart {
+        title: SHARES.to_string(),
+        description: format!("{SHARES}. {}.", lines.collect::<Vec<_>>().join("; ")),
+        x_label: axis_label(document).to_string(),
+        y_label: "% of the throughput without transactions".to_string(),
+        across: Across::Points(points(document).map(|cells| cells[0].point.clone()).collect()),
+        y_scale: Scale::Linear,
+        series: pairs.iter().map(line).collect(),
+        rules: Vec::new(),
+    })
+}
+
 fn shares(document: &ComparisonDocument) -> TextTable {
     let pairs = pairs(document);
-    let share = |cells: &[Cell], (with, without): (usize, usize)| {
-        let throughput = |index: usize| measured(&cells[index]).map(|measured| measured.throughput_per_s);
-        let (with, without) = (throughput(with)?, throughput(without)?);
-        (without > 0.0).then(|| percent((with * 1000.0 / without).round() / 10.0))
-    };
     let row = |cells: &[Cell]| {
-        let shares = pairs.iter().map(|pair| share(cells, *pair).unwrap_or_else(|| NOTHING.to_string()));
+        let shares = pairs.iter().map(|pair| share(cells, *pair).map_or(NOTHING.to_string(), percent));
         std::iter::once(cells[0].point.clone()).chain(shares).collect()
     };
     let stores = &document.plan.stores;
     TextTable {
-        title: "Throughput with transactions, of that without them",
+        title: SHARES,
         header: header(document, pairs.iter().map(|(with, _)| label(document, &stores[*with].label))),
         rows: points(document).map(row).collect(),
     }

@@ -98,6 +98,7 @@ pub fn progress(latest: &[Arc<Progress>]) -> Progress {
         sum.elapsed_ns = sum.elapsed_ns.max(progress.elapsed_ns);
         sum.ok += progress.ok;
         sum.errors += progress.errors;
+        sum.aborted += progress.aborted;
         sum.response_times.merge(&progress.response_times);
         if let Some(times) = &progress.service_times {
             sum.service_times.get_or_insert_default().merge(times);
@@ -265,6 +266,32 @@ mod tests {
             |share: &Share| share.plan.threads_over_time.iter().map(|step| step.threads).collect::<Vec<_>>();
         let threads: Vec<Vec<u32>> = shares.iter().map(threads_at).collect();
         assert_eq!(threads, [[2, 10, 1], [6, 30, 1]]);
+    }
+
+    /// Of an open loop the progress has service times beside response times, whichever replayer has any.
+    #[test]
+    fn the_progress_of_a_fleet_has_the_times_of_all() {
+        let times = |ns: i64| {
+            let mut times = ResponseTimes::default();
+            times.record(ns);
+            times
+        };
+        let of = |response_ns, service_ns: Option<i64>, is_warmup| {
+            Arc::new(Progress {
+                is_warmup,
+                elapsed_ns: response_ns,
+                ok: 1,
+                response_times: times(response_ns),
+                service_times: service_ns.map(times),
+                ..Progress::default()
+            })
+        };
+        let sum = progress(&[of(9_000_000, Some(1_000), false), of(5_000, None, false), of(7_000, Some(3_000), false)]);
+        let service = sum.service_times.unwrap();
+        assert_eq!((sum.ok, sum.response_times.count(), service.count()), (3, 3, 2));
+        assert!(service.max_ns() < 3_100 && sum.response_times.max_ns() > 8_900_000 && !sum.is_warmup);
+        let closed = progress(&[of(1, None, false), of(2, None, true)]);
+        assert!(closed.service_times.is_none() && closed.is_warmup);
     }
 
     /// A fleet's percentiles come from the distributions of its replayers, and nothing is dropped.

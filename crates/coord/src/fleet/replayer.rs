@@ -308,6 +308,7 @@ impl Replayer {
                 elapsed_ns: message.elapsed_ns,
                 ok: message.ok,
                 errors: message.failed + message.unknown + message.skipped,
+                aborted: message.aborted,
                 response_times: response_times.unwrap_or_default(),
                 service_times,
                 cpus_used: message.cpus_used,

@@ -83,8 +83,25 @@ fn rate_within(campaign: &mut Campaign, rating: &Rating) -> Result<RatingDocumen
     files::write_json(&campaign.run().rating(), &document)?;
     // The result comes last, where the user looks first.
     let next = rating.typed.next_commands(rating, campaign.setting(), campaign.trace(), &program::to_type());
-    voice.say(&format!("\n{next}\n\n{}", terminal::ratings(&document).trim_end()));
+    let transactions = transactions(&document, campaign.trials());
+    voice.say(&format!("\n{next}\n\n{}{transactions}", terminal::ratings(&document).trim_end()));
     Ok(document)
+}
+
+/// What the final experiments say of their transactions, that is the anomaly score and the isolation; the
+/// last experiment, if none has confirmed a rating.
+fn transactions(document: &RatingDocument, trials: &[Trial]) -> String {
+    let ratings = [&document.soar, &document.socialites, &document.rate];
+    let confirmed: Vec<u32> = ratings.into_iter().flatten().filter_map(|rating| rating.confirmed_by).collect();
+    let finals = trials.iter().filter(|trial| confirmed.contains(&trial.verdict.experiment));
+    let last = trials.last().filter(|_| confirmed.is_empty());
+    let mut out = String::new();
+    for trial in finals.chain(last) {
+        for line in trial.about_transactions() {
+            out.push_str(&format!("\nexperiment {}: {line}", trial.verdict.experiment));
+        }
+    }
+    out
 }
 
 /// T of a rating by arrival rate, unless `--threads` is given. A session that arrives when all

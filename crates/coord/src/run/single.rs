@@ -35,6 +35,7 @@ pub fn run(single: Single) -> Result<Verdict, Failure> {
             campaign.voice().say(&note);
         }
         campaign.voice().say(&format!("\n{}", terminal::operations(&trial.verdict.figures)));
+        trial.about_transactions().iter().for_each(|line| campaign.voice().say(line));
         trial.verdict
     });
     campaign.close(result)

@@ -81,6 +81,13 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// What it says of its transactions: the anomaly score, and the isolation beside the promised one.
+    pub fn about_transactions(&self) -> Vec<String> {
+        let figures = &self.verdict.figures;
+        let settings = self.report.as_ref().map(|report| &report.store_settings);
+        settings.map_or(Vec::new(), |settings| analyzer::transactions_in_words(figures, settings))
+    }
+
     /// What it asked of the store.
     pub fn demand(&self) -> Demand {
         Demand { threads: self.verdict.threads, rate_per_s: self.rate_per_s }

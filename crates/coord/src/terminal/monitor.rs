@@ -31,13 +31,14 @@ impl Monitor {
             let elapsed_s = progress.elapsed_ns.max(1) as f64 / 1e9;
             let time = |percent| short_time(progress.response_times.percentile_ns(percent));
             format!(
-                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}{}  errors {}  CPUs {:.2}  max delay {}  {name}",
+                "{:>14}  {:>8}/s  p95 {:>9}  p99 {:>9}{}  errors {}{}  CPUs {:.2}  max delay {}  {name}",
                 "since start",
                 thousands((progress.ok as f64 / elapsed_s).round() as u64),
                 time(95.0),
                 time(99.0),
                 service_p99(progress.service_times.as_ref()),
                 thousands(progress.errors),
+                aborted(progress.aborted),
                 progress.cpus_used,
                 short_time(progress.dispatch_lag_ns_max),
             )
@@ -62,18 +63,24 @@ impl Monitor {
         };
         let interval_s = (now.elapsed_ns - self.shown.elapsed_ns) as f64 / 1e9;
         let line = format!(
-            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}{}  errors {}{}",
+            "{:>9.1} s  {:>11}/s  p95 {:>9}  p99 {:>9}{}  errors {}{}{}",
             now.elapsed_ns as f64 / 1e9,
             thousands((now.ok.saturating_sub(self.shown.ok) as f64 / interval_s).round() as u64),
             short_time(times.percentile_ns(95.0)),
             short_time(times.percentile_ns(99.0)),
             service_p99(service_times.as_ref()),
             thousands(now.errors.saturating_sub(self.shown.errors)),
+            aborted(now.aborted.saturating_sub(self.shown.aborted)),
             if now.is_warmup { "  warm-up" } else { "" },
         );
         self.shown = now.clone();
         Some(line)
     }
+}
+
+/// Operations of transactions that were rolled back; empty if there were none.
+fn aborted(operations: u64) -> String {
+    if operations > 0 { format!("  aborted {}", thousands(operations)) } else { String::new() }
 }
 
 #[cfg(test)]
@@ -133,6 +140,21 @@ mod tests {
                 "      2.0 s           10/s  p95       5ms  p99       5ms  service p99  30.02us  errors 0",
             ]
         );
+    }
+
+    /// What transactions have rolled back is no error.
+    #[test]
+    fn a_line_tells_what_was_rolled_back() {
+        let mut monitor = Monitor::new(1.0);
+        let mut now = Progress { aborted: 1_200, ..Progress::default() };
+        let mut lines = Vec::new();
+        for elapsed_ms in [1000, 2000, 3000] {
+            add(&mut now, elapsed_ms, 10, 10);
+            lines.extend(monitor.line(&now));
+            now.aborted += if elapsed_ms == 1000 { 0 } else { 5 };
+        }
+        let ends: Vec<&str> = lines.iter().map(|line| &line[line.find("errors").unwrap_or_default()..]).collect();
+        assert_eq!(ends, ["errors 0  aborted 1,200", "errors 0", "errors 0  aborted 5"]);
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub struct Progress {
     pub ok: u64,
     /// Operations that failed, are of unknown fate, or were not issued.
     pub errors: u64,
+    /// Operations of transactions that were rolled back.
+    pub aborted: u64,
     /// Response times of those that succeeded.
     pub response_times: ResponseTimes,
     /// Their service times; none in a closed loop, where they are the same.

@@ -39,6 +39,9 @@ pub fn measured(verdict: &Verdict) -> String {
     if let Some(sum) = &figures.sum {
         let _ = write!(out, "\n{}", sum.in_words());
     }
+    if let Some(found) = &figures.anomalies {
+        let _ = write!(out, "\n{}", analyzer::isolation_in_words(found));
+    }
     out
 }
 

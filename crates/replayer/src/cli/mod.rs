@@ -50,7 +50,8 @@ Stores:
   overwrites these databases: `load` creates a missing one, refuses one that contains
   other tables, and empties the memcached of casql+.
   memory:       reference store in this process; stale=P, lost=P, error=P, unknown=P,
-                latency_us=N, stall_ms=N, seed=N inject faults; isolation=…
+                lag_ms=N, invert_ms=N, latency_us=N, stall_ms=N, seed=N inject faults;
+                isolation=…, write_locks=…, promise=…
   null:         answers at once; measures the replayer
 
 For a second experiment on the same store, use --load (reset the store) or --continue

@@ -6,37 +6,43 @@ use schemas::pace::{Overload, ThreadsOverTime};
 use schemas::pace_request::PaceRequest;
 
 /// How fast sessions start.
+#[allow(rustdoc::broken_intra_doc_links, reason = "these texts are the program's help: [arrivals] is a section")]
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct PaceArgs {
     /// Start N sessions a second at even intervals, whether or not the store keeps up (open loop)
     ///
-    /// For trace sets without due times. Default: a trace set with due times is replayed in an open
-    /// loop, any other in a closed loop, where a thread starts its next session when the last one has
-    /// ended.
+    /// For trace sets without [arrivals]: those with [arrivals] have due times of their own, and are
+    /// always replayed in an open loop (see --rate-factor). Without [arrivals] and --rate the replay is a
+    /// closed loop: a thread starts its next session when the last one has ended.
     #[arg(long, value_name = "N", value_parser = above_zero)]
     pub rate: Option<f64>,
-    /// Replay a trace set with due times F times as fast as it says; default: 1
+    /// Replay a trace set with [arrivals] F times as fast as it says (open loop); below 1 is slower
+    /// [default: 1]
     #[arg(long, value_name = "F", value_parser = above_zero)]
     pub rate_factor: Option<f64>,
-    /// What happens to a session if all threads are busy when it is due (open loop); default: queue
+    /// What happens to a session if all threads are busy when it is due: it waits for a thread
+    /// (queue), is logged as skipped (skip), or ends the experiment (stop); needs --rate or
+    /// [arrivals] [default: queue]
     ///
-    /// queue: it waits for a thread, and its response time counts from its due time. skip: it does
-    /// not start, and its operations are logged as skipped. stop: the experiment ends and does not
-    /// pass.
-    #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Overload::NAMES).try_map(|name| name.parse::<Overload>()))]
+    /// queue: its response time counts from its due time. skip: its operations miss the SLA. stop: the
+    /// experiment does not pass.
+    #[arg(long, value_name = "CHOICE", value_parser = PossibleValuesParser::new(Overload::NAMES).try_map(|name| name.parse::<Overload>()))]
     pub overload: Option<Overload>,
-    /// Start at most N sessions a second, each thread at its own even pace (closed loop, like YCSB);
-    /// default: no limit
+    /// Start at most N sessions a second over all threads, each thread at its own even pace (closed
+    /// loop) [default: no limit]
     ///
-    /// A thread that waits for a slow store sends nothing meanwhile, and response times do not
+    /// As YCSB's -target, but YCSB counts operations: they are the same if each session is one
+    /// operation, as in YCSB's workloads A to E. With K operations a session, divide YCSB's number by
+    /// K. `encore trace show` prints both numbers of a trace set. A thread that waits for a slow store sends nothing meanwhile, and response times do not
     /// include that. Use --rate to see how long users would wait.
     #[arg(long, value_name = "N", value_parser = above_zero)]
     pub target: Option<f64>,
     /// Let only so many of the threads work from each time on, e.g. 0s:10,30s:100,60s:10 (closed
-    /// loop); default: always all
+    /// loop) [default: always all]
     ///
-    /// Times count from the beginning of the measured part. Threads beyond the number end their
-    /// session and rest.
+    /// The first step must begin at 0s, and no step may have more threads than --threads. Times count
+    /// from the beginning of the measured part; a warm-up has the threads of the first step. Threads
+    /// beyond the number end their session and rest.
     #[arg(long, value_name = "TIME:THREADS,...")]
     pub threads_over_time: Option<ThreadsOverTime>,
 }

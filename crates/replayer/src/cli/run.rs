@@ -264,3 +264,32 @@ fn line(snapshot: &Snapshot) -> String {
         failed + unknown + skipped
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use schemas::latency::ResponseTimes;
+
+    use super::*;
+
+    #[test]
+    fn the_progress_line_of_an_open_loop_has_service_times_too() {
+        let times = |ns: i64| {
+            let mut times = ResponseTimes::default();
+            times.record(ns);
+            times
+        };
+        let snapshot = |service: Option<i64>| Snapshot {
+            elapsed_ns: 2_000_000_000,
+            outcomes: [1_000, 1, 2, 3, 4],
+            response_times: times(1_000_000_000),
+            service_times: service.map(times),
+            ..Snapshot::of(Part::Measured, service.is_some())
+        };
+        let shown = line(&snapshot(Some(1_000_000)));
+        let (before, service) = shown.split_once("  service p99 ").expect("service times");
+        assert!(before.starts_with("   2.0 s") && before.contains("500 ops/s"), "{shown}");
+        assert!(service.contains("ms") && service.ends_with("errors 6"), "{shown}");
+        let closed = line(&Snapshot { part: Part::WarmUp, ..snapshot(None) });
+        assert!(closed.starts_with("warm-up ") && !closed.contains("service"), "{closed}");
+    }
+}

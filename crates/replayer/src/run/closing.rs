@@ -104,7 +104,7 @@ impl Reader<'_> {
     fn read_all<V: Vocabulary, S: Serves<V>>(&self, store: &S, share: &[usize]) -> Result<bool, ExperimentError> {
         let runtime = local_runtime().map_err(ExperimentError::Worker)?;
         runtime.block_on(async {
-            let mut connections = store.connect(&self.experiment.source, self.threads.clone()).await?;
+            let mut connections = store.connect_to_latest(&self.experiment.source, self.threads.clone()).await?;
             for index in share {
                 let plan = &self.experiment.plan.fragments[*index];
                 if !self.read_fragment::<V, S>(store, plan, &mut connections).await? {

@@ -28,6 +28,10 @@ pub struct Start {
     pub sender: LogSender,
 }
 
+/// How many tasks run at most before answers and alarms are looked for. The default, 61, delays both by
+/// as many slices of time.
+const EVENT_INTERVAL: u32 = 8;
+
 /// One worker's part in an experiment.
 pub struct Worker<'a> {
     pub share: &'a [usize],
@@ -113,7 +117,8 @@ impl Worker<'_> {
 /// A runtime of one thread. Its own tasks and those of a driver wait in one queue: in a `LocalSet` a
 /// driver's task would wake the threads' tasks by a system call, for each operation.
 pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.event_interval(EVENT_INTERVAL).enable_all().build_local(LocalOptions::default())
 }
 
 /// The route to the store for each thread of a worker: a connection of its own, or the pool of

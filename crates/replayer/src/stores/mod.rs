@@ -7,6 +7,7 @@
 pub mod adoption;
 pub mod answer;
 pub mod casql;
+pub mod cassandra;
 mod counted;
 mod error;
 mod fields;
@@ -169,13 +170,24 @@ pub trait Serves<V: Vocabulary>: Store {
     /// The digest of all that the store holds.
     fn digest(&self, source: &Source) -> impl Future<Output = Result<StateDigest, StoreError>> + Send;
 
-    /// A connection for each of these threads, ready for its first operation.
+    /// A connection for each of these threads, ready for its first operation. Replicas that answer reads have
+    /// all earlier writes by then.
     /// They are made and used on one operating-system thread's runtime.
     fn connect(
         &self,
         source: &Source,
         threads: Range<u32>,
     ) -> impl Future<Output = Result<Vec<Self::Connection>, StoreError>>;
+
+    /// The same, for reads that must see every acknowledged write, whatever the URL says of replicas and of
+    /// consistency: for the closing read.
+    fn connect_to_latest(
+        &self,
+        source: &Source,
+        threads: Range<u32>,
+    ) -> impl Future<Output = Result<Vec<Self::Connection>, StoreError>> {
+        self.connect(source, threads)
+    }
 }
 
 /// The words in which all stores say what they promise (`durability`, `isolation`), whatever
@@ -199,6 +211,8 @@ pub mod promise {
     pub const REPEATABLE_READ: &str = "repeatable read";
     /// Each statement sees what was committed when it began.
     pub const READ_COMMITTED: &str = "read committed";
+    /// A read may return what was true some time ago: it comes from a replica that may lag behind.
+    pub const STALE: &str = "stale reads";
     /// A statement may see what is never committed.
     pub const READ_UNCOMMITTED: &str = "read uncommitted";
 }

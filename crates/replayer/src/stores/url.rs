@@ -1,6 +1,7 @@
 //! A store's URL: scheme, place and parameters. Unknown parameters are refused.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 
 use super::StoreError;
@@ -12,6 +13,24 @@ pub struct StoreUrl {
     scheme: String,
     place: String,
     parameters: BTreeMap<String, String>,
+}
+
+/// The address of a server that a parameter names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// A name, or an address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
 }
 
 impl StoreUrl {
@@ -103,6 +122,16 @@ impl StoreUrl {
         }
     }
 
+    /// A parameter as `HOST:PORT`; none where it is not given.
+    pub fn address(&self, name: &str) -> Result<Option<Address>, StoreError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        match parts.filter(|(host, _)| !host.is_empty()) {
+            Some((host, port)) => Ok(Some(Address { host: host.trim_matches(['[', ']']).to_string(), port })),
+            None => Err(StoreError::usage(self, format!("parameter {name}: {text:?} is not HOST:PORT"))),
+        }
+    }
+
     /// A parameter's text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
@@ -153,6 +182,9 @@ mod tests {
         check("somewhere", "is not a store URL");
         check("oracle:x", "unknown store \"oracle\"");
         check("null:?x=1", "unknown parameter x; null: has no parameters");
+        check("memory:?write_locks=off", "write_locks is a choice of read uncommitted");
+        check("memory:?isolation=none&promise=snapshot", "promise is about transactions, and there are none");
+        check("memory:?promise=some", "parameter promise: \"some\" is not one of serializable, snapshot");
         check("memory:?stael=1", "unknown parameter stael; memory: supports stale, ");
         check("memory:?stale=2", "2 is not between 0 and 1");
         check("memory:?stale=x", "\"x\" is not a number");
@@ -166,8 +198,26 @@ mod tests {
         check("postgres://me@db/d?timeout_ms=0", "timeout_ms: 0 is too few");
         check("mysql://me@db/d?timeout_ms=0", "timeout_ms: 0 is too few");
         check("casql+sqlite:a.db?memcached=h:1&cache_timeout_ms=0", "cache_timeout_ms: 0 is too few");
+        check("postgres://me@db/d?replica=db2", "replica: \"db2\" is not HOST:PORT");
+        check("postgres://me@db/d?replica=db2:70000", "is not HOST:PORT");
+        check("redis://db/0?replica=:6379", "is not HOST:PORT");
+        check("redis://db/?cluster=true&replica=db2:6379", "does not go with cluster=true");
+        check("redis://db/0?wait=0", "wait: 0 is too few");
+        check("redis://db/0?wait_ms=5", "wait_ms needs wait");
+        check("casql+postgres://me@db/d?memcached=h:1&replica=db2:5432", "replica does not go with a cache");
         // An '@' in a value hides no parameter.
         check("postgres://me@db/d?application_name=a@b&friendshp=x", "unknown parameter friendshp");
+    }
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        let of = |text: &str| {
+            let url = super::StoreUrl::parse(&format!("postgres://h/d?replica={text}")).ok()?;
+            url.address("replica").ok()?.map(|address| address.to_string())
+        };
+        for address in ["127.0.0.1:7", "[::1]:7", "name:5432"] {
+            assert_eq!(of(address).as_deref(), Some(address));
+        }
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Thread<V: Vocabulary, C> {
     freed_ns: i64,
     /// How long its session waited for a busy actor before it started (open loop only).
     pub(super) aside_ns: i64,
+    /// Whether it has waited for the store in this time slice.
+    has_waited: bool,
     pub(super) answer: Answer,
     /// The operations of a transaction, which are counted at its end.
     pub(super) uncounted: Vec<(LogRow, bool)>,
@@ -56,6 +58,7 @@ impl<V: Vocabulary, C> Thread<V, C> {
             free_at_ns: i64::MIN,
             freed_ns: i64::MIN,
             aside_ns: 0,
+            has_waited: false,
             answer: Answer::default(),
             uncounted: Vec::new(),
         };
@@ -128,7 +131,10 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
                 continue;
             }
             Next::NotDue(at_ns) => {
-                now_ns = shared.wait_due(at_ns).await;
+                // Meanwhile another task may take the thread.
+                idle.leave(asker.place, thread);
+                now_ns = shared.wait_due(asker, at_ns).await;
+                thread = idle.take(asker.place);
                 continue;
             }
             Next::ForOther => {
@@ -179,8 +185,11 @@ pub async fn emulate<V: Vocabulary, C: Connection<V>>(
             thread.free_at_ns = now_ns + inter_arrival_us as i64 * 1_000;
             now_ns = shared.rest(thread.place, thread.free_at_ns, Until::Over).await;
             yielded_ns = now_ns;
+        } else if now_ns - yielded_ns > slice_ns && shared.is_open_loop() && std::mem::take(&mut thread.has_waited) {
+            // A session that has queued must not wait for another round of all tasks.
+            yielded_ns = now_ns;
         } else if now_ns - yielded_ns > slice_ns {
-            // The thread yields even after a wait for the store. So answers that have come for
+            // In a closed loop the thread yields even after a wait for the store. So answers that have come for
             // other threads are stamped before this thread sends a request that delays them.
             tokio::task::yield_now().await;
             now_ns = shared.clock.now_ns();
@@ -403,6 +412,7 @@ pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
     }
     let mut operation = session.operation(place);
     let own_place = thread.place;
+    let has_waited = &mut thread.has_waited;
     let answer = &mut thread.answer;
     answer.clear();
     let (outcome, error, end_ns) = if dependency == Dependency::NotOk {
@@ -434,6 +444,7 @@ pub(super) async fn perform<V: Vocabulary, C: Connection<V>, W: Within>(
                         Poll::Ready(result) => Poll::Ready(Some(result)),
                         Poll::Pending if shared.is_abandoned() => Poll::Ready(None),
                         Poll::Pending => {
+                            *has_waited = true;
                             shared.leave(own_place);
                             Poll::Pending
                         }

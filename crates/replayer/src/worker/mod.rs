@@ -241,6 +241,7 @@ async fn tick<V: Vocabulary>(shared: Rc<Shared<V>>, alarms: Rc<Alarms>) {
     let mut ticks = Ticks(1);
     // Counted from the start, which may have passed.
     let mut due_ns = ticks.next_ns();
+    shared.ticks_at(due_ns);
     while !shared.ended.get() {
         // The worker checks for a stop even before the start, which may be far off.
         let look_ns = due_ns.min(shared.clock.now_ns() + LOOK_NS);
@@ -249,11 +250,13 @@ async fn tick<V: Vocabulary>(shared: Rc<Shared<V>>, alarms: Rc<Alarms>) {
             return;
         }
         let now_ns = shared.clock.now_ns();
+        shared.notice_stall(now_ns);
         // A missed tick would have found the worker as late as it was then, so each of them counts.
         while due_ns <= now_ns {
             shared.record_lag(now_ns - due_ns);
             due_ns += ticks.next_ns();
         }
+        shared.ticks_at(due_ns);
         if now_ns - published_ns >= PUBLISH_NS {
             published_ns = now_ns;
             shared.hand_over();

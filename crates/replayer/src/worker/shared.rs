@@ -212,6 +212,12 @@ impl<V: Vocabulary> Shared<V> {
         self.pacer.is_none()
     }
 
+    /// Whether sessions start when they are due.
+    #[inline]
+    pub fn is_open_loop(&self) -> bool {
+        self.pacer.is_some()
+    }
+
     /// Whether the operations in flight are to be given up.
     #[inline]
     pub fn is_abandoned(&self) -> bool {

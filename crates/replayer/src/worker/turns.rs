@@ -1,5 +1,6 @@
 //! Open loop: one task at a time waits for the next due time, and starts the session that is due.
-//! The others queue behind it.
+//! The others are idle, or work at sessions. One that asks for work when a session is due starts it,
+//! whoever has the turn: the task that waits may be woken later than that.
 //!
 //! The task that waits keeps the turn while it works at a session without waiting for the store.
 //! When it has to wait, it gives the turn to the task whose thread has been idle for longest. So
@@ -18,6 +19,7 @@ use std::task::Poll;
 use schemas::pace::Overload;
 use schemas::vocabulary::Vocabulary;
 
+use super::margin::Margin;
 use super::pacer::{Asker, Idle, Kept, NO_PLACE, Pacer};
 use super::shared::Shared;
 use crate::dispatch::{Asking, Next, Session};
@@ -38,10 +40,8 @@ impl<V: Vocabulary> Shared<V> {
     pub(super) fn next_due(&self, pacer: &Pacer, session: &mut Session<V>, asker: Asker, now_ns: i64) -> Next {
         let Asker { place, freed_ns } = asker;
         let turn = pacer.turn.get();
+        let has_other_the_turn = turn != NO_PLACE && turn != place;
         let mut dispatcher = self.dispatcher.borrow_mut();
-        if turn != NO_PLACE && turn != place && !dispatcher.is_closed() && !dispatcher.has_ready() {
-            return Next::NotItsTurn;
-        }
         let other_freed_ns = pacer.longest_idle_freed_ns();
         let next = dispatcher.hand_out_due(session, Asking { now_ns, freed_ns, other_freed_ns });
         let has_ready = dispatcher.has_ready();
@@ -56,6 +56,8 @@ impl<V: Vocabulary> Shared<V> {
                 }
                 return self.start_due(pacer, session, freed_ns, now_ns);
             }
+            Next::NotDue(_) if has_other_the_turn => return Next::NotItsTurn,
+            Next::ForOther if has_other_the_turn => {}
             Next::NotDue(_) | Next::ForOther => pacer.turn.set(place),
             Next::Blocked if turn == place => pacer.turn.set(NO_PLACE),
             Next::Finished => self.call_all(pacer),
@@ -77,12 +79,18 @@ impl<V: Vocabulary> Shared<V> {
             return Next::Session;
         }
         let queued_ns = freed_ns.saturating_sub(due_ns);
+        pacer.notice_stall(now_ns);
         if queued_ns <= 0 {
+            pacer.forget_stall(due_ns);
             kept.unqueued += 1;
             kept.late.record(now_ns - due_ns);
             return Next::Session;
         }
         kept.counts.queued += 1;
+        if queued_ns <= pacer.stalled_ns() {
+            kept.counts.stalled += 1;
+            kept.counts.stalled_ns_max = kept.counts.stalled_ns_max.max(queued_ns as u64);
+        }
         match pacer.overload {
             Overload::Queue => {
                 kept.queued.record(queued_ns);
@@ -123,9 +131,7 @@ impl<V: Vocabulary> Shared<V> {
 
     /// Gives the turn to the task whose thread has been idle for longest.
     fn pass_on(&self, pacer: &Pacer) {
-        let called = pacer.call();
-        pacer.turn.set(called.unwrap_or(NO_PLACE));
-        self.wake(called);
+        self.wake(pacer.pass_on());
     }
 
     /// Sessions that waited aside can start: calls a task for the first of them. The task at
@@ -133,14 +139,15 @@ impl<V: Vocabulary> Shared<V> {
     #[cold]
     fn call_for_ready(&self, pacer: &Pacer, place: usize) {
         let turn = pacer.turn.get();
-        let called = pacer.call().or_else(|| (turn != NO_PLACE && turn != place).then_some(turn));
+        let called =
+            pacer.call().map(|idle| idle.place).or_else(|| (turn != NO_PLACE && turn != place).then_some(turn));
         self.wake(called);
     }
 
     /// Calls all idle tasks, and the one that waits for the next due time.
     pub(super) fn call_all(&self, pacer: &Pacer) {
         while let Some(called) = pacer.call() {
-            self.wake(Some(called));
+            self.wake(Some(called.place));
         }
         self.wake(Some(pacer.turn.replace(NO_PLACE)));
     }
@@ -156,23 +163,26 @@ impl<V: Vocabulary> Shared<V> {
     pub(super) async fn wait_turn(&self, asker: Asker) -> i64 {
         if let Some(pacer) = &self.pacer {
             let Asker { place, freed_ns } = asker;
-            pacer.idle.borrow_mut().push_back(Idle { place, freed_ns });
+            pacer.add_idle(Idle { place, freed_ns });
             pacer.is_idle[place].set(true);
             // The task has registered its waker at its start.
             poll_fn(|_| if pacer.is_idle[place].get() { Poll::Pending } else { Poll::Ready(()) }).await;
+            pacer.resumed(place);
         }
         self.clock.now_ns()
     }
 
     /// Waits until `at_ns`, or until the task that has the turn should ask again. Returns the time
     /// afterwards.
-    pub(super) async fn wait_due(&self, at_ns: i64) -> i64 {
+    pub(super) async fn wait_due(&self, asker: Asker, at_ns: i64) -> i64 {
         let at_ns = at_ns.min(self.deadline_ns.get());
         let mut now_ns = self.clock.now_ns();
         let Some(pacer) = &self.pacer else { return now_ns };
+        pacer.waiting.set(Some(Idle { place: asker.place, freed_ns: asker.freed_ns }));
+        let least_ns = Margin::of_wait_ns(at_ns - now_ns);
         while now_ns < at_ns && !self.should_ask() {
             let margin = pacer.margin.get();
-            let until_ns = at_ns - margin.ns();
+            let until_ns = at_ns - margin.ns().max(least_ns);
             if until_ns - now_ns > SLEEP_MIN_NS {
                 now_ns = self.sleep(until_ns).await;
                 if now_ns >= until_ns {
@@ -182,6 +192,7 @@ impl<V: Vocabulary> Shared<V> {
                 now_ns = self.spin(pacer, at_ns, now_ns).await;
             }
         }
+        pacer.resumed(asker.place);
         now_ns
     }
 
@@ -232,6 +243,16 @@ impl<V: Vocabulary> Shared<V> {
     fn should_ask(&self) -> bool {
         let dispatcher = self.dispatcher.borrow();
         self.stop.load(Ordering::Relaxed) || dispatcher.is_closed() || dispatcher.has_ready()
+    }
+
+    /// In an open loop: the ticker measures at this time how late the worker is.
+    pub(super) fn ticks_at(&self, tick_ns: i64) {
+        self.pacer.iter().for_each(|pacer| pacer.ticks_at(tick_ns));
+    }
+
+    /// In an open loop: looks whether the worker stood still until now.
+    pub(super) fn notice_stall(&self, now_ns: i64) {
+        self.pacer.iter().for_each(|pacer| pacer.notice_stall(now_ns));
     }
 
     /// How the due times were kept; none in a closed loop. Counts the sessions that were due and have

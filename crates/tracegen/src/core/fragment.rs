@@ -74,7 +74,11 @@ impl<G: Generator> Generation<'_, G> {
                 let before = made;
                 let room = BATCH_OPERATIONS.min((PART_OPERATIONS - file.rows()) as usize);
                 while made < total && rows.len() < room {
-                    let due_us = due_times.as_mut().map(|due| self.next_due(fragment, made, due)).transpose()?;
+                    let due_us = match (sessions.next_due_us(), &mut due_times) {
+                        (Some(due_us), _) => Some(due_us),
+                        (None, Some(arrivals)) => Some(self.next_due(fragment, made, arrivals)?),
+                        (None, None) => None,
+                    };
                     self.make_session(fragment, made, due_us, &mut sessions, &mut rows)?;
                     made += 1;
                 }

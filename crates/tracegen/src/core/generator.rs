@@ -102,6 +102,12 @@ pub enum Drawn {
 
 /// The sessions of a fragment, one after the other.
 pub trait Sessions<O> {
+    /// When the next session is due, in microseconds from the start of the load, if the family decides
+    /// that itself. None: as the specification's arrivals say. Due times never decrease.
+    fn next_due_us(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Draws an actor, and makes the next session if the actor can do anything of the mix. `each`
     /// then gets the operations of the session, at least one.
     fn try_next(&mut self, each: impl FnMut(&TraceRow<O>)) -> Drawn;

@@ -156,6 +156,16 @@ impl<'a> Sessions<'a> {
                 let steps = [(Verb::Read, one, 0), (Verb::Read, other, 0), (Verb::Update, one, amount)];
                 self.transaction(place, each, &steps);
             }
+            SessionKind::ReadTwo => {
+                let Some([one, other]) = self.draw_two() else { return };
+                self.transaction(place, each, &[(Verb::Read, one, 0), (Verb::Read, other, 0)]);
+            }
+            SessionKind::TransferInSteps => {
+                let Some([from, to]) = self.draw_two() else { return };
+                let step = |record, amount| [(Verb::Read, record, 0), (Verb::Update, record, amount)];
+                // $2 are taken first, and one of them is put back.
+                self.transaction(place, each, &[step(from, -2), step(from, 1), step(to, 1)].concat());
+            }
         }
     }
 

@@ -155,9 +155,14 @@ impl<'a> Sessions<'a> {
         };
     }
 
+    /// A client of the fragment: one after the other, and from the first one again after the last.
+    pub(crate) fn client(&self, turn: u64) -> u64 {
+        self.clients.start + turn % (self.clients.end - self.clients.start)
+    }
+
     /// On whose behalf the session runs.
     fn actor(&self) -> u64 {
-        self.clients.start + self.recorder.session() % (self.clients.end - self.clients.start)
+        self.client(self.recorder.session())
     }
 
     /// The operation, which becomes the next row of the session.

@@ -2,7 +2,7 @@
 
 use schemas::manifest::Manifest;
 use schemas::spec::SpecError;
-use schemas::workload::kv::{Distribution, KeyOrder, KvStatistics, KvWorkload, LengthDistribution};
+use schemas::workload::kv::{Data, Distribution, KeyOrder, KvStatistics, KvWorkload, LengthDistribution};
 
 use crate::core::show::{Facts, grouped, shares_table};
 
@@ -26,22 +26,11 @@ pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
             access.hotspot_data_share * 100.0
         ),
     };
-    let order = match data.key_order {
-        KeyOrder::Hashed => "hashed",
-        KeyOrder::HashedGo => "hashed as by go-ycsb",
-        KeyOrder::Ordered => "ordered",
-    };
-    let bytes = length(data.field_length, data.field_bytes_min, data.field_bytes);
     let scans = length(access.scan_length, access.scan_length_min, access.scan_length_max);
     let changes =
         format!("{} inserted, {} deleted", grouped(statistics.inserted_records), grouped(statistics.deleted_records));
-    let mut about = vec![
-        ("records", format!("{} from number {}, drawn {drawn}", grouped(data.records), data.first_record)),
-        ("each record", format!("{} fields of {bytes} bytes", data.fields)),
-        ("keys", format!("user and a number, {order}, {} digits at least", data.key_digits)),
-        ("scans", format!("of {scans} records")),
-        ("changes", changes),
-    ];
+    let mut about = about_records(&data, &format!("drawn {drawn}"));
+    about.extend([("scans", format!("of {scans} records")), ("changes", changes)]);
     if let Some(transactions) = transactions {
         let aborts = manifest.operations_by_name.get("abort").copied().unwrap_or(0);
         let what = format!(
@@ -61,6 +50,21 @@ pub(crate) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
         grouped(manifest.active_threads_max)
     );
     Ok(Facts { about, draws, distributions: Vec::new() })
+}
+
+/// What there is to say of the records; `how` says how they are drawn.
+pub(crate) fn about_records(data: &Data, how: &str) -> Vec<(&'static str, String)> {
+    let order = match data.key_order {
+        KeyOrder::Hashed => "hashed",
+        KeyOrder::HashedGo => "hashed as by go-ycsb",
+        KeyOrder::Ordered => "ordered",
+    };
+    let bytes = length(data.field_length, data.field_bytes_min, data.field_bytes);
+    vec![
+        ("records", format!("{} from number {}, {how}", grouped(data.records), data.first_record)),
+        ("each record", format!("{} fields of {bytes} bytes", data.fields)),
+        ("keys", format!("user and a number, {order}, {} digits at least", data.key_digits)),
+    ]
 }
 
 fn statistics(manifest: &Manifest) -> KvStatistics {

@@ -33,11 +33,11 @@ fn comparable(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// A set of each family.
+/// A set of each family, and one with due times.
 #[test]
 fn the_golden_sets_are_generated_byte_for_byte() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
-    for name in ["golden", "golden-kv", "golden-economy"] {
+    for name in ["golden", "golden-kv", "golden-economy", "golden-consbench", "golden-arrivals"] {
         let advice = advice(name);
         let spec = Spec::read(&traces.join(format!("{name}.toml"))).unwrap();
         let dir = tempfile::tempdir().unwrap();

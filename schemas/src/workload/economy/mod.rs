@@ -44,11 +44,17 @@ pub enum SessionKind {
     /// Reads of two records, then an update of the first, as in [`SessionKind::Update`]. Two such
     /// transactions that update what the other has read are a write skew. YCSB+T has no such kind.
     Adjust,
+    /// Reads of two records. One that sees only half of a transfer is a read skew. Not in YCSB+T.
+    ReadTwo,
+    /// A transfer in steps: a read and an update of the first record, the same again, then a read and an update
+    /// of the second. What it has written first is never to be seen, and its reads come after writes: only
+    /// such transactions show intermediate reads, circular reads and dirty writes. Not in YCSB+T.
+    TransferInSteps,
 }
 
 impl SessionKind {
     /// Every kind.
-    pub const ALL: [SessionKind; 7] = [
+    pub const ALL: [SessionKind; 9] = [
         SessionKind::Read,
         SessionKind::Update,
         SessionKind::Insert,
@@ -56,6 +62,8 @@ impl SessionKind {
         SessionKind::Delete,
         SessionKind::ReadModifyWrite,
         SessionKind::Adjust,
+        SessionKind::ReadTwo,
+        SessionKind::TransferInSteps,
     ];
 
     /// The name in a specification's mix.
@@ -68,6 +76,8 @@ impl SessionKind {
             SessionKind::Delete => "delete",
             SessionKind::ReadModifyWrite => "read_modify_write",
             SessionKind::Adjust => "adjust",
+            SessionKind::ReadTwo => "read_two",
+            SessionKind::TransferInSteps => "transfer_in_steps",
         }
     }
 
@@ -79,11 +89,13 @@ impl SessionKind {
     /// What its sessions do.
     pub const fn verbs(self) -> &'static [Verb] {
         match self {
-            SessionKind::Read => &[Verb::Read],
+            SessionKind::Read | SessionKind::ReadTwo => &[Verb::Read],
             SessionKind::Insert => &[Verb::Insert],
             SessionKind::Scan => &[Verb::Scan],
             SessionKind::Delete => &[Verb::Read, Verb::Delete],
-            SessionKind::Update | SessionKind::ReadModifyWrite | SessionKind::Adjust => &[Verb::Read, Verb::Update],
+            SessionKind::Update | SessionKind::ReadModifyWrite | SessionKind::Adjust | SessionKind::TransferInSteps => {
+                &[Verb::Read, Verb::Update]
+            }
         }
     }
 
@@ -91,7 +103,10 @@ impl SessionKind {
     pub const fn records(self) -> u64 {
         match self {
             SessionKind::Insert => 0,
-            SessionKind::ReadModifyWrite | SessionKind::Adjust => 2,
+            SessionKind::ReadModifyWrite
+            | SessionKind::Adjust
+            | SessionKind::ReadTwo
+            | SessionKind::TransferInSteps => 2,
             _ => 1,
         }
     }

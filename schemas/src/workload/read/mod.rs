@@ -42,6 +42,7 @@ impl Spec {
             spec.check_keys(family).map_err(|wrong| wrong.of(file))?;
             spec.own =
                 family.complete_text(text, &spec).map_err(|e| syntax(plain(&e.to_string()) + &spec.other_family()))?;
+            family.provide(&mut spec).map_err(|wrong| wrong.of(file))?;
             return spec.with_files(file);
         }
         let mut table: toml::Table = toml::from_str(text).map_err(|e| syntax(e.to_string()))?;
@@ -77,6 +78,7 @@ impl Spec {
             file: file.into(),
             message: plain(&e.to_string()) + &spec.other_family(),
         })?;
+        family.provide(&mut spec).map_err(|wrong| wrong.of(file))?;
         Ok(spec)
     }
 

@@ -133,7 +133,8 @@ fn settings_replace_keys() {
         unknown.starts_with("t.toml: --set fragmnts=4: fragmnts: unknown key; a workload of the family social has")
     );
     let family = set("family=kw").unwrap_err().to_string();
-    assert_eq!(family, "t.toml: --set family=kw: family: \"kw\" is unknown; use one of social, kv, economy, sql");
+    let all = "social, kv, economy, consbench, sql";
+    assert_eq!(family, format!("t.toml: --set family=kw: family: \"kw\" is unknown; use one of {all}"));
     assert!(set("data").unwrap_err().to_string().contains("not key=value"));
 }
 

@@ -25,8 +25,11 @@ pub fn preload_schema() -> SchemaRef {
     ]))
 }
 
-/// Some statements of the preload as a batch, each with its number and its encoded parameters.
-pub fn preload_batch(rows: &[(u32, Vec<u8>)]) -> RecordBatch {
+/// A statement of the preload: its number and its encoded parameters.
+pub type Preloaded = (u32, Vec<u8>);
+
+/// Some statements of the preload as a batch.
+pub fn preload_batch(rows: &[Preloaded]) -> RecordBatch {
     let statements = Int32Array::from_iter_values(rows.iter().map(|(statement, _)| *statement as i32));
     let parameters = rows.iter().map(|(_, bytes)| (!bytes.is_empty()).then_some(&bytes[..]));
     RecordBatch::try_new(preload_schema(), vec![Arc::new(statements), Arc::new(BinaryArray::from_iter(parameters))])
@@ -39,11 +42,11 @@ pub fn read_schema(folder: &Path) -> Result<String, FileError> {
     std::fs::read_to_string(&path).map_err(|error| at(&path)(error))
 }
 
-/// The statements that fill the tables, some thousands at a time: number and encoded parameters.
+/// The statements that fill the tables, some thousands at a time.
 pub fn preload(
     folder: &Path,
     statements: usize,
-) -> Result<impl Iterator<Item = Result<Vec<(u32, Vec<u8>)>, TableError>> + Send + use<>, TableError> {
+) -> Result<impl Iterator<Item = Result<Vec<Preloaded>, TableError>> + Send + use<>, TableError> {
     let path: PathBuf = folder.join(PRELOAD);
     let mut before = 0;
     Ok(ParquetBatches::open(&path, preload_schema(), 4096)?.map(move |batch| {

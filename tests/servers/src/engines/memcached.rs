@@ -1,6 +1,7 @@
 //! memcached.
 
 use std::io::Result;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::{Durability, Engine, Site, ask, words};
@@ -22,6 +23,7 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: None,
 };
 
 fn find() -> Option<Vec<PathBuf>> {
@@ -37,6 +39,6 @@ fn command(site: &Site, port: u16, _: Durability) -> Vec<String> {
     command
 }
 
-fn is_ready(port: u16) -> Result<bool> {
-    Ok(ask(port, b"version\r\n")?.starts_with(b"VERSION "))
+fn is_ready(address: SocketAddr) -> Result<bool> {
+    Ok(ask(address, b"version\r\n")?.starts_with(b"VERSION "))
 }

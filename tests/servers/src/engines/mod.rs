@@ -1,5 +1,6 @@
 //! The differences between the kinds of servers: one file for each kind.
 
+pub mod cassandra;
 mod memcached;
 mod mongodb;
 mod mysql;
@@ -13,6 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::machine::{self, Account};
+pub use mongodb::{is_secondary, join as join_set, lock as lock_member};
+pub use postgres::STANDBY;
 
 /// The user's name in servers that this program starts.
 const USER: &str = "encore";
@@ -32,11 +35,14 @@ pub enum Kind {
     Memcached,
     /// Redis.
     Redis,
+    /// Apache Cassandra, as a cluster of one node.
+    Cassandra,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached, Kind::Redis];
+    pub const ALL: [Kind; 6] =
+        [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached, Kind::Redis, Kind::Cassandra];
 
     /// The kind's usual name.
     pub fn name(self) -> &'static str {
@@ -60,6 +66,7 @@ impl Kind {
             Kind::Mongodb => &mongodb::ENGINE,
             Kind::Memcached => &memcached::ENGINE,
             Kind::Redis => &redis::ENGINE,
+            Kind::Cassandra => &cassandra::ENGINE,
         }
     }
 }
@@ -92,10 +99,26 @@ pub struct Engine {
     pub prepare: fn(&Site) -> Result<Vec<Vec<String>>>,
     /// The server's command line, for a port and a durability.
     pub command: fn(&Site, u16, Durability) -> Vec<String>,
-    /// Whether the server on a port serves requests; an error says why it does not yet.
-    pub is_ready: fn(u16) -> Result<bool>,
+    /// Whether the server at an address serves requests; an error says why it does not yet.
+    pub is_ready: fn(SocketAddr) -> Result<bool>,
     /// The command that removes what a killed server leaves outside its folder.
     pub clean_up: fn(&Site) -> Option<Vec<String>>,
+    /// How a server becomes a replica of another one; None if this program starts no replicas of the kind.
+    pub replication: Option<Replication>,
+}
+
+/// How a server becomes a replica. The numbers are the port of its primary.
+pub struct Replication {
+    /// Its programs, as text for users, if it needs more than a primary.
+    pub programs: &'static str,
+    /// Finds the programs of a replica, those of a server first.
+    pub find: fn() -> Option<Vec<PathBuf>>,
+    /// Creates the replica's files in its folder, and returns the commands that do the rest.
+    pub prepare: fn(&Site, u16) -> Result<Vec<Vec<String>>>,
+    /// What the command line of a server has for a replica, too.
+    pub arguments: fn(u16) -> Vec<String>,
+    /// Whether the replica at an address answers.
+    pub is_ready: fn(SocketAddr) -> Result<bool>,
 }
 
 /// What a commit survives.
@@ -115,6 +138,10 @@ pub struct Site {
     pub folder: PathBuf,
     /// The account that runs it, if not that of this program.
     pub account: Option<Account>,
+    /// The address of loopback at which it listens.
+    pub host: Ipv4Addr,
+    /// The address of the server whose cluster it joins; None for the first one.
+    pub seed: Option<Ipv4Addr>,
 }
 
 impl Site {
@@ -147,20 +174,28 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 }
 
 /// A connection on which reads and writes fail after a second.
-fn connect(port: u16) -> Result<TcpStream> {
+fn connect(address: SocketAddr) -> Result<TcpStream> {
     let limit = Duration::from_secs(1);
-    let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), limit)?;
+    let stream = TcpStream::connect_timeout(&address, limit)?;
     stream.set_read_timeout(Some(limit))?;
     stream.set_write_timeout(Some(limit))?;
     Ok(stream)
 }
 
 /// Sends a request, and reads the first piece of the answer.
-fn ask(port: u16, request: &[u8]) -> Result<Vec<u8>> {
-    let mut stream = connect(port)?;
+fn ask(address: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
+    let mut stream = connect(address)?;
     stream.write_all(request)?;
     let mut answer = vec![0; 4096];
     let length = stream.read(&mut answer)?;
     answer.truncate(length);
     Ok(answer)
+}
+
+/// The folder for Encore's downloads.
+fn cache_folder() -> Option<PathBuf> {
+    let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("ENCORE_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("encore")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/encore")))
 }

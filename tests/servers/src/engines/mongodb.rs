@@ -1,10 +1,11 @@
 //! MongoDB, as a replica set of one member: transactions need a replica set.
 
 use std::io::{Error, Result};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::op_msg::{Reply, Value, send};
-use super::{Durability, Engine, Site, connect, words};
+use super::{Durability, Engine, Replication, Site, cache_folder, connect, words};
 use crate::machine;
 
 /// The program that `tests/run` installs, below the cache folder.
@@ -26,19 +27,18 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: Some(Replication {
+        programs: "mongod",
+        find,
+        prepare: |site, _| prepare(site),
+        arguments: |_| Vec::new(),
+        is_ready: answers,
+    }),
 };
 
 fn find() -> Option<Vec<PathBuf>> {
     let cached = || machine::executable(&cache_folder()?.join(CACHED));
     Some(vec![machine::program("mongod").or_else(cached)?])
-}
-
-/// The folder for Encore's downloads.
-fn cache_folder() -> Option<PathBuf> {
-    let folder = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("ENCORE_CACHE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("encore")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/encore")))
 }
 
 fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
@@ -59,24 +59,61 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
 }
 
 /// Whether the server is the primary of its replica set. If there is no set, this initiates one.
-fn is_ready(port: u16) -> Result<bool> {
-    let mut stream = connect(port)?;
+fn is_ready(address: SocketAddr) -> Result<bool> {
+    let mut stream = connect(address)?;
     let hello = send(&mut stream, vec![("hello", Value::Int32(1))])?;
     if hello.flag("isWritablePrimary") == Some(true) {
         return Ok(true);
     }
     // A member reports this if its set is not initiated, or is not loaded yet.
     if hello.flag("isreplicaset") == Some(true) {
-        let reply = send(&mut stream, vec![("replSetInitiate", members(port))])?;
+        let reply = send(&mut stream, vec![("replSetInitiate", set_of_one(address))])?;
         refused(&reply)?;
     }
     Ok(false)
 }
 
-fn members(port: u16) -> Value<'static> {
-    let member = vec![("_id", Value::Int32(0)), ("host", Value::Text(format!("127.0.0.1:{port}")))];
-    let set = vec![("_id", Value::Text("rs0".to_string())), ("members", Value::Array(vec![Value::Document(member)]))];
-    Value::Document(set)
+/// Whether the server answers, in whatever state it is as a member.
+fn answers(address: SocketAddr) -> Result<bool> {
+    Ok(send(&mut connect(address)?, vec![("hello", Value::Int32(1))])?.number("ok") == Some(1.0))
+}
+
+/// Makes these servers members of the set of the first one. The first one stays the primary,
+/// whatever happens.
+pub fn join(members: &[SocketAddr]) -> Result<()> {
+    let mut stream = connect(members[0])?;
+    let set = vec![("_id", Value::Text("rs0".to_string())), ("version", Value::Int32(2)), addresses(members)];
+    // By force, since one member alone could be added otherwise.
+    let command = vec![("replSetReconfig", Value::Document(set)), ("force", Value::Flag(true))];
+    refused(&send(&mut stream, command)?)
+}
+
+/// Keeps a server as it is: it answers reads, and applies nothing until it is unlocked.
+pub fn lock(address: SocketAddr, lock: bool) -> Result<()> {
+    let order = match lock {
+        true => vec![("fsync", Value::Int32(1)), ("lock", Value::Flag(true))],
+        false => vec![("fsyncUnlock", Value::Int32(1))],
+    };
+    refused(&send(&mut connect(address)?, order)?)
+}
+
+/// Whether a server is a secondary of its set, with data to read.
+pub fn is_secondary(address: SocketAddr) -> Result<bool> {
+    Ok(send(&mut connect(address)?, vec![("hello", Value::Int32(1))])?.flag("secondary") == Some(true))
+}
+
+fn set_of_one(address: SocketAddr) -> Value<'static> {
+    Value::Document(vec![("_id", Value::Text("rs0".to_string())), addresses(&[address])])
+}
+
+/// The members of a set. None but the first can become its primary.
+fn addresses(members: &[SocketAddr]) -> (&'static str, Value<'static>) {
+    let member = |(id, address): (i32, &SocketAddr)| {
+        let host = ("host", Value::Text(address.to_string()));
+        let priority = ("priority", Value::Int32(i32::from(id == 0)));
+        Value::Document(vec![("_id", Value::Int32(id)), host, priority])
+    };
+    ("members", Value::Array((0..).zip(members).map(member).collect()))
 }
 
 fn refused(reply: &Reply) -> Result<()> {
@@ -84,5 +121,5 @@ fn refused(reply: &Reply) -> Result<()> {
         return Ok(());
     }
     let why = reply.text("errmsg").unwrap_or("no reason given");
-    Err(Error::other(format!("the set of replicas was not initiated: {why}")))
+    Err(Error::other(format!("the command was refused: {why}")))
 }

@@ -1,6 +1,7 @@
 //! MariaDB, which speaks MySQL's protocol.
 
 use std::io::{Read, Result};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::{Durability, Engine, PASSWORD, Site, USER, connect, words};
@@ -23,6 +24,7 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: None,
 };
 
 fn find() -> Option<Vec<PathBuf>> {
@@ -73,8 +75,8 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
 }
 
 /// Reads the server's greeting: version 10 of the protocol, or an error.
-fn is_ready(port: u16) -> Result<bool> {
+fn is_ready(address: SocketAddr) -> Result<bool> {
     let mut greeting = [0; 5];
-    connect(port)?.read_exact(&mut greeting)?;
+    connect(address)?.read_exact(&mut greeting)?;
     Ok(matches!(greeting[4], 10 | 0xff))
 }

@@ -16,6 +16,8 @@ const MESSAGE_BYTES_MAX: usize = 48_000_000;
 pub enum Value<'a> {
     /// A 32-bit integer.
     Int32(i32),
+    /// A boolean.
+    Flag(bool),
     /// A string.
     Text(String),
     /// Names with values.
@@ -55,6 +57,7 @@ fn write_document<'a>(out: &mut Vec<u8>, fields: &mut dyn Iterator<Item = (&'a s
     for (name, value) in fields {
         out.push(match value {
             Value::Int32(_) => 0x10,
+            Value::Flag(_) => 0x08,
             Value::Text(_) => 0x02,
             Value::Document(_) => 0x03,
             Value::Array(_) => 0x04,
@@ -63,6 +66,7 @@ fn write_document<'a>(out: &mut Vec<u8>, fields: &mut dyn Iterator<Item = (&'a s
         out.push(0);
         match value {
             Value::Int32(number) => out.extend_from_slice(&number.to_le_bytes()),
+            Value::Flag(flag) => out.push(u8::from(*flag)),
             Value::Text(text) => {
                 out.extend_from_slice(&(text.len() as u32 + 1).to_le_bytes());
                 out.extend_from_slice(text.as_bytes());

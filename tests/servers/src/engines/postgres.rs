@@ -1,9 +1,10 @@
 //! PostgreSQL.
 
 use std::io::Result;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::{Durability, Engine, PASSWORD, Site, USER, ask, words};
+use super::{Durability, Engine, PASSWORD, Replication, Site, USER, ask, words};
 use crate::machine;
 
 /// Debian's folder of all versions.
@@ -27,21 +28,42 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |site| Some(single(site)),
+    replication: Some(Replication {
+        programs: "postgres, initdb, pg_basebackup",
+        find: || find_all(&["postgres", "initdb", "pg_basebackup"]),
+        prepare: copy,
+        arguments: |_| words(["-c", &format!("cluster_name={STANDBY}")]),
+        is_ready,
+    }),
 };
 
+/// The name under which a primary knows its replica.
+pub const STANDBY: &str = "encore_replica";
+
 fn find() -> Option<Vec<PathBuf>> {
-    let both = |folder: &Path| {
-        Some(vec![machine::executable(&folder.join("postgres"))?, machine::executable(&folder.join("initdb"))?])
-    };
-    let on_path = machine::program("initdb").and_then(|initdb| both(initdb.parent()?));
+    find_all(&["postgres", "initdb"])
+}
+
+/// Finds programs of one version.
+fn find_all(programs: &[&str]) -> Option<Vec<PathBuf>> {
+    let all = |folder: &Path| programs.iter().map(|program| machine::executable(&folder.join(program))).collect();
+    let on_path = machine::program("initdb").and_then(|initdb| all(initdb.parent()?));
     on_path.or_else(|| {
         let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)
             .ok()?
             .filter_map(|entry| Some((entry.as_ref().ok()?.file_name().to_str()?.parse().ok()?, entry.ok()?.path())))
             .collect();
         versions.sort();
-        versions.iter().rev().find_map(|(_, folder)| both(&folder.join("bin")))
+        versions.iter().rev().find_map(|(_, folder)| all(&folder.join("bin")))
     })
+}
+
+/// Copies the data of a running primary, with the settings that make the copy follow it.
+fn copy(site: &Site, primary: u16) -> Result<Vec<Vec<String>>> {
+    let source = format!("host=127.0.0.1 port={primary} user={USER} password={PASSWORD}");
+    let mut copy = vec![site.program(2), "-D".to_string(), site.path("data"), "-d".to_string(), source];
+    copy.extend(words(["-X", "stream", "-c", "fast", "-R", "--no-sync"]));
+    Ok(vec![copy])
 }
 
 fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
@@ -74,11 +96,11 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
 
 /// Sends a startup packet. A server that asks for a password is ready. A server that reports an
 /// error is ready too, unless the error says that it is starting up.
-fn is_ready(port: u16) -> Result<bool> {
+fn is_ready(address: SocketAddr) -> Result<bool> {
     let mut packet = vec![0, 0, 0, 0, 0, 3, 0, 0];
     packet.extend_from_slice(b"user\0encore\0database\0postgres\0\0");
     packet[3] = packet.len() as u8;
-    let answer = ask(port, &packet)?;
+    let answer = ask(address, &packet)?;
     let is_starting = answer.windows(5).any(|code| code == b"57P03");
     Ok(matches!(answer.first(), Some(b'R' | b'E')) && !is_starting)
 }

@@ -1,9 +1,10 @@
 //! Redis.
 
 use std::io::Result;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{Durability, Engine, Site, ask, words};
+use super::{Durability, Engine, Replication, Site, ask, words};
 use crate::machine;
 
 pub static ENGINE: Engine = Engine {
@@ -22,6 +23,13 @@ pub static ENGINE: Engine = Engine {
     command,
     is_ready,
     clean_up: |_| None,
+    replication: Some(Replication {
+        programs: "redis-server",
+        find,
+        prepare: |site, _| prepare(site),
+        arguments: |primary| words(["--replicaof", "127.0.0.1", &primary.to_string()]),
+        is_ready: follows,
+    }),
 };
 
 fn find() -> Option<Vec<PathBuf>> {
@@ -47,7 +55,13 @@ fn command(site: &Site, port: u16, durability: Durability) -> Vec<String> {
     command
 }
 
+/// Whether a replica has the data of its primary.
+fn follows(address: SocketAddr) -> Result<bool> {
+    let answer = ask(address, b"INFO replication\r\n")?;
+    Ok(String::from_utf8_lossy(&answer).contains("master_link_status:up"))
+}
+
 /// A server that still loads its data answers with an error.
-fn is_ready(port: u16) -> Result<bool> {
-    Ok(ask(port, b"PING\r\n")?.starts_with(b"+PONG"))
+fn is_ready(address: SocketAddr) -> Result<bool> {
+    Ok(ask(address, b"PING\r\n")?.starts_with(b"+PONG"))
 }

@@ -13,21 +13,33 @@ fn program() -> Command {
 
 #[test]
 fn it_prints_urls_and_removes_all_at_an_interrupt() {
-    // Five successive ports that a parallel run does not take, below those of outgoing connections.
-    let first = 10_000 + (std::process::id() % 1_200) as u16 * 5;
+    // Fourteen successive ports that a parallel run does not take, below those of outgoing connections.
+    let first = 10_000 + (std::process::id() % 450) as u16 * 14;
     let memcached = format!("127.0.0.1:{}", first + 3);
     let folder = tempfile::tempdir().expect("a temporary folder");
     // If root starts the servers, some run as other users.
     let everybody = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), everybody).expect("the folder is ours");
-    let mut running =
-        Program::start(program().args(["--first-port", &first.to_string(), "--folder"]).arg(folder.path()));
+    let mut command = program();
+    command.args(["--replicas", "--replica-delay", "5", "--first-port", &first.to_string(), "--folder"]);
+    let mut running = Program::start(command.arg(folder.path()));
     let urls = running.lines_until(&format!("memcache://{memcached}"));
     for url in &urls {
         let known = [
             format!("postgres://encore:hush@127.0.0.1:{first}/encore"),
             format!("mysql://encore:hush@127.0.0.1:{}/encore", first + 1),
             format!("mongodb://127.0.0.1:{}/encore?replicaSet=rs0", first + 2),
+        ];
+        assert!(known.contains(url), "{url}");
+    }
+    let [a, b, c, d, e, redis, replica] = [7, 8, 9, 10, 11, 12, 13].map(|place| format!("127.0.0.1:{}", first + place));
+    let replicated = running.lines_until(&format!("redis://{redis}/0?replica={replica}"));
+    for url in &replicated {
+        let known = [
+            format!("redis://127.0.0.1:{}/0", first + 4),
+            format!("cassandra://127.0.0.1:{}/encore", first + 5),
+            format!("postgres://encore:hush@{a}/encore?replica={b}"),
+            format!("mongodb://{c},{d},{e}/encore?replicaSet=rs0"),
         ];
         assert!(known.contains(url), "{url}");
     }

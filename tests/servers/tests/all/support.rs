@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use servers::{Kind, Server};
 
+use crate::cql;
+
 /// How long a client waits for a server that may not answer.
 const SILENCE: Duration = Duration::from_millis(500);
 /// How long a server that must answer may take: busy machines are slow.
@@ -67,6 +69,16 @@ impl<'a> Client<'a> {
                 let set = format!("SET kept {value}\r\n");
                 assert_eq!(memcached(self.server, &set, "\r\n"), "+OK\r\n");
             }
+            Kind::Cassandra => {
+                for statement in [
+                    "CREATE KEYSPACE IF NOT EXISTS encore WITH replication = \
+                     {'class': 'SimpleStrategy', 'replication_factor': 1}",
+                    "CREATE TABLE IF NOT EXISTS encore.kept (id int PRIMARY KEY, value text)",
+                    &format!("INSERT INTO encore.kept (id, value) VALUES (1, '{value}')"),
+                ] {
+                    cql::query(self.server, statement, cql::ONE).expect(statement);
+                }
+            }
         }
     }
 
@@ -94,6 +106,9 @@ impl<'a> Client<'a> {
                 let reply = memcached(self.server, "GET kept\r\nECHO end\r\n", "$3\r\nend\r\n");
                 reply.lines().nth(1).filter(|_| !reply.starts_with("$-1")).unwrap_or_default().to_string()
             }
+            Kind::Cassandra => {
+                cql::text(&cql::query(self.server, "SELECT value FROM encore.kept", cql::ONE).expect("an answer"))
+            }
         }
     }
 
@@ -105,6 +120,7 @@ impl<'a> Client<'a> {
             Kind::Mongodb => mongodb(self.server, &[("ping", int32(1)), ("$db", string("admin"))], SILENCE).is_ok(),
             Kind::Memcached => exchange(&self.server.address(), b"version\r\n", 7).is_ok(),
             Kind::Redis => exchange(&self.server.address(), b"PING\r\n", 7).is_ok(),
+            Kind::Cassandra => exchange(&self.server.address(), &cql::OPTIONS, 9).is_ok(),
         }
     }
 }

@@ -94,7 +94,7 @@ impl Classifier {
         reached_ns.resize(graph.len(), i64::MAX);
         let mut count = 0;
         for root in 0..graph.len() as u32 {
-            if !window.nodes[root as usize].is_active {
+            if !window.is_active(root as usize) {
                 continue;
             }
             let follow = |_: u32, edge: Edge| Some(edge.target());

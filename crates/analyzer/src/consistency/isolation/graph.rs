@@ -1,6 +1,6 @@
 //! The graph of the transactions in the window, and its strongly connected components.
 
-use super::window::{Held, Role, Window};
+use super::window::{Held, Role, Saw, Window};
 
 /// Why the target of an edge comes after its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Graph {
         self.edges.clear();
         for place in 0..window.len() {
             self.begins.push(self.edges.len() as u32);
-            if !window.nodes[place].is_active {
+            if !window.is_active(place) {
                 continue;
             }
             for number in window.events_of(place) {
@@ -81,8 +81,12 @@ impl Graph {
                     }
                     Role::Read => {
                         let version = window.version(access.version);
-                        let overwriters = active(window, place, version.overwriters, None).take(OVERWRITERS_MAX);
-                        self.edges.extend(overwriters.map(|target| Edge::new(target, Kind::OverwroteRead)));
+                        // What a rolled back try wrote was not overwritten.
+                        if window.saw(version, window.event(number)) == Saw::Written {
+                            let overwriters = active(window, place, version, version.overwriters, SEARCHED_MAX);
+                            let overwriters = overwriters.take(OVERWRITERS_MAX);
+                            self.edges.extend(overwriters.map(|target| Edge::new(target, Kind::OverwroteRead)));
+                        }
                     }
                     // Who else overwrote the same version comes before or after; it is a lost update.
                     Role::Overwrite | Role::None => {}
@@ -94,26 +98,25 @@ impl Graph {
 
     fn add_after_write(&mut self, window: &Window, place: usize, version: &Held) {
         for (list, kind) in [(version.overwriters, Kind::Overwrote), (version.readers, Kind::Read)] {
-            let targets = active(window, place, list, Some(version));
+            let targets = active(window, place, version, list, usize::MAX);
             self.edges.extend(targets.map(|target| Edge::new(target, kind)));
         }
     }
 }
 
-/// The other transactions of a list that count as committed. With `written`, only those that saw what the
-/// writer wrote, and not what an earlier try did.
+/// The other transactions of a version's list that count as committed, and saw what the writer wrote, and not
+/// what another try did. Only `searched` members of the list are looked at.
 fn active<'a>(
     window: &'a Window,
     own: usize,
+    version: &'a Held,
     list: u64,
-    written: Option<&'a Held>,
+    searched: usize,
 ) -> impl Iterator<Item = usize> + 'a {
-    let searched = if written.is_some() { usize::MAX } else { SEARCHED_MAX };
     window.list(list).take(searched).filter_map(move |number| {
         let place = window.place(window.access(number).node)?;
-        let is_other = place != own && window.nodes[place].is_active;
-        let saw = written.is_none_or(|version| !window.saw_aborted(version, window.event(number)));
-        (is_other && saw).then_some(place)
+        let is_other = place != own && window.is_active(place);
+        (is_other && window.saw(version, window.event(number)) == Saw::Written).then_some(place)
     })
 }
 

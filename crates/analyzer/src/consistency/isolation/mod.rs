@@ -17,7 +17,7 @@
 //! between the two.
 //!
 //! ```text
-//!  add ──▶ window ──(every `window` transactions)──▶ graph ──▶ components ──▶ classes, witnesses
+//!  add ──▶ window ──(every two windows)──▶ graph ──▶ components ──▶ classes, witnesses
 //!             └──▶ retire: the oldest transactions are counted and forgotten
 //! ```
 //!
@@ -25,6 +25,7 @@
 
 mod classify;
 mod graph;
+mod index;
 mod retire;
 pub mod story;
 #[cfg(test)]
@@ -135,7 +136,8 @@ impl Checker {
         self.found.operations += events.len() as u64;
         self.found.unordered_writes += self.window.add(transaction, events);
         self.added += 1;
-        if self.added >= self.limits.window && self.window.len() >= 2 * self.limits.window {
+        // Each check looks at the whole window again, so it waits until most of that is new.
+        if self.added >= 2 * self.limits.window && self.window.len() >= 3 * self.limits.window {
             self.check();
             let keep_from = self.window.len().saturating_sub(self.limits.window);
             let forced = self.window.len().saturating_sub(self.limits.most);

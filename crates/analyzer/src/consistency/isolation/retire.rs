@@ -3,13 +3,13 @@
 use schemas::anomalies::{Anomalies, Class, Dependency};
 
 use super::classify::CYCLES;
-use super::window::{NO_CLASS, NONE, Role, Window};
+use super::window::{NO_CLASS, NONE, Role, Saw, Window};
 use super::witness;
 
 /// Counts the oldest transactions of the window, and forgets them.
 pub(super) fn retire(window: &mut Window, count: usize, fragment: u32, found: &mut Anomalies) {
     for place in 0..count {
-        if window.nodes[place].is_active {
+        if window.is_active(place) {
             count_active(window, place, fragment, found);
         }
     }
@@ -39,14 +39,16 @@ fn count_active(window: &mut Window, place: usize, fragment: u32, found: &mut An
             continue;
         }
         let version = window.version(access.version);
-        if window.saw_aborted(version, window.event(number)) {
+        let saw = window.saw(version, window.event(number));
+        if saw == Saw::Aborted {
             found.add(Class::AbortedRead, 1, end_ns);
             keep_pair(window, Class::AbortedRead, version.aborted, number, Dependency::Read, fragment, found);
         } else if version.is_intermediate && version.writer != own {
             found.add(Class::IntermediateRead, 1, end_ns);
             keep_pair(window, Class::IntermediateRead, version.writer, number, Dependency::Read, fragment, found);
         }
-        if access.role == Role::Overwrite {
+        // What a rolled back try wrote is no version that two could overwrite.
+        if access.role == Role::Overwrite && saw == Saw::Written {
             let before = version.counted_overwriter;
             if before != NONE && before != own {
                 found.add(Class::LostUpdate, 1, end_ns);

@@ -1,10 +1,11 @@
 //! The transactions that are held: their events, and for each version who wrote, read and overwrote it.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use schemas::anomalies::Fate;
 
+use super::index::Index;
 use super::{Act, Event, Item, Transaction};
 
 /// In place of a number of a transaction: there is none.
@@ -22,8 +23,6 @@ pub(super) struct Node {
     pub(super) events: u32,
     /// Reads that saw an item change though the transaction had not changed it.
     pub(super) fuzzy: u32,
-    /// Whether it counts as committed.
-    pub(super) is_active: bool,
     /// The worst class of the cycles that it is in.
     pub(super) class: u8,
     /// Whether a transaction that had ended before its start has to come after it.
@@ -72,6 +71,8 @@ pub(super) struct Held {
     pub(super) write_start_ns: i64,
     /// A try that wrote it and was rolled back. Another try may have written it again.
     pub(super) aborted: u64,
+    /// When the last such try had ended.
+    aborted_end_ns: i64,
     /// The list of those who only read it: a number of an event plus 1.
     pub(super) readers: u64,
     /// The list of those who read and overwrote it.
@@ -82,6 +83,17 @@ pub(super) struct Held {
     pub(super) counted_overwriter: u64,
     /// Whether its own transaction overwrote it.
     pub(super) is_intermediate: bool,
+}
+
+/// Whose write of a version a read saw: tries of one transaction write the same versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Saw {
+    /// That of the try that was not rolled back, or of an unknown writer.
+    Written,
+    /// That of a try that was rolled back.
+    Aborted,
+    /// One of the two: it ended after the one began to write and began before the other had ended.
+    Either,
 }
 
 /// Mixes the two numbers of a key.
@@ -108,10 +120,18 @@ impl Hasher for Mix {
 
 type Hashing = BuildHasherDefault<Mix>;
 
+fn hash_of(item: Item, id: i64) -> u32 {
+    let mut mix = Mix::default();
+    (item, id).hash(&mut mix);
+    mix.finish() as u32
+}
+
 /// The transactions that are held, the oldest first.
 #[derive(Default)]
 pub(super) struct Window {
     pub(super) nodes: Vec<Node>,
+    /// Whether each of them counts as committed: apart, as this is looked up for every dependency.
+    active: Vec<bool>,
     /// The number of the first transaction.
     pub(super) base: u64,
     accesses: Vec<Access>,
@@ -121,7 +141,7 @@ pub(super) struct Window {
     versions: Vec<Held>,
     /// Places in `versions` that hold no version.
     free: Vec<u32>,
-    index: HashMap<(Item, i64), u32, Hashing>,
+    index: Index,
     /// Transactions of unknown fate.
     unknown: usize,
     roles: Roles,
@@ -168,15 +188,28 @@ impl Window {
         })
     }
 
+    /// Whether a transaction counts as committed.
+    pub(super) fn is_active(&self, place: usize) -> bool {
+        self.active[place]
+    }
+
     /// The numbers of the events of a transaction.
     pub(super) fn events_of(&self, place: usize) -> std::ops::Range<u64> {
         let node = &self.nodes[place];
         node.first..node.first + u64::from(node.events)
     }
 
-    /// Whether this read saw what a try wrote that was rolled back.
-    pub(super) fn saw_aborted(&self, version: &Held, read: &Event) -> bool {
-        version.aborted != NONE && (version.writer == NONE || read.end_ns < version.write_start_ns)
+    /// Whose write of a version this read saw.
+    pub(super) fn saw(&self, version: &Held, read: &Event) -> Saw {
+        if version.aborted == NONE {
+            Saw::Written
+        } else if version.writer == NONE || read.end_ns < version.write_start_ns {
+            Saw::Aborted
+        } else if read.start_ns > version.aborted_end_ns {
+            Saw::Written
+        } else {
+            Saw::Either
+        }
     }
 
     /// Adds a transaction. Returns how many of its writes overwrote a version that is not known.
@@ -189,14 +222,13 @@ impl Window {
             first,
             events: events.len() as u32,
             fuzzy: 0,
-            is_active: is_committed,
             class: NO_CLASS,
             is_stale: false,
         };
         self.events.extend_from_slice(events);
         let mut unordered = 0;
         if transaction.fate == Fate::Aborted {
-            self.add_aborted(number, events);
+            self.add_aborted(number, transaction.end_ns, events);
         } else {
             self.unknown += usize::from(!is_committed);
             let mut roles = std::mem::take(&mut self.roles);
@@ -210,16 +242,18 @@ impl Window {
             self.roles = roles;
         }
         self.nodes.push(node);
+        self.active.push(is_committed);
         unordered
     }
 
     /// Of a transaction that was rolled back, only its writes matter: others may have seen them.
-    fn add_aborted(&mut self, number: u64, events: &[Event]) {
+    fn add_aborted(&mut self, number: u64, end_ns: i64, events: &[Event]) {
         for event in events {
             let (mut version, mut role) = (u32::MAX, Role::None);
             if event.act != Act::Read {
                 version = self.touch(event.item, event.version, number);
-                self.version_mut(version).aborted = number;
+                let held = self.version_mut(version);
+                (held.aborted, held.aborted_end_ns) = (number, held.aborted_end_ns.max(end_ns));
                 role = Role::Write;
             }
             self.accesses.push(Access { node: number, next: 0, version, role });
@@ -247,32 +281,41 @@ impl Window {
 
     /// The version, with a note that a transaction has to do with it.
     fn touch(&mut self, item: Item, id: i64, node: u64) -> u32 {
-        let (versions, free) = (&mut self.versions, &mut self.free);
-        let place = *self.index.entry((item, id)).or_insert_with(|| {
-            let new = Held {
-                item,
-                id,
-                writer: NONE,
-                write_start_ns: 0,
-                aborted: NONE,
-                readers: 0,
-                overwriters: 0,
-                touched: node,
-                counted_overwriter: NONE,
-                is_intermediate: false,
-            };
-            match free.pop() {
-                Some(place) => {
-                    versions[place as usize] = new;
-                    place
-                }
-                None => {
-                    versions.push(new);
-                    versions.len() as u32 - 1
-                }
+        let hash = hash_of(item, id);
+        self.index.reserve();
+        let versions = &self.versions;
+        let is_it = |place: u32| versions[place as usize].item == item && versions[place as usize].id == id;
+        let slot = match self.index.find(hash, is_it) {
+            Ok(place) => {
+                self.versions[place as usize].touched = node;
+                return place;
             }
-        });
-        self.versions[place as usize].touched = node;
+            Err(slot) => slot,
+        };
+        let new = Held {
+            item,
+            id,
+            writer: NONE,
+            write_start_ns: 0,
+            aborted: NONE,
+            aborted_end_ns: i64::MIN,
+            readers: 0,
+            overwriters: 0,
+            touched: node,
+            counted_overwriter: NONE,
+            is_intermediate: false,
+        };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.versions[place as usize] = new;
+                place
+            }
+            None => {
+                self.versions.push(new);
+                self.versions.len() as u32 - 1
+            }
+        };
+        self.index.put(slot, hash, place);
         place
     }
 
@@ -282,13 +325,14 @@ impl Window {
         let unknown = self.nodes[..count].iter().filter(|node| node.transaction.fate == Fate::Unknown).count();
         self.unknown -= unknown;
         self.nodes.drain(..count);
+        self.active.drain(..count);
         self.accesses.drain(..events);
         self.events.drain(..events);
         self.base += count as u64;
         self.first += events as u64;
         for (place, version) in self.versions.iter_mut().enumerate() {
             if version.touched < self.base {
-                self.index.remove(&(version.item, version.id));
+                self.index.remove(hash_of(version.item, version.id), place as u32);
                 version.touched = NONE;
                 self.free.push(place as u32);
             }
@@ -300,11 +344,10 @@ impl Window {
         if self.unknown == 0 {
             return;
         }
-        let is_open = |node: &Node| node.transaction.fate == Fate::Unknown && !node.is_active;
         let mut seen: Vec<usize> =
-            (0..self.len()).filter(|place| is_open(&self.nodes[*place]) && self.is_seen(*place)).collect();
+            (0..self.len()).filter(|place| self.is_open(*place) && self.is_seen(*place)).collect();
         while let Some(place) = seen.pop() {
-            self.nodes[place].is_active = true;
+            self.active[place] = true;
             // It has happened, so what it saw has happened too.
             for number in self.events_of(place) {
                 let access = *self.access(number);
@@ -312,12 +355,17 @@ impl Window {
                     continue;
                 }
                 let version = self.version(access.version);
-                let writer = self.place(version.writer).filter(|writer| is_open(&self.nodes[*writer]));
-                if let Some(writer) = writer.filter(|_| !self.saw_aborted(version, self.event(number))) {
+                let writer = self.place(version.writer).filter(|writer| self.is_open(*writer));
+                if let Some(writer) = writer.filter(|_| self.saw(version, self.event(number)) == Saw::Written) {
                     seen.push(writer);
                 }
             }
         }
+    }
+
+    /// Whether a transaction is of unknown fate, and does not count as committed yet.
+    fn is_open(&self, place: usize) -> bool {
+        self.nodes[place].transaction.fate == Fate::Unknown && !self.active[place]
     }
 
     /// Whether a committed transaction has seen a write of this one.
@@ -333,8 +381,8 @@ impl Window {
             version.writer == own
                 && readers.any(|number| {
                     let reader = self.access(number).node;
-                    let is_active = self.place(reader).is_some_and(|place| self.nodes[place].is_active);
-                    reader != own && is_active && !self.saw_aborted(version, self.event(number))
+                    let is_active = self.place(reader).is_some_and(|place| self.active[place]);
+                    reader != own && is_active && self.saw(version, self.event(number)) == Saw::Written
                 })
         })
     }
@@ -355,6 +403,8 @@ impl Roles {
         roles.clear();
         overwritten.clear();
         let (mut fuzzy, mut unordered) = (0, 0);
+        // Own writes after which the transaction has read another version of the item.
+        let mut hidden: Vec<u32> = Vec::new();
         // Of each item the last event that counts.
         let mut last_of: HashMap<Item, u32, Hashing> = HashMap::default();
         for (index, event) in events.iter().enumerate() {
@@ -367,12 +417,17 @@ impl Roles {
                 (Act::Read, Some(last)) if events[last].version == event.version => Role::None,
                 (Act::Read, last) => {
                     fuzzy += u32::from(last.is_some());
+                    hidden.extend(last.filter(|last| roles[*last] == Role::Write).map(|last| last as u32));
                     Role::Read
                 }
                 (_, Some(last)) => {
                     match roles[last] {
                         Role::Write if events[last].version != event.version => overwritten.push(last as u32),
-                        Role::Read => roles[last] = Role::Overwrite,
+                        Role::Read => {
+                            roles[last] = Role::Overwrite;
+                            let is_own = |write: &&u32| events[**write as usize].item == event.item;
+                            overwritten.extend(hidden.iter().filter(is_own));
+                        }
                         _ => {}
                     }
                     Role::Write

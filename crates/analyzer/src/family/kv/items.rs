@@ -13,7 +13,7 @@ use super::scans::Order;
 use crate::error::DataSetError;
 use crate::validate::register::{EXISTENCE, Registers, places};
 use crate::validate::{
-    Act, Findings, Interval, Item, ItemRead, Items, RegisterWrite, SHAPE, Touched, UnknownId, Violation, touched,
+    Act, Findings, Interval, Item, ItemRead, Items, RegisterWrite, SHAPE, Touch, Touched, UnknownId, Violation, touched,
 };
 
 /// The bit of [`EXISTENCE`].
@@ -301,6 +301,32 @@ impl Items<Operation> for KvItems {
         for field in places(fields) {
             each(Some(Touched { item: Item::new(key, field), act, version }));
         }
+    }
+
+    /// The fields of records. Scans are left out, as in [`KvItems::history`].
+    fn registers(&self, operation: &Operation, observed: &[i64], end: i64, each: &mut dyn FnMut(Item, Touch)) {
+        let Operation { verb, key, fields, id, .. } = *operation;
+        let (touch, fields) = match verb {
+            Verb::Insert | Verb::Update => (Touch::Wrote(id.number()), fields),
+            Verb::Delete => (Touch::Removed(id.number()), self.fields),
+            Verb::Read => match Found::read(observed) {
+                Ok(Some(found)) => {
+                    for field in places(fields) {
+                        let number = found.of(field);
+                        each(Item::new(key, field), Touch::Saw((number >= 0).then_some(number)));
+                    }
+                    return;
+                }
+                Ok(None) => {
+                    let may_be_gone = self.records.get(&key).is_some_and(|registers| registers.may_be_gone(end));
+                    let is_unborn = self.index(key).is_err() && !may_be_gone;
+                    (Touch::Missed(is_unborn.then_some(0)), fields)
+                }
+                Err(_) => return,
+            },
+            Verb::Scan | Verb::Begin | Verb::Commit | Verb::Abort => return,
+        };
+        places(fields).for_each(|field| each(Item::new(key, field), touch));
     }
 
     fn register(&mut self, operation: &Operation, at: Interval, horizon: i64) -> Result<(), UnknownId> {

@@ -33,8 +33,10 @@ pub fn comparison(args: &CompareArgs, invocation: &Invocation) -> Result<Compari
     plan.set.extend(args.settings.iter().cloned());
     override_search(&mut plan, args)?;
     for (number, store) in plan.stores.iter_mut().enumerate() {
-        store.url = environment::filled_in(&store.url, &invocation.variables)
-            .map_err(|message| wrong_url(args, number, &message))?;
+        for (key, url) in store.urls_mut() {
+            *url = environment::filled_in(url, &invocation.variables)
+                .map_err(|message| wrong_url(args, number, &key, &message))?;
+        }
     }
     let name = args.name.clone().unwrap_or_else(|| plan.name.clone());
     let folder = ComparisonFolder::new(args.runs.join(checked(&name)?));
@@ -93,9 +95,9 @@ fn one_sla(plan: &Path, cells: &[PlannedCell]) -> Result<Sla, Failure> {
     }
 }
 
-/// The error for the URL of a store; `number` counts from 0.
-fn wrong_url(args: &CompareArgs, number: usize, message: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("{}: stores.{number}.url: {message}", args.plan.display()))
+/// The error for a URL of a store; `number` counts from 0.
+fn wrong_url(args: &CompareArgs, number: usize, key: &str, message: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("{}: stores.{number}.{key}: {message}", args.plan.display()))
 }
 
 /// Refuses to set for all points what the axis varies.
@@ -119,18 +121,20 @@ fn cells(
     invocation: &Invocation,
 ) -> Result<Vec<PlannedCell>, Failure> {
     let mut cells: Vec<PlannedCell> = Vec::new();
-    for point in plan.points() {
+    let points = plan.points();
+    for (index, point) in points.iter().enumerate() {
         for (number, store) in plan.stores.iter().enumerate() {
-            let run = free_name(&point, store, &cells);
+            let run = free_name(point, store, &cells);
             let home = folder.root().join(&run);
-            let own_file = wants_file(&store.url).then(|| home.join(STORE_FILE));
+            let (key, planned) = store.url_at(&points, index);
+            let own_file = wants_file(planned).then(|| home.join(STORE_FILE));
             let url = match &own_file {
-                Some(file) => with_file(&store.url, file),
-                None => store.url.clone(),
+                Some(file) => with_file(planned, file),
+                None => planned.to_string(),
             };
-            replayer::any_store::open(&url).map_err(|e| wrong_url(args, number, &e))?;
+            replayer::any_store::open(&url).map_err(|e| wrong_url(args, number, &key, &e))?;
             let fleet = FleetArgs { count: store.replayers.or(args.fleet.count), ..args.fleet.clone() };
-            let cell = Cell { point: &point, url: &url, transactions: store.transactions.or(plan.transactions) };
+            let cell = Cell { point, url: &url, transactions: store.transactions.or(plan.transactions) };
             let mut job = job(plan, &cell, &fleet, args, invocation)?;
             let setting = job.setting_mut();
             setting.name = run.clone();

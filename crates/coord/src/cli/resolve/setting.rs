@@ -99,7 +99,8 @@ fn check_fragments(fragments: u32, replayers: usize, args: &WorkloadArgs) -> Res
         None => format!("add `--set fragments={count}`"),
     };
     Err(Failure::usage(format!(
-        "{flag}: {count} {what} need at least {count} fragments, and the workload has {fragments}; {advice}"
+        "{flag}: {count} {what} need at least {count} fragments, and the workload has {fragments}, because a fragment \
+         belongs to one worker of one replayer: one clock times all operations of an item; {advice}"
     )))
 }
 

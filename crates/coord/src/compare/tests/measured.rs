@@ -285,6 +285,10 @@ fn what_transactions_cost_is_shown() {
     assert_eq!(times.rows[0][1..], texts(&[&["read", "1ms / 2ms", "1ms / 2ms"]])[0]);
     assert_eq!(times.rows[1][1..], texts(&[&["commit", "500us / 900us", "-"]])[0]);
     assert_eq!(rolled_back.rows[1], texts(&[&["8", "37.5%", "best effort"]])[0]);
+    let chart = transactions::chart_of_shares(&document).unwrap();
+    let values: Vec<f64> = chart.series[0].points.iter().map(|point| point.y).collect();
+    assert_eq!((chart.series.len(), values), (1, vec![95.0, 60.0]));
+    assert!(plans.folder().chart_of_transactions().exists());
     let said = plans.said.borrow().join("\n");
     let markdown = std::fs::read_to_string(plans.folder().table()).unwrap();
     let page = std::fs::read_to_string(plans.folder().page()).unwrap();
@@ -293,5 +297,6 @@ fn what_transactions_cost_is_shown() {
     }
     // A comparison of a workload without transactions says nothing of them.
     let (ended, _) = measure(&PlanFolder::new(MEASURED), |_| (), all_kinds);
-    assert_eq!(transactions::tables(&ended.unwrap()), []);
+    let document = ended.unwrap();
+    assert_eq!((transactions::tables(&document), transactions::chart_of_shares(&document)), (Vec::new(), None));
 }

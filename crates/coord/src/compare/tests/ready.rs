@@ -45,14 +45,17 @@ fn the_ready_plans_are_whole() {
                 let of_paper = match plan.name.as_str() {
                     "figure-8" | "transaction-cost" => Measure::Throughput,
                     "anomaly-score" => Measure::AnomalyScore,
+                    "ycsb-d-2016-consistency" => Measure::Gamma,
                     _ => Measure::Unpredictable,
                 };
                 assert_eq!(measure, of_paper, "{}", plan.name);
             }
         }
         for store in &plan.stores {
-            let url = environment::filled_in(&store.url, &BTreeMap::new()).unwrap();
-            assert!(url.contains(':') && !url.contains("${") && url.matches('?').count() <= 1, "{url}");
+            for (_, url) in store.urls() {
+                let url = environment::filled_in(url, &BTreeMap::new()).unwrap();
+                assert!(url.contains(':') && !url.contains("${") && url.matches('?').count() <= 1, "{url}");
+            }
         }
         found.insert(plan.name.clone(), (workloads.len(), plan.stores.len()));
     }
@@ -67,6 +70,7 @@ fn the_ready_plans_are_whole() {
         ("figure-8", (4, 5)),
         ("figure-11", (4, 5)),
         ("transaction-cost", (5, 6)),
+        ("ycsb-d-2016-consistency", (8, 3)),
     ];
     assert_eq!(found, expected.map(|(name, size)| (name.to_string(), size)).into());
 }

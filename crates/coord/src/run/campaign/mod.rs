@@ -20,6 +20,7 @@ mod why;
 
 use replayer::stores::Blame;
 use schemas::files;
+use schemas::isolation::Isolation;
 use schemas::plan::{Warmup, redact};
 use schemas::run::{RunFolder, RunState};
 
@@ -64,6 +65,7 @@ impl Campaign {
         let driver = Driver::open(runtime, interrupt, &setting.fleet)?;
         let record = Record::begin(&setting, &trace)?;
         voice.say(&header(&setting, &trace));
+        unpromised(&setting, &trace).iter().for_each(|note| voice.say(note));
         let mut campaign = Campaign {
             standing,
             retries_left: setting.retries,
@@ -173,6 +175,20 @@ impl Campaign {
         }
         result
     }
+}
+
+/// The note on an SLA that asks for a stronger isolation than the store promises: a pass would be luck.
+fn unpromised(setting: &Setting, trace: &TraceSet) -> Option<String> {
+    let asked = setting.sla.isolation.filter(|_| setting.transactions.used && trace.manifest.transactions() > 0)?;
+    let store = replayer::any_store::open(&setting.store).ok()?;
+    let promised = store.transactions(&trace.manifest.spec);
+    (promised < Some(asked)).then(|| {
+        let (asked, promised) = (asked.name(), promised.map_or("no isolation at all", Isolation::name));
+        format!(
+            "note   the SLA asks for {asked} transactions, and the store promises {promised}; experiments fail as soon \
+             as one shows less than {asked}; choose another isolation=... in the store's URL, or a weaker clause\n"
+        )
+    })
 }
 
 /// Refuses a store whose server does not answer, or that Encore may not load, before a trace set is

@@ -39,7 +39,7 @@ impl Campaign {
                 None => request.rate = Some(f64::from(rate_per_s)),
             }
         }
-        request.resolve(&folder, manifest, fragments, demand.threads).map_err(|error| match error {
+        request.resolve(&folder, manifest, fragments, demand.threads, limit).map_err(|error| match error {
             PaceError::Flags(_) => Failure::usage(error),
             PaceError::Table(_) => Failure::tool(error),
         })

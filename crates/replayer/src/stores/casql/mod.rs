@@ -89,6 +89,11 @@ impl<E: Engine> Casql<E> {
                 "locking concerns transactions of key-value workloads, which this store does not serve; remove it";
             return Err(StoreError::usage(&url, message));
         }
+        if url.text("replica").is_some() {
+            let message =
+                "replica does not go with a cache: a fill from the replica would keep what is stale; remove it";
+            return Err(StoreError::usage(&url, message));
+        }
         let consistency = url.choice("consistency", &Consistency::ALL)?;
         let ttl_s = url.number("ttl_s", if consistency == Consistency::Ttl { 60 } else { 0 })?;
         if ttl_s > TTL_S_MAX || (consistency == Consistency::Ttl && ttl_s == 0) {

@@ -53,6 +53,19 @@ pub trait State<V: Vocabulary>: Clone + Send + Sized + 'static {
 
     /// Performs a read; a stale one sees what was there before the last write.
     fn read(&self, read: &V::Operation, stale: bool, answer: &mut Answer);
+
+    /// Whether it can keep what was there before, for reads of the past.
+    const KEEPS_PAST: bool = false;
+
+    /// Performs a write at this time. What it changes stays readable for so long.
+    fn write_at(&mut self, write: &V::Operation, _now_ns: i64, _keep_ns: i64) {
+        self.write(write, false);
+    }
+
+    /// Performs a read of what was there at this time.
+    fn read_at(&self, read: &V::Operation, _at_ns: i64, answer: &mut Answer) {
+        self.read(read, false, answer);
+    }
 }
 
 /// A transaction that is under way.
@@ -61,7 +74,8 @@ pub trait Transaction<V: Vocabulary, S>: Sized + 'static {
     const EXIST: bool;
 
     /// Begins one at a level of isolation; None if there are none.
-    fn begin(state: &mut S, level: Isolation) -> Option<Self>;
+    /// With `has_write_locks`, no other one overwrites what it writes until it ends.
+    fn begin(state: &mut S, level: Isolation, has_write_locks: bool) -> Option<Self>;
 
     /// Performs a read.
     fn read(&mut self, state: &S, read: &V::Operation, answer: &mut Answer);
@@ -82,7 +96,7 @@ pub enum NoTransaction {}
 impl<V: Vocabulary, S> Transaction<V, S> for NoTransaction {
     const EXIST: bool = false;
 
-    fn begin(_state: &mut S, _level: Isolation) -> Option<NoTransaction> {
+    fn begin(_state: &mut S, _level: Isolation, _has_write_locks: bool) -> Option<NoTransaction> {
         None
     }
 
@@ -198,11 +212,15 @@ impl Faults {
             return Ok(Err(injected_error()));
         }
         if operation.writes() {
-            return Ok(self.write(room, operation));
+            return Ok(self.write(shared, room, operation));
         }
         let stale = self.chance.happens(self.lies.stale);
-        room.shown.read(operation, stale, answer);
-        if stale || room.truth.is_some() {
+        let past_ns = self.looks_back();
+        match past_ns {
+            0 => room.shown.read(operation, stale, answer),
+            past_ns => room.shown.read_at(operation, shared.timing.now_ns() - past_ns, answer),
+        }
+        if stale || past_ns > 0 || room.truth.is_some() {
             self.truth.clear_rows();
             room.truth.as_ref().unwrap_or(&room.shown).read(operation, false, &mut self.truth);
             if self.truth.values != answer.values {
@@ -212,8 +230,15 @@ impl Faults {
         Ok(Ok(()))
     }
 
+    /// How far back a read sees.
+    fn looks_back(&mut self) -> i64 {
+        let Lies { lag_ns, invert_ns, .. } = self.lies;
+        if invert_ns > 0 && self.chance.happens(0.5) { lag_ns.max(invert_ns) } else { lag_ns }
+    }
+
     fn write<V: Vocabulary, S: State<V>>(
         &mut self,
+        shared: &Shared,
         room: &mut Room<S>,
         operation: &V::Operation,
     ) -> Result<(), OperationError> {
@@ -231,7 +256,10 @@ impl Faults {
             truth.write(operation, false);
         }
         if !self.chance.happens(self.lies.lost) {
-            room.shown.write(operation, self.lies.stale > 0.0);
+            match self.lies.keep_ns() {
+                0 => room.shown.write(operation, self.lies.stale > 0.0),
+                keep_ns => room.shown.write_at(operation, shared.timing.now_ns(), keep_ns),
+            }
         }
         match unknown {
             true => Err(injected_unknown()),
@@ -294,10 +322,15 @@ impl<V: Kept> Connection<V> for MemoryConnection<V> {
         }
         let MemoryConnection { shared, faults, .. } = self;
         let effect = shared.timing.perform(|| faults.take_effect::<V, V::State>(shared, operation, answer));
-        match effect.await {
+        let done = match effect.await {
             Ok(done) => done,
-            Err(Taken) => self.execute_later(operation, answer).await,
+            Err(Taken) => return self.execute_later(operation, answer).await,
+        };
+        if faults.lies.invert_ns > 0 && operation.writes() {
+            // Its end comes after that of the last read that does not see it.
+            shared.timing.sleep(faults.lies.invert_ns).await;
         }
+        done
     }
 
     async fn begin(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
@@ -306,8 +339,11 @@ impl<V: Kept> Connection<V> for MemoryConnection<V> {
         }
         let shared = &self.shared;
         let Some(level) = shared.level else { return Ok(()) };
-        let begin =
-            || V::State::room(&mut shared.lock()).as_mut().map(|room| Transaction::begin(&mut room.shown, level));
+        let begin = || {
+            let mut inner = shared.lock();
+            let room = V::State::room(&mut inner).as_mut();
+            room.map(|room| Transaction::begin(&mut room.shown, level, shared.has_write_locks))
+        };
         self.transaction = shared.timing.perform(begin).await.ok_or_else(not_loaded)?;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The vocabulary `kv`: records in the order of their keys. A field is the id of the write that it holds,
 //! since every value is a function of it. The balance of a record, if it has one, follows its fields.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -34,14 +34,25 @@ struct Record {
     number: u64,
     now: Option<Ids>,
     before: Option<Option<Ids>>,
+    /// What it was earlier, each with the time at which that ended.
+    past: VecDeque<(i64, Option<Ids>)>,
 }
 
 impl Record {
+    fn new(number: u64, now: Option<Ids>) -> Record {
+        Record { number, now, before: None, past: VecDeque::new() }
+    }
+
     fn seen(&self, stale: bool) -> Option<&Ids> {
         match (&self.before, stale) {
             (Some(before), true) => before.as_ref(),
             _ => self.now.as_ref(),
         }
+    }
+
+    fn seen_at(&self, at_ns: i64) -> Option<&Ids> {
+        let then = self.past.iter().find(|(until_ns, _)| *until_ns > at_ns);
+        then.map_or(self.now.as_ref(), |(_, ids)| ids.as_ref())
     }
 }
 
@@ -123,14 +134,14 @@ impl Records {
     /// Puts a record back to what it was.
     pub fn restore(&mut self, place: KeyPlace, number: u64, ids: Option<Ids>) {
         match ids {
-            Some(ids) => drop(self.records.insert(place, Record { number, now: Some(ids), before: None })),
+            Some(ids) => drop(self.records.insert(place, Record::new(number, Some(ids)))),
             None => drop(self.records.remove(&place)),
         }
     }
 
     fn change(&mut self, write: &Operation, keep_before: bool) {
         let (place, shape) = (self.place(write.key), self.shape(write.key));
-        let record = self.records.entry(place).or_insert_with(|| Record { number: write.key, now: None, before: None });
+        let record = self.records.entry(place).or_insert_with(|| Record::new(write.key, None));
         if keep_before {
             record.before = Some(record.now.clone());
         }
@@ -215,7 +226,7 @@ impl State<Kv> for Records {
         for fragment in source.fragments() {
             for records in KvData::records(source, fragment, url)? {
                 for number in records? {
-                    let record = Record { number, now: Some(Ids::default()), before: None };
+                    let record = Record::new(number, Some(Ids::default()));
                     state.records.insert(state.place(number), record);
                 }
             }
@@ -270,16 +281,40 @@ impl State<Kv> for Records {
     }
 
     fn read(&self, read: &Operation, stale: bool, answer: &mut Answer) {
+        self.read_as(read, |record| record.seen(stale), answer);
+    }
+
+    const KEEPS_PAST: bool = true;
+
+    fn write_at(&mut self, write: &Operation, now_ns: i64, keep_ns: i64) {
+        let place = self.place(write.key);
+        // A record that is removed stays, as long as a read may see it.
+        self.change(write, true);
+        let Some(record) = self.records.get_mut(&place) else { return };
+        record.past.push_back((now_ns, record.before.take().flatten()));
+        while record.past.front().is_some_and(|(until_ns, _)| *until_ns < now_ns - keep_ns) {
+            record.past.pop_front();
+        }
+    }
+
+    fn read_at(&self, read: &Operation, at_ns: i64, answer: &mut Answer) {
+        self.read_as(read, |record| record.seen_at(at_ns), answer);
+    }
+}
+
+impl Records {
+    /// Performs a read. `seen` says what it sees of a record.
+    fn read_as<'a>(&'a self, read: &Operation, seen: impl Fn(&'a Record) -> Option<&'a Ids>, answer: &mut Answer) {
         if read.verb == Verb::Read {
             if let Some((number, ids)) =
-                self.records.get(&self.place(read.key)).and_then(|one| one.seen(stale).map(|ids| (one.number, ids)))
+                self.records.get(&self.place(read.key)).and_then(|one| seen(one).map(|ids| (one.number, ids)))
             {
                 self.find(number, ids, read.fields, answer);
             }
             return;
         }
         let from = self.records.range(self.place(read.key)..);
-        let seen = from.filter_map(|(_, record)| record.seen(stale).map(|ids| (record.number, ids)));
+        let seen = from.filter_map(|(_, record)| seen(record).map(|ids| (record.number, ids)));
         for (number, ids) in seen.take(read.length as usize) {
             answer.values.push(self.data.keys.number(number) as i64);
             self.find(number, ids, read.fields, answer);

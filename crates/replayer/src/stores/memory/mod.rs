@@ -4,6 +4,8 @@
 //! | parameter | what the store does |
 //! |---|---|
 //! | `stale=P` | a read returns, with this probability, the item as it was before its last write |
+//! | `lag_ms=N` | reads see the records as they were N ms before, as on a replica that applies writes late (`kv`) |
+//! | `invert_ms=N` | a write lasts N ms longer after it took effect, and until then every second read, by chance, does not see it (`kv`) |
 //! | `lost=P` | a write is acknowledged and lost |
 //! | `error=P` | an operation fails and does nothing |
 //! | `unknown=P` | a write reports an unknown fate; every second one of these writes happens |
@@ -12,13 +14,17 @@
 //! | `stall_ms=N` | the store stands still this long, once, a second after the first operation |
 //! | `seed=N` | the seed of these draws |
 //! | `isolation=LEVEL` | of transactions: `serializable` (default), `snapshot`, `read-committed`, `read-uncommitted`; `none`: there are no transactions |
+//! | `write_locks=off` | at `read-uncommitted`: a transaction may overwrite what another one has written that has not ended |
+//! | `promise=LEVEL` | the level that the store says it runs transactions at, whatever `isolation` is: a lie about itself |
 //!
 //! The store counts the reads whose answer was wrong at that instant, in its counter `lies_told`.
 //! So a test knows how many violations the analyzer has to find.
 //!
+//! `seed` drives the draws of faults only. Which transactions meet is a matter of threads and their timing.
+//!
 //! Each level of isolation has the anomalies that it allows and no others (`transactions.rs`), so the weaker
 //! ones are planted faults too. In transactions `error` and `unknown` apply to operations and commits; with
-//! `stale` or `lost` there are no transactions.
+//! `stale`, `lost`, `lag_ms` or `invert_ms` there are no transactions.
 
 mod connection;
 mod kv;
@@ -49,7 +55,18 @@ struct Lies {
     lost: f64,
     error: f64,
     unknown: f64,
+    /// How far behind reads are.
+    lag_ns: i64,
+    /// How long a write may or may not be seen before it ends.
+    invert_ns: i64,
     seed: u64,
+}
+
+impl Lies {
+    /// How long what a write has changed stays readable.
+    fn keep_ns(&self) -> i64 {
+        self.lag_ns.max(self.invert_ns)
+    }
 }
 
 /// What the store holds of one family.
@@ -71,6 +88,8 @@ pub struct Inner {
 pub struct Memory {
     url: StoreUrl,
     lies: Lies,
+    /// What it says of its transactions; None if there are none.
+    promised: Option<Isolation>,
     shared: Arc<Shared>,
 }
 
@@ -80,6 +99,8 @@ struct Shared {
     timing: Timing,
     /// The isolation of transactions; None if there are none.
     level: Option<Isolation>,
+    /// Whether a transaction keeps others from overwriting what it has written, at read uncommitted.
+    has_write_locks: bool,
 }
 
 impl Shared {
@@ -93,44 +114,85 @@ impl Shared {
 impl Memory {
     /// Reads from the URL which faults to inject.
     pub fn open(url: StoreUrl) -> Result<Memory, StoreError> {
-        url.allow(&["stale", "lost", "error", "unknown", "latency_us", "servers", "stall_ms", "seed", "isolation"])?;
+        url.allow(&[
+            "stale",
+            "lag_ms",
+            "invert_ms",
+            "lost",
+            "error",
+            "unknown",
+            "latency_us",
+            "servers",
+            "stall_ms",
+            "seed",
+            "isolation",
+            "write_locks",
+            "promise",
+        ])?;
         let lies = Lies {
             stale: url.probability("stale")?,
             lost: url.probability("lost")?,
             error: url.probability("error")?,
             unknown: url.probability("unknown")?,
+            lag_ns: i64::from(url.number::<u32>("lag_ms", 0)?) * 1_000_000,
+            invert_ns: i64::from(url.number::<u32>("invert_ms", 0)?) * 1_000_000,
             seed: url.number("seed", 1)?,
         };
         let timing = Timing::of(&url)?;
         let level = level(&url, &lies)?;
-        let shared = Shared { inner: Mutex::default(), lies_told: AtomicU64::new(0), timing, level };
-        Ok(Memory { url, lies, shared: Arc::new(shared) })
+        let has_write_locks = has_write_locks(&url, level)?;
+        let promised = promised(&url, level)?;
+        let shared = Shared { inner: Mutex::default(), lies_told: AtomicU64::new(0), timing, level, has_write_locks };
+        Ok(Memory { url, lies, promised, shared: Arc::new(shared) })
     }
 
     /// What the store promises. An operation by itself is linearizable at every level.
     fn isolation(&self) -> String {
-        match (self.url.text("isolation"), self.shared.level) {
+        match (self.url.text("isolation"), self.promised) {
             (Some(_), Some(level)) => format!("{}: of transactions; operations are linearizable", level.name()),
             _ => format!("{}: except injected faults", promise::LINEARIZABLE),
         }
     }
 }
 
+/// The levels of transactions, by their names in URLs.
+const LEVELS: [(&str, Isolation); 4] = [
+    ("serializable", Isolation::Serializable),
+    ("snapshot", Isolation::Snapshot),
+    ("read-committed", Isolation::ReadCommitted),
+    ("read-uncommitted", Isolation::ReadUncommitted),
+];
+
+/// Whether transactions lock what they write. Only read uncommitted has locks.
+fn has_write_locks(url: &StoreUrl, level: Option<Isolation>) -> Result<bool, StoreError> {
+    let has_locks = url.choice("write_locks", &[("on", true), ("off", false)])?;
+    if url.text("write_locks").is_some() && level != Some(Isolation::ReadUncommitted) {
+        let message = "write_locks is a choice of read uncommitted; remove it, or add isolation=read-uncommitted";
+        return Err(StoreError::usage(url, message));
+    }
+    Ok(has_locks)
+}
+
+/// The level that the store says it has: its own, unless a URL makes it lie.
+fn promised(url: &StoreUrl, level: Option<Isolation>) -> Result<Option<Isolation>, StoreError> {
+    if url.text("promise").is_none() {
+        return Ok(level);
+    }
+    if level.is_none() {
+        let message = "promise is about transactions, and there are none; remove it, or choose another isolation";
+        return Err(StoreError::usage(url, message));
+    }
+    url.choice("promise", &LEVELS).map(Some)
+}
+
 /// The isolation that a URL asks for.
 fn level(url: &StoreUrl, lies: &Lies) -> Result<Option<Isolation>, StoreError> {
-    let asked = url.choice(
-        "isolation",
-        &[
-            ("serializable", Some(Isolation::Serializable)),
-            ("snapshot", Some(Isolation::Snapshot)),
-            ("read-committed", Some(Isolation::ReadCommitted)),
-            ("read-uncommitted", Some(Isolation::ReadUncommitted)),
-            ("none", None),
-        ],
-    )?;
-    let lies = lies.stale > 0.0 || lies.lost > 0.0;
+    let [serializable, snapshot, committed, uncommitted] = LEVELS.map(|(name, level)| (name, Some(level)));
+    let asked = url.choice("isolation", &[serializable, snapshot, committed, uncommitted, ("none", None)])?;
+    let lies = lies.stale > 0.0 || lies.lost > 0.0 || lies.keep_ns() > 0;
     if lies && asked.is_some() && url.text("isolation").is_some() {
-        let message = "stale and lost do not go with transactions; remove them, or use isolation=none";
+        let message =
+            "stale, lost, lag_ms and invert_ms do not go with transactions; remove them, or use isolation=none";
         return Err(StoreError::usage(url, message));
     }
     Ok(asked.filter(|_| !lies))
@@ -177,10 +239,14 @@ impl<V: Kept> Serves<V> for Memory {
 
     fn transactions(&self) -> Option<Isolation> {
         let exist = <V::State as State<V>>::Transaction::EXIST;
-        self.shared.level.filter(|_| exist)
+        self.promised.filter(|_| exist)
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+        if self.lies.keep_ns() > 0 && !V::State::KEEPS_PAST {
+            let message = "lag_ms and invert_ms are faults of key-value workloads; remove them, or use stale=P";
+            return Err(StoreError::usage(&self.url, message));
+        }
         let shown = V::State::loaded(source, &self.url)?;
         let truth = (self.lies.lost > 0.0).then(|| shown.clone());
         let held = HeldState::loaded(0, BTreeMap::new(), source);

@@ -40,6 +40,16 @@ impl Timing {
         })
     }
 
+    /// The time.
+    pub(super) fn now_ns(&self) -> i64 {
+        self.clock.now_ns()
+    }
+
+    /// Waits for so long.
+    pub(super) async fn sleep(&self, ns: i64) {
+        self.clock.sleep_until(self.clock.now_ns() + ns).await;
+    }
+
     /// Performs an operation when it takes effect, and waits until it ends.
     #[inline]
     pub(super) async fn perform<X>(&self, take_effect: impl FnOnce() -> X) -> X {

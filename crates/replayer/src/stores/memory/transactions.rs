@@ -7,6 +7,9 @@
 //! | read committed | what is committed now | happens at the commit |
 //! | read uncommitted | what anyone has written | happens at once; an abort undoes it. Until the end no other transaction may write the record |
 //!
+//! Read uncommitted without write locks: any transaction may overwrite what another one has written. An abort then
+//! puts back what the transaction has found, whatever others have written since.
+//!
 //! At all levels a transaction sees its own writes, and none waits for another. So lost updates exist at
 //! read committed, write skew exists at snapshot, and nothing of the kind at serializable.
 
@@ -36,21 +39,24 @@ enum Level {
     Serializable(Moment, Vec<(KeyPlace, Bound<KeyPlace>)>),
     Snapshot(Moment),
     ReadCommitted,
-    /// What each record was that it has changed.
-    ReadUncommitted(u64, BTreeMap<KeyPlace, (u64, Option<Ids>)>),
+    /// The owner of its write locks, if it has any, and what each record was that it has changed.
+    ReadUncommitted(Option<u64>, BTreeMap<KeyPlace, (u64, Option<Ids>)>),
 }
 
 impl Transaction<Kv, Records> for RecordsTransaction {
     const EXIST: bool = true;
 
-    fn begin(records: &mut Records, level: Isolation) -> Option<RecordsTransaction> {
+    fn begin(records: &mut Records, level: Isolation, has_write_locks: bool) -> Option<RecordsTransaction> {
         let level = match level {
             Isolation::Serializable | Isolation::StrictSerializable => {
                 Level::Serializable(records.versions.watch(), Vec::new())
             }
             Isolation::Snapshot | Isolation::RepeatableRead => Level::Snapshot(records.versions.watch()),
             Isolation::ReadCommitted => Level::ReadCommitted,
-            Isolation::ReadUncommitted => Level::ReadUncommitted(records.locks.another_owner(), BTreeMap::new()),
+            Isolation::ReadUncommitted => {
+                let owner = has_write_locks.then(|| records.locks.another_owner());
+                Level::ReadUncommitted(owner, BTreeMap::new())
+            }
         };
         Some(RecordsTransaction { level, written: Vec::new() })
     }
@@ -91,7 +97,7 @@ impl Transaction<Kv, Records> for RecordsTransaction {
     fn write(&mut self, records: &mut Records, write: &Operation) -> Result<(), OperationError> {
         let place = records.place(write.key);
         if let Level::ReadUncommitted(owner, before) = &mut self.level {
-            if !records.locks.take(place, *owner) {
+            if owner.is_some_and(|owner| !records.locks.take(place, owner)) {
                 return Err(OperationError::Aborted("another transaction has written the record".into()));
             }
             if let Some(why) = records.refusal(write) {
@@ -117,7 +123,7 @@ impl Transaction<Kv, Records> for RecordsTransaction {
         let RecordsTransaction { level, written } = self;
         match level {
             Level::Serializable(began, _) | Level::Snapshot(began) => records.versions.leave(began),
-            Level::ReadUncommitted(owner, _) => records.locks.release(owner),
+            Level::ReadUncommitted(owner, _) => owner.into_iter().for_each(|owner| records.locks.release(owner)),
             Level::ReadCommitted => {}
         }
         if let Some(why) = conflict {
@@ -134,7 +140,7 @@ impl Transaction<Kv, Records> for RecordsTransaction {
                 for (place, (number, ids)) in before {
                     records.restore(place, number, ids);
                 }
-                records.locks.release(owner);
+                owner.into_iter().for_each(|owner| records.locks.release(owner));
             }
             Level::ReadCommitted => {}
         }

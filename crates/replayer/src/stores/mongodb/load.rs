@@ -86,6 +86,7 @@ pub async fn load<D: Documents>(
             reset.await.map_err(|error| store.driver_failed(error))?;
         }
     }
+    store.await_members().await?;
     progress(source.rows_total(), source.rows_total());
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use mongodb::bson::{Document, doc};
 use mongodb::error::{Error, ErrorKind};
+use mongodb::options::WriteConcern;
 use mongodb::{Client, Database};
 
 use super::MongoDb;
@@ -87,6 +88,14 @@ pub async fn marker(store: &MongoDb, database: &Database) -> Result<Option<HeldS
 /// Writes the marker.
 pub async fn write_state(database: &Database, state: &HeldState) -> Result<(), Error> {
     write_into(database, STATE, state).await
+}
+
+/// Waits until a write concern holds for all earlier writes to the server: changes nothing of the marker, and
+/// waits as if it had.
+pub async fn touch(database: &Database, concern: WriteConcern) -> Result<(), Error> {
+    let marker = database.collection::<Document>(STATE);
+    let nothing = doc! { "$unset": { "nothing": "" } };
+    marker.update_one(doc! { "_id": MARKER }, nothing).write_concern(concern).await.map(|_| ())
 }
 
 /// Marks a database with records of another tool. An empty collection of the marker would say that Encore has

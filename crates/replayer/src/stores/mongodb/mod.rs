@@ -7,7 +7,10 @@
 //!   own (bg-2013, Figure 5). `social` only.
 //! - `transactions`: `off` (default): an acceptance or a thaw is two updates, one for each member;
 //!   `on`: one transaction. `social` only.
-//! - `isolation`: `snapshot`: MongoDB's transactions have no other level. `kv` only.
+//! - `isolation`: `snapshot`: MongoDB's transactions have no other level. `kv` only. With `readConcernLevel=local` or
+//!   `majority` they read with that, and promise no more than it: one snapshot of several shards needs `snapshot`.
+//! - `causal`: `off` (default); `on`: each thread's operations outside of transactions are a causally
+//!   consistent session of the driver. `kv` only.
 //! - `reset`: `copy` (default): what actions have changed is restored from a loaded copy; `reload`:
 //!   every load inserts all documents.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
@@ -26,6 +29,7 @@ mod fate;
 mod kv;
 mod load;
 mod marker;
+mod members;
 mod retry;
 mod settings;
 mod social;
@@ -37,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use mongodb::bson::doc;
 use mongodb::error::{Error, ErrorKind};
-use mongodb::options::{ClientOptions, ConnectionString, ReadConcern, ReadPreference, WriteConcern};
+use mongodb::options::{ClientOptions, ConnectionString, ReadConcern, ReadConcernLevel, ReadPreference, WriteConcern};
 use mongodb::{Client, Database};
 use schemas::isolation::Isolation;
 
@@ -70,7 +74,7 @@ pub const DRIVER: [&str; 20] = [
 ];
 
 /// Parameters that are Encore's.
-const OWN: [&str; 6] = ["comments", "transactions", "isolation", "reset", "timeout_ms", "connections"];
+const OWN: [&str; 7] = ["comments", "transactions", "isolation", "causal", "reset", "timeout_ms", "connections"];
 
 /// How long an operation may take unless the URL says otherwise.
 const TIMEOUT_MS: u32 = 10_000;
@@ -87,6 +91,15 @@ enum Reset {
     Reload,
 }
 
+/// Which state the reads of a connection see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    /// What the URL's read preference and read concern give.
+    AsAsked,
+    /// All acknowledged writes.
+    Latest,
+}
+
 /// The store in a database of a MongoDB server, replica set or cluster.
 pub struct MongoDb {
     url: StoreUrl,
@@ -96,11 +109,29 @@ pub struct MongoDb {
     comments: Comments,
     /// Whether a write to two members is a transaction.
     transactions: bool,
-    /// The isolation of transactions of several operations.
+    /// What transactions of several operations promise.
     isolation: Isolation,
+    /// Whether each thread has a causally consistent session.
+    causal: bool,
     reset: Reset,
     timeout: Duration,
     connections_max: Option<u32>,
+}
+
+/// What transactions promise that read with this concern. All levels read one snapshot on a replica set, but
+/// only `snapshot` promises it, also on several shards, and only of what a majority has.
+fn promised(url: &StoreUrl, concern: Option<&ReadConcern>) -> Result<Isolation, StoreError> {
+    let asked = url.choice("isolation", &[("snapshot", Isolation::Snapshot)])?;
+    let promised = match concern.map(|concern| &concern.level) {
+        Some(ReadConcernLevel::Local) => Isolation::ReadUncommitted,
+        Some(ReadConcernLevel::Majority) => Isolation::ReadCommitted,
+        _ => Isolation::Snapshot,
+    };
+    if promised < asked && url.text("isolation").is_some() {
+        let message = "isolation=snapshot and this readConcernLevel exclude each other; remove one";
+        return Err(StoreError::usage(url, message));
+    }
+    Ok(promised)
 }
 
 impl MongoDb {
@@ -128,12 +159,14 @@ impl MongoDb {
             return Err(misused("names no database; write mongodb://USER:PASSWORD@HOST:PORT/DATABASE".into()));
         };
         url.not_of_the_server(&database, &["admin", "local", "config"])?;
+        let isolation = promised(&url, connection.read_concern.as_ref())?;
         Ok(MongoDb {
             database,
             connection,
             comments: Comments::of(&url)?,
             transactions: url.choice("transactions", &[("off", false), ("on", true)])?,
-            isolation: url.choice("isolation", &[("snapshot", Isolation::Snapshot)])?,
+            isolation,
+            causal: url.choice("causal", &[("off", false), ("on", true)])?,
             reset: url.choice("reset", &[("copy", Reset::Copy), ("reload", Reset::Reload)])?,
             timeout: Duration::from_millis(url.count("timeout_ms")?.unwrap_or(TIMEOUT_MS).into()),
             connections_max: url.count("connections")?,
@@ -177,10 +210,31 @@ impl MongoDb {
         }
     }
 
+    /// How reads choose a member of a replica set.
+    fn read_preference(&self) -> ReadPreference {
+        self.connection.read_preference.clone().unwrap_or(ReadPreference::Primary)
+    }
+
+    /// Waits until every member that may answer reads has all that the primary has.
+    async fn await_members(&self) -> Result<(), StoreError> {
+        if self.read_preference() == ReadPreference::Primary {
+            return Ok(());
+        }
+        let client = self.keeper().await?;
+        closing(&client, members::await_all(self, &client)).await
+    }
+
     /// The database for the operations of a worker: one client, whose pool has a connection for each
     /// thread. One monitor watches each server for all of them.
-    async fn connected(&self, threads: &Range<u32>) -> Result<Database, StoreError> {
+    async fn connected(&self, threads: &Range<u32>, reads: Reads) -> Result<Database, StoreError> {
         let mut options = self.options(self.timeout).await?;
+        match reads {
+            Reads::AsAsked => self.await_members().await?,
+            Reads::Latest => {
+                options.read_concern = Some(ReadConcern::local());
+                options.selection_criteria = Some(ReadPreference::Primary.into());
+            }
+        }
         let count = (threads.len() as u32).max(1);
         options.max_pool_size = Some(count);
         options.min_pool_size = Some(count);
@@ -191,7 +245,11 @@ impl MongoDb {
             let until = Instant::now() + patience(self.timeout) * 9 / 10;
             loop {
                 // This client looks for a server no longer than an operation may take.
-                match database.run_command(doc! { "ping": 1 }).await {
+                let mut ping = database.run_command(doc! { "ping": 1 });
+                if let Some(criteria) = database.selection_criteria().cloned() {
+                    ping = ping.selection_criteria(criteria);
+                }
+                match ping.await {
                     Err(error) if fate::is_without_server(&error) && Instant::now() < until => {
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
@@ -302,6 +360,22 @@ mod tests {
         }
     }
 
+    /// It promised snapshots, whatever the transactions read with.
+    #[test]
+    fn transactions_promise_what_their_read_concern_does() {
+        for (concern, expect) in [
+            ("", Isolation::Snapshot),
+            ("?readConcernLevel=snapshot", Isolation::Snapshot),
+            ("?readConcernLevel=majority", Isolation::ReadCommitted),
+            ("?readConcernLevel=local", Isolation::ReadUncommitted),
+        ] {
+            let store = open(&format!("mongodb://h/d{concern}")).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(store.isolation, expect, "{concern}");
+        }
+        let both = open("mongodb://h/d?isolation=snapshot&readConcernLevel=local").err().expect("an error");
+        assert!(both.to_string().contains("exclude each other"), "{both}");
+    }
+
     #[test]
     fn wrong_urls_are_refused_by_name() {
         let check = |url: &str, expect: &str| {
@@ -318,6 +392,7 @@ mod tests {
         check("mongodb://h/d?ttl=1", "unknown parameter ttl; mongodb: supports comments, transactions,");
         check("mongodb://h/d?comments=table", "\"table\" is not one of embedded, collection");
         check("mongodb://h/d?transactions=true", "\"true\" is not one of off, on");
+        check("mongodb://h/d?causal=yes", "\"yes\" is not one of off, on");
         check("mongodb://h/d?reset=template", "\"template\" is not one of copy, reload");
         check("mongodb://h/d?timeout_ms=0", "0 is too few");
         check("mongodb://h/d?connections=x", "\"x\" is not a number");

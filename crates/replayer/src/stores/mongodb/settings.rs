@@ -8,6 +8,7 @@ use mongodb::options::{Acknowledgment, ReadConcernLevel, ReadPreference, WriteCo
 use mongodb::{Client, Database};
 
 use super::MongoDb;
+use super::members::of_set;
 use crate::stores::{StoreError, patience, promise};
 
 /// See the module.
@@ -24,20 +25,21 @@ pub async fn settings(store: &MongoDb, client: &Client) -> Result<BTreeMap<Strin
     };
     let write_concern = server.write_concern(store.connection.write_concern.clone());
     let read_concern = server.read_concern(store.connection.read_concern.clone().map(|concern| concern.level));
-    let read_preference = store.connection.read_preference.clone().unwrap_or(ReadPreference::Primary);
+    let read_preference = store.read_preference();
     let mut settings = BTreeMap::new();
     let mut say = |name: &str, value: String| settings.insert(name.to_string(), value);
     say("version", format!("MongoDB {}", build.get_str("version").unwrap_or("of unknown version")));
     say("write_concern", in_words(&write_concern));
     say("read_concern", text_of(&read_concern));
     say("read_preference", name_of(&read_preference).into());
+    say("causal_sessions", if store.causal { "on" } else { "off" }.into());
     say("retry_writes", store.connection.retry_writes.unwrap_or(false).to_string());
     say("retry_reads", store.connection.retry_reads.unwrap_or(false).to_string());
     for (name, value) in server.facts() {
         say(name, value);
     }
     say("durability", server.durability(&write_concern).into());
-    say("isolation", isolation(&read_concern, &read_preference));
+    say("isolation", isolation(&read_concern, &read_preference, store.causal));
     Ok(settings)
 }
 
@@ -120,9 +122,8 @@ impl Server {
         let interval = interval.map(Bson::to_string);
         say("journal_commit_interval_ms", interval.map(|ms| if ms == "0" { "100".into() } else { ms }));
         say("replica_set", self.hello.get_str("setName").ok().map(String::from));
-        let hosts = self.hello.get_array("hosts").ok();
-        let hosts = hosts.map(|hosts| hosts.iter().filter_map(Bson::as_str).collect::<Vec<_>>().join(", "));
-        say("replica_set_members", hosts);
+        let members = of_set(&self.hello).join(", ");
+        say("replica_set_members", Some(members).filter(|members| !members.is_empty()));
         if self.hello.contains_key("setName") {
             say("write_concern_majority_journal_default", Some(self.has_journal_majority().to_string()));
         }
@@ -182,7 +183,7 @@ fn name_of(preference: &ReadPreference) -> &'static str {
 }
 
 /// What a read can see of others' writes.
-fn isolation(level: &ReadConcernLevel, preference: &ReadPreference) -> String {
+fn isolation(level: &ReadConcernLevel, preference: &ReadPreference, causal: bool) -> String {
     let mut remarks = vec![];
     let word = match level {
         // As the manual says: of one document, on the primary.
@@ -197,11 +198,17 @@ fn isolation(level: &ReadConcernLevel, preference: &ReadPreference) -> String {
             promise::READ_UNCOMMITTED
         }
     };
-    if *preference != ReadPreference::Primary {
-        remarks.push("secondaries may return stale data");
+    if causal {
+        remarks.push("a thread sees its own writes, and nothing older than what it has read");
     }
     remarks.push("writes are atomic per document");
-    format!("{word}: {}", remarks.join("; "))
+    match preference {
+        ReadPreference::Primary => format!("{word}: {}", remarks.join("; ")),
+        _ => {
+            remarks.insert(0, "secondaries may lag behind the primary");
+            format!("{}: {word}; {}", promise::STALE, remarks.join("; "))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -251,7 +258,7 @@ mod tests {
     #[test]
     fn isolation_names_what_reads_may_see() {
         let check = |level, preference, expect: &[&str]| {
-            let found = isolation(&level, &preference);
+            let found = isolation(&level, &preference, false);
             assert!(found.starts_with(expect[0]) && expect.iter().all(|words| found.contains(words)), "{found}");
         };
         let primary = ReadPreference::Primary;
@@ -259,6 +266,8 @@ mod tests {
         check(ReadConcernLevel::Majority, primary.clone(), &["read committed: "]);
         check(ReadConcernLevel::Linearizable, primary, &["linearizable: "]);
         let secondary = ReadPreference::Secondary { options: Default::default() };
-        check(ReadConcernLevel::Majority, secondary, &["read committed: ", "secondaries"]);
+        check(ReadConcernLevel::Majority, secondary.clone(), &["stale reads: read committed; ", "secondaries"]);
+        let causal = isolation(&ReadConcernLevel::Majority, &secondary, true);
+        assert!(causal.contains("sees its own writes"), "{causal}");
     }
 }

@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Error, Row};
 
 use super::copy::CopyBuffer;
-use super::{Postgres, PostgresServer, Reset};
+use super::{Postgres, PostgresServer, Reset, replica};
 use crate::stores::relational::contents::{Batch, Contents, do_work};
 use crate::stores::relational::database::{Found, drop_all, find};
 use crate::stores::relational::engine::{Client, Engine};
@@ -53,11 +53,13 @@ fn code_of(error: &Error) -> Option<String> {
 /// See the module.
 pub async fn load(store: &Postgres, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let server = store.engine();
+    replica::check(store).await?;
     held(store).await?;
     match server.reset {
         Reset::Copy => load_by_copy(store, contents, progress).await?,
         Reset::Reload => load_in_place(store, contents, progress).await?,
     }
+    replica::await_caught_up(store).await?;
     progress(contents.source().rows_total(), contents.source().rows_total());
     Ok(())
 }
@@ -106,7 +108,7 @@ async fn load_by_copy(store: &Postgres, contents: &dyn Contents, progress: LoadP
 }
 
 /// A connection to a database that is neither copied nor dropped.
-async fn keeper(store: &Postgres) -> Result<PgConnection, StoreError> {
+pub(super) async fn keeper(store: &Postgres) -> Result<PgConnection, StoreError> {
     let options = &store.engine().options;
     match store.in_time(PgConnection::connect_with(&options.clone().database("postgres"))).await {
         Ok(client) => Ok(client),

@@ -9,6 +9,7 @@
 //! | `reset` | `template` (default): a loaded database is copied; `reload`: every load inserts all rows |
 //! | `timeout_ms` | how long an operation may take before it times out (10,000) |
 //! | `connections` | the most connections of all threads together; default: one a thread |
+//! | `replica` | `HOST:PORT` of a streaming replica; reads outside of transactions go there |
 //! | `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `application_name`, `options` | as in libpq |
 //!
 //! Tables and statements are those of [`relational`], whose
@@ -17,9 +18,11 @@
 mod canonical;
 mod copy;
 mod load;
+mod replica;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
@@ -31,7 +34,7 @@ use super::relational::contents::Contents;
 use super::relational::engine::{Engine, STATEMENTS_MAX};
 use super::relational::social::design::Design;
 use super::relational::{self, Dialect, Relational, SSL_REQUEST};
-use super::url::StoreUrl;
+use super::url::{Address, StoreUrl};
 use super::{Fate, HeldState, LoadProgress, StoreError, promise};
 
 /// The store in a database of a PostgreSQL server.
@@ -45,6 +48,8 @@ pub struct PostgresServer {
     isolation: Isolation,
     reset: Reset,
     timeout: Duration,
+    /// The server for reads outside of transactions, with its address.
+    replica: Option<(Address, Arc<PostgresServer>)>,
 }
 
 /// How a store is reset to its data set.
@@ -99,6 +104,7 @@ impl Engine for PostgresServer {
         "isolation",
         "reset",
         "timeout_ms",
+        replica::PARAMETER,
         "sslmode",
         "sslrootcert",
         "sslcert",
@@ -128,16 +134,32 @@ impl Engine for PostgresServer {
                 ("serializable", Isolation::Serializable),
             ],
         )?;
-        options = options
-            .options([("default_transaction_isolation", isolation.name())])
-            .statement_cache_capacity(STATEMENTS_MAX);
-        Ok(PostgresServer {
-            options,
-            database,
-            isolation,
-            reset: url.choice("reset", &[("template", Reset::Copy), ("reload", Reset::Reload)])?,
-            timeout: Duration::from_millis(url.count("timeout_ms")?.map_or(TIMEOUT_MS, u64::from)),
-        })
+        type Replica = Option<(Address, Arc<PostgresServer>)>;
+        let server = |options: PgConnectOptions, isolation: Isolation, replica: Replica| -> Result<_, StoreError> {
+            let options = options
+                .options([("default_transaction_isolation", isolation.name())])
+                .statement_cache_capacity(STATEMENTS_MAX);
+            Ok(PostgresServer {
+                options,
+                database: database.clone(),
+                isolation,
+                reset: url.choice("reset", &[("template", Reset::Copy), ("reload", Reset::Reload)])?,
+                timeout: Duration::from_millis(url.count("timeout_ms")?.map_or(TIMEOUT_MS, u64::from)),
+                replica,
+            })
+        };
+        let replica = match url.address(replica::PARAMETER)? {
+            // A replica is not serializable.
+            Some(address) => {
+                let isolation =
+                    if isolation == Isolation::Serializable { Isolation::RepeatableRead } else { isolation };
+                let options = options.clone().host(&address.host).port(address.port);
+                let replica = server(options, isolation, None)?;
+                Some((address, Arc::new(replica)))
+            }
+            None => None,
+        };
+        server(options, isolation, replica)
     }
 
     async fn connect(&self) -> Result<PgConnection, Error> {
@@ -146,6 +168,18 @@ impl Engine for PostgresServer {
 
     fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    fn replica(&self) -> Option<&Arc<PostgresServer>> {
+        self.replica.as_ref().map(|(_, server)| server)
+    }
+
+    async fn await_replica(store: &Postgres) -> Result<(), StoreError> {
+        replica::await_caught_up(store).await
+    }
+
+    async fn add_replica_settings(store: &Postgres, settings: &mut BTreeMap<String, String>) -> Result<(), StoreError> {
+        replica::add_settings(store, settings).await
     }
 
     fn timeout(&self) -> Option<Duration> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
+use super::replica::Wait;
 use super::scripts::{Index, Script, Scripts};
 use super::transactions::Transaction;
 use super::wire::{Connector, Wire};
@@ -18,6 +19,10 @@ use crate::stores::{Answer, Connection, Fate, OperationError};
 /// What the connections of a worker share.
 pub struct Shared {
     pub(super) connector: Connector,
+    /// Of the replica for reads outside of transactions.
+    pub(super) reader: Option<Connector>,
+    /// Which replicas a write waits for.
+    pub(super) wait: Option<Wait>,
     pub(super) fields: Fields,
     pub(super) index: Index,
     pub(super) scripts: Scripts,
@@ -30,6 +35,8 @@ pub struct Shared {
 pub struct RedisConnection {
     pub(super) shared: Arc<Shared>,
     pub(super) link: Link<Wire>,
+    /// To the replica, if there is one.
+    reader: Option<Link<Wire>>,
     pub(super) key: String,
     value: String,
     pub(super) transaction: Transaction,
@@ -60,10 +67,11 @@ fn fate(error: &RedisError) -> Fate {
 
 impl RedisConnection {
     /// With what its worker's connections share.
-    pub fn new(shared: Arc<Shared>, link: Wire) -> RedisConnection {
+    pub fn new(shared: Arc<Shared>, link: Wire, reader: Option<Wire>) -> RedisConnection {
         RedisConnection {
             shared,
             link: Link::new(link),
+            reader: reader.map(Link::new),
             key: String::new(),
             value: String::new(),
             transaction: Transaction::None,
@@ -91,7 +99,22 @@ impl RedisConnection {
                 None => self.ask(&redis::cmd("DEL").arg(&self.key).to_owned(), true).await,
             },
         };
-        outcome(done.map(|records| records > 0), operation, &self.key)
+        let done = match done {
+            Ok(1..) if shared.wait.is_some() => self.await_replicas().await.map(|()| true),
+            done => done.map(|records| records > 0),
+        };
+        outcome(done, operation, &self.key)
+    }
+
+    /// Waits until enough replicas have the write that was just done. If they have not, it may be lost later.
+    pub(super) async fn await_replicas(&mut self) -> Result<(), Refusal> {
+        let Some(wait) = self.shared.wait else { return Ok(()) };
+        let lost = |message: String| Refusal { fate: Fate::Lost, message };
+        let there: u32 = self.ask(&wait.command(), true).await.map_err(|refusal| lost(refusal.message))?;
+        if there >= wait.replicas {
+            return Ok(());
+        }
+        Err(lost(format!("written, but {there} of {} replicas had it within {} ms", wait.replicas, wait.most_ms)))
     }
 
     pub(super) async fn write(&mut self, script: &Script, operation: &Operation) -> Result<u64, Refusal> {
@@ -112,7 +135,7 @@ impl RedisConnection {
         for field in places(operation.fields) {
             command.arg(shared.fields.name(field));
         }
-        let values: Vec<Option<Vec<u8>>> = self.ask(&command, false).await?;
+        let values: Vec<Option<Vec<u8>>> = self.look(&command).await?;
         see(&shared.fields, operation, &values, answer);
         Ok(())
     }
@@ -139,13 +162,29 @@ impl RedisConnection {
 
     /// Sends the call of a script. A server that has restarted has forgotten the script.
     async fn call<X: FromRedisValue>(&mut self, script: &Script, call: &Cmd, writes: bool) -> Result<X, Refusal> {
-        match self.send(call, writes).await {
+        let sent = if writes { self.send(call, true).await } else { self.look(call).await };
+        match sent {
             Err(Failure::Server(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.ask::<String>(&script.load_command(), false).await?;
-                self.ask(call, writes).await
+                let load = script.load_command();
+                if writes {
+                    self.ask::<String>(&load, false).await?;
+                    self.ask(call, true).await
+                } else {
+                    self.look::<String>(&load).await?;
+                    Ok(self.look(call).await?)
+                }
             }
             done => Ok(done?),
         }
+    }
+
+    /// Sends a command that changes no record, to the replica if there is one.
+    async fn look<X: FromRedisValue>(&mut self, command: &Cmd) -> Result<X, Failure<RedisError>> {
+        let (Some(reader), Some(connector)) = (&mut self.reader, &self.shared.reader) else {
+            return self.send(command, false).await;
+        };
+        let ask = async |wire: &mut Wire| wire.query(command).await;
+        reader.send(false, async || connector.connect().await, ask, |error| fate(error) == Fate::Refused).await
     }
 
     pub(super) async fn ask<X: FromRedisValue>(&mut self, command: &Cmd, writes: bool) -> Result<X, Refusal> {

@@ -109,6 +109,7 @@ async fn empty(store: &Redis, nodes: &mut Nodes) -> Result<(), StoreError> {
 pub async fn load(store: &Redis, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
     let fields = Arc::new(Fields::of(source));
     let mut nodes = store.nodes().await?;
+    store.await_replica(&mut nodes).await?;
     if let Found::Foreign(count) = look_into(store, &mut nodes).await? {
         return Err(foreign(store, count));
     }
@@ -139,6 +140,7 @@ pub async fn load(store: &Redis, source: &Source, progress: LoadProgress<'_>) ->
         }
     }
     write_state(store, &mut nodes, &store.loaded(source)).await?;
+    store.await_replica(&mut nodes).await?;
     progress(total, total);
     Ok(())
 }

@@ -17,6 +17,9 @@
 //! The parameters:
 //!
 //! - `cluster`: whether the server is a node of a cluster (`false`).
+//! - `replica`: `HOST:PORT` of a replica; reads outside of transactions go there. Not in a cluster.
+//! - `wait`: how many replicas must have a write before it counts as done (`WAIT`); default: none.
+//! - `wait_ms`: how long a write waits for them (1,000). If fewer have it by then, its fate is unknown.
 //! - `ttl`: for how many seconds a record stays after its last write; default: for ever.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections`: the most connections of all threads together; default: one a thread.
@@ -27,6 +30,7 @@ mod connection;
 mod keys;
 mod load;
 mod nodes;
+mod replica;
 mod scripts;
 mod settings;
 mod transactions;
@@ -56,6 +60,7 @@ use crate::source::Source;
 pub use connection::RedisConnection;
 use connection::Shared;
 use nodes::{Nodes, Obstacle, Topology};
+use replica::{Replica, Wait};
 use scripts::{Index, Scripts};
 
 /// The key of the marker.
@@ -65,9 +70,10 @@ const HELD: &str = "encore:held";
 const INDEX: &str = "encore:keys";
 
 /// The parameters of the URL.
-const PARAMETERS: [&str; 4] = {
+const PARAMETERS: [&str; 7] = {
     let [ttl, timeout, connections] = link::PARAMETERS;
-    [ttl, timeout, connections, "cluster"]
+    let [replica, wait, wait_ms] = replica::PARAMETERS;
+    [ttl, timeout, connections, "cluster", replica, wait, wait_ms]
 };
 
 /// What the version of the records is. A store with another version must be loaded again.
@@ -84,6 +90,10 @@ pub struct Redis {
     ttl: Option<u32>,
     timeout: Duration,
     connections_max: Option<u32>,
+    /// The server for reads outside of transactions.
+    replica: Option<Replica>,
+    /// Which replicas a write waits for.
+    wait: Option<Wait>,
     counted: Counted,
 }
 
@@ -96,7 +106,17 @@ impl Redis {
         }
         let topology = Topology::of(&url, &url.without(&PARAMETERS))?;
         let Limits { ttl, timeout, connections_max } = Limits::of(&url)?;
-        Ok(Redis { topology, ttl, timeout, connections_max, counted: Counted::default(), url })
+        let wait = Wait::of(&url)?;
+        let replica = match &topology {
+            Topology::One(primary) => Replica::of(&url, primary)?,
+            Topology::Cluster(_) if wait.is_some() || url.text("replica").is_some() => {
+                let message = "replica and wait are for a server by itself, so each does not go with cluster=true; \
+                               remove it";
+                return Err(StoreError::usage(&url, message));
+            }
+            Topology::Cluster(_) => None,
+        };
+        Ok(Redis { topology, ttl, timeout, connections_max, replica, wait, counted: Counted::default(), url })
     }
 
     /// What makes one loaded store different from another, for the marker.
@@ -132,6 +152,56 @@ impl Redis {
     /// Waits for work that is not an operation, within a time limit.
     async fn in_time<X>(&self, work: impl Future<Output = RedisResult<X>>) -> Result<X, StoreError> {
         in_time(&self.url, self.timeout, work, |error| self.failed(error)).await
+    }
+
+    /// Waits until the replica, if there is one, has all that the primary has.
+    async fn await_replica(&self, nodes: &mut Nodes) -> Result<(), StoreError> {
+        match &self.replica {
+            Some(replica) => replica.await_caught_up(self, nodes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Connections for operations, whose reads go to the replica if there is one.
+    async fn connect_with(
+        &self,
+        source: &Source,
+        threads: Range<u32>,
+        replica: Option<&Replica>,
+    ) -> Result<Vec<RedisConnection>, StoreError> {
+        let mut nodes = self.nodes().await?;
+        if let Some(replica) = replica {
+            replica.await_caught_up(self, &mut nodes).await?;
+        }
+        let index = self.index(source);
+        let shared = Arc::new(Shared {
+            connector: self.topology.connector(&nodes, patience(self.timeout)).map_err(|error| self.failed(&error))?,
+            reader: replica.map(Replica::connector),
+            wait: self.wait,
+            fields: Fields::of(source),
+            index,
+            scripts: self.in_time(Scripts::load(index, self.ttl, &mut nodes)).await?,
+            timeout: self.timeout,
+            ttl: self.ttl,
+        });
+        let shared = &shared;
+        let connections = stream::iter(threads).map(async |_| {
+            let wire = self.in_time(shared.connector.connect()).await?;
+            let reader = match (&shared.reader, replica) {
+                (Some(reader), Some(replica)) => {
+                    let made = async {
+                        let mut wire = reader.connect().await?;
+                        // A replica does not get the scripts of its primary.
+                        wire.query::<String>(&shared.scripts.scan.load_command()).await?;
+                        Ok(wire)
+                    };
+                    Some(self.in_time(made).await.map_err(|error| replica.failed(error))?)
+                }
+                _ => None,
+            };
+            Ok(RedisConnection::new(shared.clone(), wire, reader))
+        });
+        connections.buffered(CONNECTING_MAX).try_collect().await
     }
 
     /// An error of the server or of the way to it, with what a user should do about it.
@@ -217,22 +287,15 @@ impl Serves<Kv> for Redis {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<RedisConnection>, StoreError> {
-        let mut nodes = self.nodes().await?;
-        let index = self.index(source);
-        let shared = Arc::new(Shared {
-            connector: self.topology.connector(&nodes, patience(self.timeout)).map_err(|error| self.failed(&error))?,
-            fields: Fields::of(source),
-            index,
-            scripts: self.in_time(Scripts::load(index, self.ttl, &mut nodes)).await?,
-            timeout: self.timeout,
-            ttl: self.ttl,
-        });
-        let shared = &shared;
-        let connections = stream::iter(threads).map(async |_| {
-            let wire = self.in_time(shared.connector.connect()).await?;
-            Ok(RedisConnection::new(shared.clone(), wire))
-        });
-        connections.buffered(CONNECTING_MAX).try_collect().await
+        self.connect_with(source, threads, self.replica.as_ref()).await
+    }
+
+    async fn connect_to_latest(
+        &self,
+        source: &Source,
+        threads: Range<u32>,
+    ) -> Result<Vec<RedisConnection>, StoreError> {
+        self.connect_with(source, threads, None).await
     }
 }
 

@@ -46,7 +46,14 @@ pub async fn settings(store: &Redis, nodes: &mut Nodes) -> Result<BTreeMap<Strin
     }
     say("durability", weakest(servers.iter().map(Server::durability), &DURABILITIES));
     let isolation = weakest(servers.iter().map(Server::isolation), &ISOLATIONS);
-    say("isolation", if nodes.replicas().is_some() { remark(&isolation, "scans are not atomic") } else { isolation });
+    let isolation = if nodes.replicas().is_some() { remark(&isolation, "scans are not atomic") } else { isolation };
+    let connected = servers.iter().filter_map(|server| server.fact("connected_slaves").parse().ok()).max();
+    say("isolation", with_replica(isolation, store, connected));
+    if let Some(replica) = &store.replica {
+        say("replica", replica.to_string());
+    }
+    let wait = store.wait.map_or("none".to_string(), |wait| format!("{} within {} ms", wait.replicas, wait.most_ms));
+    say("wait", wait);
     Ok(settings)
 }
 
@@ -62,6 +69,20 @@ fn weakest(promises: impl Iterator<Item = String>, order: &[&str]) -> String {
         (order.iter().position(|known| *known == promise), std::cmp::Reverse(text.len()))
     };
     promises.min_by_key(rank).unwrap_or_else(|| promise::NONE.to_string())
+}
+
+/// What reads can see if they come from the replica, where the primary has so many.
+fn with_replica(isolation: String, store: &Redis, connected: Option<u32>) -> String {
+    match (&store.replica, store.wait, connected) {
+        (None, ..) => isolation,
+        (Some(_), Some(wait), Some(connected)) if wait.replicas >= connected => {
+            remark(&isolation, "reads outside of transactions come from a replica that has every acknowledged write")
+        }
+        (Some(_), ..) => {
+            let lag = "reads outside of transactions come from a replica that may lag behind it";
+            format!("{}: {isolation} on the primary; {lag}", promise::STALE)
+        }
+    }
 }
 
 /// A promise with one more remark.
@@ -97,7 +118,7 @@ pub async fn counts(store: &Redis, nodes: &mut Nodes) -> Result<BTreeMap<String,
 }
 
 /// What INFO says, by name.
-async fn info(
+pub async fn info(
     store: &Redis,
     connection: &mut MultiplexedConnection,
     sections: &[&str],

@@ -251,7 +251,15 @@ impl RedisConnection {
         let commands = self.commands(&open);
         let writes = !open.written.is_empty();
         match tokio::time::timeout(most, self.ask_pipeline(&commands, writes)).await {
-            Ok(Ok(mut answers)) => executed(answers.pop()),
+            Ok(Ok(mut answers)) => {
+                executed(answers.pop())?;
+                if !writes || self.shared.wait.is_none() {
+                    return Ok(());
+                }
+                let waited = tokio::time::timeout(most, self.await_replicas()).await;
+                let waited = waited.map_err(|_| OperationError::timed_out(most, true))?;
+                waited.map_err(|refusal| OperationError::Unknown(refusal.message))
+            }
             Ok(Err(refusal)) if refusal.fate == Fate::Lost && writes => Err(OperationError::Unknown(refusal.message)),
             Ok(Err(refusal)) => Err(OperationError::Failed(refusal.message)),
             Err(_) => Err(OperationError::timed_out(most, self.link.may_have_changed())),

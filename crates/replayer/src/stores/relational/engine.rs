@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
@@ -45,6 +46,25 @@ pub trait Engine: Sized + Send + Sync + 'static {
 
     /// The isolation level of transactions, as the URL asks for it.
     fn isolation(&self) -> Isolation;
+
+    /// Another server that has the same data, perhaps later, for reads outside of transactions.
+    fn replica(&self) -> Option<&Arc<Self>> {
+        None
+    }
+
+    /// Waits until the replica has all that was committed before the call. An error if it does not answer, or
+    /// follows another server. Called before an experiment.
+    fn await_replica(_store: &Relational<Self>) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// Adds what the replica promises to the settings in effect.
+    fn add_replica_settings(
+        _store: &Relational<Self>,
+        _settings: &mut BTreeMap<String, String>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
 
     /// The time limit of an operation; none if nothing can hold an operation up for ever.
     fn timeout(&self) -> Option<Duration>;

@@ -119,19 +119,35 @@ impl<E: Engine> Relational<E> {
         self.in_time(self.engine.connect()).await
     }
 
-    /// A connection for each of these threads.
+    /// A connection for each of these threads, and another one to the replica if there is one.
     async fn performers<A>(
         &self,
         threads: Range<u32>,
         attempts: impl Fn() -> A,
     ) -> Result<Vec<Performer<E, A>>, StoreError> {
+        let Some(replica) = self.engine.replica() else {
+            return self.performers_on(&self.engine, threads, attempts).await;
+        };
+        E::await_replica(self).await?;
+        let connections = self.performers_on(&self.engine, threads.clone(), &attempts).await?;
+        let readers = self.performers_on(replica, threads, &attempts).await?;
+        Ok(connections.into_iter().zip(readers).map(|(connection, reader)| connection.reading_from(reader)).collect())
+    }
+
+    /// A connection to a server for each of these threads.
+    async fn performers_on<A>(
+        &self,
+        engine: &Arc<E>,
+        threads: Range<u32>,
+        attempts: impl Fn() -> A,
+    ) -> Result<Vec<Performer<E, A>>, StoreError> {
         let mut connections = Vec::with_capacity(threads.len());
         for thread in threads.clone() {
-            let client = self.client().await.map_err(|error| StoreError {
+            let client = self.in_time(engine.connect()).await.map_err(|error| StoreError {
                 message: format!("connection {} of {}: {}", thread - threads.start + 1, threads.len(), error.message),
                 ..error
             })?;
-            connections.push(Performer::new(self.engine.clone(), client, attempts()));
+            connections.push(Performer::new(engine.clone(), client, attempts()));
         }
         Ok(connections)
     }
@@ -217,8 +233,9 @@ impl<E: Engine> Store for Relational<E> {
 
     async fn settings(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let mut client = self.client().await?;
-        let settings = self.in_time(E::settings(&mut client)).await?;
+        let mut settings = self.in_time(E::settings(&mut client)).await?;
         self.in_time(client.disconnect()).await?;
+        E::add_replica_settings(self, &mut settings).await?;
         Ok(settings)
     }
 

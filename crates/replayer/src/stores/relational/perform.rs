@@ -51,6 +51,8 @@ pub struct Performer<E: Engine, A> {
     pub(super) attempts: A,
     pub(super) transaction: Transaction,
     pub(super) progress: Progress,
+    /// The connection to a replica, for reads outside of transactions.
+    reader: Option<Box<Performer<E, A>>>,
 }
 
 /// How far an operation got, for the case that it times out.
@@ -79,7 +81,13 @@ impl<E: Engine, A> Performer<E, A> {
             attempts,
             transaction: Transaction::None,
             progress: Progress::default(),
+            reader: None,
         }
+    }
+
+    /// The same, with a connection to a replica for reads outside of transactions.
+    pub(super) fn reading_from(self, reader: Performer<E, A>) -> Performer<E, A> {
+        Performer { reader: Some(Box::new(reader)), ..self }
     }
 
     /// The connection, or a new one as soon as the server can be reached again.
@@ -176,13 +184,18 @@ impl<V: Vocabulary, E: Engine, A: Attempts<V, E>> Connection<V> for Performer<E,
             // In a box, so that operations by themselves need no room for it.
             return Box::pin(self.perform_inside::<V>(request, answer)).await;
         }
-        self.progress = Progress::default();
-        let Some(most) = self.engine.timeout() else { return self.perform::<V>(request, answer).await };
-        match tokio::time::timeout(most, self.perform::<V>(request, answer)).await {
+        let writes = request.operation().writes();
+        let on = match &mut self.reader {
+            Some(reader) if !writes => &mut **reader,
+            _ => self,
+        };
+        on.progress = Progress::default();
+        let Some(most) = on.engine.timeout() else { return on.perform::<V>(request, answer).await };
+        match tokio::time::timeout(most, on.perform::<V>(request, answer)).await {
             Ok(done) => done,
             Err(_) => {
-                let message = self.progress.timed_out(most);
-                match request.operation().writes() && self.progress.is_sent {
+                let message = on.progress.timed_out(most);
+                match writes && on.progress.is_sent {
                     true => Err(OperationError::Unknown(message)),
                     false => Err(OperationError::Failed(message)),
                 }

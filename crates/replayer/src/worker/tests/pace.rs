@@ -120,13 +120,71 @@ fn a_session_for_another_thread_wakes_no_task() {
     }
     let tasks = Rc::new(RefCell::new(Vec::new()));
     let connections = (0..4).map(|_| Who(tasks.clone())).collect();
-    let (report, logs) = open(due(&[2_000; 6]), 4, Overload::Queue).replay(connections);
+    // Late enough for all tasks to be idle by then: one that asks when a session is due starts it.
+    let (report, logs) = open(due(&[50_000; 6]), 4, Overload::Queue).replay(connections);
     let first = tasks.borrow()[0];
     assert!(tasks.borrow().iter().all(|task| *task == first), "{tasks:?}");
-    // The first four have a thread each that was idle at 2 ms. The others queue.
+    // The first four have a thread each that was idle by then. The others queue.
     let mut threads: Vec<u32> = logs[0][..4].iter().map(|row| row.thread).collect();
     threads.sort_unstable();
     assert_eq!((threads, report.kept.unwrap().counts.queued), (vec![0, 1, 2, 3], 2));
+}
+
+/// The task that waited for a due time was woken late, behind all others. They got no session although
+/// one was due, so each round of the others made it later.
+#[test]
+fn a_task_that_asks_when_a_session_is_due_starts_it_for_the_one_that_waits() {
+    struct Holds(Rc<RefCell<Vec<(u64, tokio::task::Id)>>>, Clock);
+    impl Connection<Social> for Holds {
+        async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+            self.0.borrow_mut().push((operation.target, tokio::task::id()));
+            if operation.target == 0 {
+                // The other task begins to wait for session 1. Then this one holds up the worker.
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+                while self.1.now_ns() < 150 * MS {
+                    std::hint::spin_loop();
+                }
+            }
+            Ok(())
+        }
+    }
+    let ran = Rc::new(RefCell::new(Vec::new()));
+    let clock = Clock::starting_in(0);
+    let connections = (0..2).map(|_| Holds(ran.clone(), clock)).collect();
+    let (report, logs) = open(due(&[0, 100_000]), 2, Overload::Queue).replay(connections);
+    let ran = ran.borrow();
+    assert_eq!((ran[0].0, ran[1].0, ran[0].1), (0, 1, ran[1].1), "one task: {ran:?}");
+    // The session is the other thread's, which was idle when it was due. So it did not queue.
+    let (first, second) = (logs[0][0], logs[0][1]);
+    assert!(first.thread != second.thread && second.start_ns >= first.end_ns, "{first:?} {second:?}");
+    let counts = report.kept.unwrap().counts;
+    assert_eq!((counts.due, counts.queued), (2, 0));
+}
+
+/// A worker that stands still lets sessions queue, and says that it was not the store.
+#[test]
+fn sessions_that_queue_because_the_worker_stood_still_are_counted() {
+    struct StandsStill(Clock);
+    impl Connection<Social> for StandsStill {
+        async fn execute(&mut self, operation: &Operation, _answer: &mut Answer) -> Result<(), OperationError> {
+            // The worker ticks for the first time.
+            if operation.target == 0 {
+                self.0.sleep_until(30 * MS).await;
+            }
+            while operation.target == 1 && self.0.now_ns() < 200 * MS {
+                std::hint::spin_loop();
+            }
+            Ok(())
+        }
+    }
+    let clock = Clock::starting_in(0);
+    let rows = due(&[0, 31_000, 32_000, 33_000, 34_000, 400_000]);
+    let (report, _) = open(rows, 1, Overload::Queue).replay(vec![StandsStill(clock)]);
+    let counts = report.kept.unwrap().counts;
+    assert!(counts.stalled >= 3 && counts.stalled <= counts.queued, "{counts:?}");
+    assert!(counts.stalled_ns_max as i64 > 100 * MS, "{counts:?}");
 }
 
 /// Session 1 is due while its actor is busy in session 0, which ends with session 2.

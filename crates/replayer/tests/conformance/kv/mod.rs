@@ -1,6 +1,7 @@
 //! What every store that serves the vocabulary `kv` has to do. The reference is `memory:`.
 
 mod answers;
+mod cassandra;
 mod databases;
 mod foreign;
 mod kept;
@@ -12,6 +13,7 @@ mod mongodb;
 mod redis;
 mod redis_cluster;
 mod replays;
+mod replicas;
 mod subjects;
 mod transactions;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use replayer::stores::cassandra::Cassandra;
 use replayer::stores::memcached::Memcached;
 use replayer::stores::memory::Memory;
 use replayer::stores::mongodb::MongoDb;
@@ -13,6 +14,7 @@ use replayer::stores::sqlite::Sqlite;
 use replayer::stores::url::StoreUrl;
 use replayer::stores::{Serves, StoreError};
 use schemas::vocabulary::kv::Kv;
+use servers::Kind;
 
 use super::BUSY;
 use crate::place::Place;
@@ -90,7 +92,27 @@ fn all(folder: &Path) -> Vec<Subject<Kv>> {
         subjects.extend(urls.map(|url| subject(&url, MongoDb::open)));
     }
     subjects.extend(servers::redis().map(|server| subject(&redis_url(server), Redis::open)));
+    if let Some(url) = servers::cassandra_url(&name) {
+        // Without conditions it refuses nothing: `cassandra.rs` tests that.
+        let strict = url_with(&url, "read_level=QUORUM&write_level=QUORUM&conditions=lwt");
+        subjects.push(subject(&strict, Cassandra::open));
+    }
+    subjects.extend(replicated(&name).iter().map(|url| of_url(url)));
     subjects
+}
+
+/// Stores with replicas, at the strongest setting of each.
+pub fn replicated(database: &str) -> Vec<String> {
+    let settings = [
+        (Kind::Postgres, "synchronous_commit=remote_apply"),
+        (Kind::Mongodb, "w=majority&readConcernLevel=majority&readPreference=primary"),
+        (Kind::Redis, "wait=1"),
+    ];
+    let url = |(kind, strongest): (Kind, &str)| {
+        let database = if kind == Kind::Redis { number().to_string() } else { database.to_string() };
+        servers::replicated(kind).map(|servers| url_with(&servers.url(&database), strongest))
+    };
+    settings.into_iter().filter_map(url).collect()
 }
 
 /// The store of a URL, whatever its kind.
@@ -101,6 +123,7 @@ pub fn of_url(url: &str) -> Subject<Kv> {
         Some("mysql" | "mariadb") => subject(url, MySql::open),
         Some("mongodb") => subject(url, MongoDb::open),
         Some("redis") => subject(url, Redis::open),
+        Some("cassandra") => subject(url, Cassandra::open),
         Some("memcached") => subject(url, Memcached::open),
         _ => panic!("{url}: a store that no test knows"),
     }

@@ -1,6 +1,6 @@
 //! From the files of BenchFoundry to a trace set.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schemas::manifest::Manifest;
@@ -28,13 +28,13 @@ struct Lists<'a> {
     files: &'a Files,
     operations: Vec<Operation>,
     /// The place of each statement.
-    places: HashMap<i64, usize>,
+    places: BTreeMap<i64, usize>,
     /// The types of its parameters, and the line of the set that decided each.
     types: Vec<Vec<Option<(Type, usize)>>>,
-    sets: HashMap<i64, Set>,
-    custom: HashMap<i64, Vec<String>>,
+    sets: BTreeMap<i64, Set>,
+    custom: BTreeMap<i64, Vec<String>>,
     /// Each statement's place with each set that it is called with.
-    called: HashSet<(usize, i64)>,
+    called: BTreeSet<(usize, i64)>,
 }
 
 /// See the module.
@@ -47,7 +47,7 @@ pub(super) fn convert(files: &Files, place: &Path, options: &ImportOptions) -> R
         operations,
         sets: sets(files.parameters.as_ref())?,
         custom: custom_sets(files.custom.as_ref())?,
-        called: HashSet::new(),
+        called: BTreeSet::new(),
     };
     let schema = schema(&files.schema, DIALECT)?;
     let read = |text: &Option<Text>| text.as_ref().map_or(Ok(Vec::new()), processes);
@@ -88,7 +88,7 @@ pub(super) fn convert(files: &Files, place: &Path, options: &ImportOptions) -> R
 
 /// The values that a statement wants in a wider type than their set has: by the statement's place, the set and the
 /// parameter.
-type Wide = HashMap<(usize, i64, usize), Literal>;
+type Wide = BTreeMap<(usize, i64, usize), Literal>;
 
 impl Lists<'_> {
     /// Refuses operations that the lists do not have, and collects the types of parameters.

@@ -1,6 +1,6 @@
 //! The numbered lists of BenchFoundry: schema, statements, sets of parameters.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use schemas::vocabulary::sql::text::{Dialect, Effect, effect};
 
@@ -60,15 +60,15 @@ pub(super) fn operations(text: &Text, dialect: Dialect) -> Result<Vec<Operation>
 }
 
 /// The sets of parameters by their numbers.
-pub(super) fn sets(text: Option<&Text>) -> Result<HashMap<i64, Set>, ImportError> {
-    let Some(text) = text else { return Ok(HashMap::new()) };
+pub(super) fn sets(text: Option<&Text>) -> Result<BTreeMap<i64, Set>, ImportError> {
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
     collect(text, |line, part| Literal::parse(part).map_err(|why| text.wrong(line, why)))
         .map(|sets| sets.into_iter().map(|(number, (line, values))| (number, Set { line, values })).collect())
 }
 
 /// The sets of custom parameters by their numbers. Nobody but the adapter interprets them.
-pub(super) fn custom_sets(text: Option<&Text>) -> Result<HashMap<i64, Vec<String>>, ImportError> {
-    let Some(text) = text else { return Ok(HashMap::new()) };
+pub(super) fn custom_sets(text: Option<&Text>) -> Result<BTreeMap<i64, Vec<String>>, ImportError> {
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
     let sets = collect(text, |_, part| {
         Ok(match Literal::parse(part) {
             Ok(Literal::Text(content)) => content,
@@ -78,10 +78,10 @@ pub(super) fn custom_sets(text: Option<&Text>) -> Result<HashMap<i64, Vec<String
     Ok(sets.into_iter().map(|(number, (_, values))| (number, values)).collect())
 }
 
-type Collected<X> = HashMap<i64, (usize, Vec<X>)>;
+type Collected<X> = BTreeMap<i64, (usize, Vec<X>)>;
 
 fn collect<X>(text: &Text, read: impl Fn(usize, &str) -> Result<X, ImportError>) -> Result<Collected<X>, ImportError> {
-    let mut all: Collected<X> = HashMap::new();
+    let mut all: Collected<X> = BTreeMap::new();
     for (line, content) in text.lines() {
         let (number, values) = numbered(text, line, content)?;
         let parts = parts(values).ok_or_else(|| text.wrong(line, "a text in quotes has no end"))?;

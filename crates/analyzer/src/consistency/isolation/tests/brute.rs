@@ -18,8 +18,8 @@ impl Chance {
     }
 }
 
-const ITEMS: usize = 3;
-type State = [i64; ITEMS];
+pub(super) const ITEMS: usize = 3;
+pub(super) type State = [i64; ITEMS];
 
 fn index(item: Item) -> usize {
     item.owner() as usize
@@ -45,7 +45,7 @@ fn ended_ns(told: &Told) -> i64 {
 
 /// Whether the transactions of `left` can follow on a state, one after the other. Those of unknown fate
 /// need not. With `strict`, none comes before one that had ended when it began.
-fn can_follow(state: &State, left: &[&Told], strict: bool) -> bool {
+pub(super) fn can_follow(state: &State, left: &[&Told], strict: bool) -> bool {
     if left.iter().all(|told| told.transaction.fate == Fate::Unknown) {
         return true;
     }
@@ -61,7 +61,7 @@ fn can_follow(state: &State, left: &[&Told], strict: bool) -> bool {
 
 /// Whether the transactions that run, each with the state at its begin, and those that are `left` can end
 /// under snapshot isolation.
-fn has_snapshots(state: &State, running: &[(&Told, State)], left: &[&Told]) -> bool {
+pub(super) fn has_snapshots(state: &State, running: &[(&Told, State)], left: &[&Told]) -> bool {
     let is_optional = |told: &&Told| told.transaction.fate == Fate::Unknown;
     if running.is_empty() && left.iter().all(is_optional) {
         return true;
@@ -91,7 +91,7 @@ fn has_snapshots(state: &State, running: &[(&Told, State)], left: &[&Told]) -> b
 
 /// Transactions that read what they overwrite. Every second history begins as a serial one, and some of its
 /// reads are changed.
-fn history(chance: &mut Chance) -> Vec<Told> {
+pub(super) fn history(chance: &mut Chance) -> Vec<Told> {
     let count = 1 + chance.below(5);
     let items = 1 + chance.below(ITEMS as u64);
     let mut shapes: Vec<Vec<(Item, bool, i64)>> = Vec::new();
@@ -159,6 +159,7 @@ fn history(chance: &mut Chance) -> Vec<Told> {
 fn the_verdict_is_that_of_trying_every_order() {
     let mut chance = Chance(19);
     let mut counts = [0; 4];
+    let (mut forgotten, mut retired) = (0, 0);
     for case in 0..12_000 {
         let history = history(&mut chance);
         let may_happen: Vec<&Told> = history.iter().filter(|told| told.transaction.fate != Fate::Aborted).collect();
@@ -176,7 +177,21 @@ fn the_verdict_is_that_of_trying_every_order() {
             counts[place + 1] += u64::from(is_possible);
         }
         counts[0] += u64::from(!expect[0].1);
+        // What is forgotten accuses nobody.
+        for window in 1..4 {
+            let bounded = super::found(&history, Limits { window, most: window + 1 });
+            let allowed = expect.iter().filter(|(_, is_possible)| *is_possible).map(|(level, _)| *level).max();
+            assert!(
+                bounded.strongest() >= allowed,
+                "case {case}, window {window}: {history:#?}\n{:?}",
+                classes(&bounded)
+            );
+            forgotten += u64::from(bounded.strongest() != strongest);
+            retired += u64::from(bounded.strongest() < Some(Isolation::Serializable));
+        }
     }
+    // Small windows forget something, and still find something.
+    assert!(forgotten > 100 && retired > 1000, "{forgotten} {retired}");
     // Enough of each kind.
     assert!(counts.iter().all(|count| *count > 1000), "{counts:?}");
     assert!(counts[1] > counts[2] + 100 && counts[2] > counts[3] + 200, "{counts:?}");

@@ -1,6 +1,8 @@
 //! Histories by hand, by chance and from a simulated store.
 
 mod brute;
+mod definitions;
+mod lives;
 mod planted;
 mod simulated;
 mod simulator;

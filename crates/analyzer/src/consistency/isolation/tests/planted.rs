@@ -203,3 +203,36 @@ fn inserts_and_deletes_are_versions() {
         [txn(1, (0, 100), Committed, &[(Read, OTHER, INITIAL), (Delete, OTHER, DELETED), (Insert, ITEM, 12)]), skewed];
     check(&history, &[(Class::ReadSkew, 2)], Some(Isolation::RepeatableRead));
 }
+
+/// A try that was rolled back and the next one write the same version. A read that may have seen either of them
+/// proves nothing: the store without isolation that it was found on had no dirty write here.
+#[test]
+fn a_read_that_may_have_seen_either_try_is_no_anomaly() {
+    let first = txn(1, (0, 100), Aborted, &[(Read, ITEM, 0), (Write, ITEM, 12)]);
+    let mut reader = txn(2, (50, 260), Committed, &[(Read, ITEM, 12), (Write, ITEM, 22)]);
+    (reader.events[0].start_ns, reader.events[0].end_ns) = (90, 200);
+    let mut second = txn(1, (110, 300), Committed, &[(Read, ITEM, 22), (Write, ITEM, 12)]);
+    second.transaction.try_number = 1;
+    second.events[1].start_ns = 195;
+    let history = |reader: &Told| [first.clone(), reader.clone(), second.clone()];
+    check(&history(&reader), &[], Some(Isolation::StrictSerializable));
+    // One that ended before the second try wrote has seen what was rolled back.
+    reader.events[0].end_ns = 194;
+    check(&history(&reader), &[(Class::AbortedRead, 1)], Some(Isolation::ReadUncommitted));
+    // One that began after the end of the first try has seen what the second one wrote.
+    (reader.events[0].start_ns, reader.events[0].end_ns) = (101, 200);
+    check(&history(&reader), &[(Class::DirtyWrite, 2)], None);
+}
+
+/// A read of another version between two writes of an item hid the first of them: others that saw it were not
+/// counted.
+#[test]
+fn a_write_is_intermediate_whatever_was_read_in_between() {
+    let history = [
+        txn(1, (0, 100), Committed, &[(Read, ITEM, 0), (Write, ITEM, 12), (Read, ITEM, 0), (Write, ITEM, 14)]),
+        txn(2, (50, 200), Committed, &[(Read, ITEM, 12)]),
+    ];
+    let found = found(&history, Limits::default());
+    assert_eq!(found.count(Class::IntermediateRead), 1, "{:?}", classes(&found));
+    assert_eq!(found.strongest(), Some(Isolation::ReadUncommitted));
+}

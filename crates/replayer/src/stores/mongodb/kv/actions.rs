@@ -164,13 +164,15 @@ fn is_duplicate(error: &Error) -> bool {
 pub struct KvActions {
     pub(super) shared: Arc<Shared>,
     pub(super) key: String,
+    /// For operations outside of transactions, if they are causally consistent.
+    session: Option<Box<ClientSession>>,
     pub(super) transaction: Transaction,
 }
 
 impl KvActions {
     /// With what its worker's connections share.
-    pub fn new(shared: Arc<Shared>) -> KvActions {
-        KvActions { shared, key: String::new(), transaction: Transaction::None }
+    pub fn new(shared: Arc<Shared>, session: Option<Box<ClientSession>>) -> KvActions {
+        KvActions { shared, key: String::new(), session, transaction: Transaction::None }
     }
 
     async fn perform(&mut self, operation: &Operation, answer: &mut Answer) -> Result<(), OperationError> {
@@ -179,7 +181,7 @@ impl KvActions {
         let key = &self.key;
         match operation.verb {
             Verb::Read | Verb::Scan => {
-                let looked = shared.look(operation, key, None, answer).await;
+                let looked = shared.look(operation, key, self.session.as_deref_mut(), answer).await;
                 return looked.map_err(|refusal| OperationError::Failed(refusal.message));
             }
             Verb::Insert | Verb::Update | Verb::Delete => {}
@@ -189,7 +191,7 @@ impl KvActions {
         }
         let mut pause = Pause::default();
         loop {
-            match shared.change(operation, key, None).await {
+            match shared.change(operation, key, self.session.as_deref_mut()).await {
                 Ok(0) => return Err(none_found(operation, key)),
                 Ok(_) => return Ok(()),
                 Err(error) => pause.before_another_try(error.into(), answer).await?,

@@ -9,11 +9,13 @@ mod transactions;
 use std::ops::Range;
 use std::sync::Arc;
 
+use mongodb::options::SessionOptions;
+use mongodb::{ClientSession, Database};
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::vocabulary::kv::Kv;
 
-use super::{MongoDb, closing, load, marker};
+use super::{MongoDb, Reads, closing, load, marker};
 use crate::source::Source;
 use crate::stores::adoption::{self, Adopts, Marked, adopt};
 use crate::stores::fields::check_one_state;
@@ -62,9 +64,29 @@ impl Serves<Kv> for MongoDb {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<KvActions>, StoreError> {
-        let database = self.connected(&threads).await?;
+        let database = self.connected(&threads, Reads::AsAsked).await?;
         let shared = Arc::new(Shared::new(self, &database, source));
-        Ok(threads.map(|_| KvActions::new(shared.clone())).collect())
+        let mut connections = Vec::with_capacity(threads.len());
+        for _ in threads {
+            let session = if self.causal { Some(self.causal_session(&database).await?) } else { None };
+            connections.push(KvActions::new(shared.clone(), session));
+        }
+        Ok(connections)
+    }
+
+    async fn connect_to_latest(&self, source: &Source, threads: Range<u32>) -> Result<Vec<KvActions>, StoreError> {
+        let database = self.connected(&threads, Reads::Latest).await?;
+        let shared = Arc::new(Shared::new(self, &database, source));
+        Ok(threads.map(|_| KvActions::new(shared.clone(), None)).collect())
+    }
+}
+
+impl MongoDb {
+    /// A session whose reads see its own writes, and nothing older than what it has read.
+    async fn causal_session(&self, database: &Database) -> Result<Box<ClientSession>, StoreError> {
+        let options = SessionOptions::builder().causal_consistency(true).build();
+        let session = self.in_time(database.client().start_session().with_options(options)).await?;
+        Ok(Box::new(session))
     }
 }
 

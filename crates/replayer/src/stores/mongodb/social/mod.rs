@@ -19,7 +19,7 @@ use mongodb::Database;
 use schemas::digest::StateDigest;
 use schemas::social::Social;
 
-use super::{MongoDb, closing};
+use super::{MongoDb, Reads, closing};
 use crate::source::Source;
 use crate::stores::{LoadProgress, Serves, StoreError};
 use actions::Actions;
@@ -56,7 +56,7 @@ impl Serves<Social> for MongoDb {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<Actions>, StoreError> {
-        let database = self.connected(&threads).await?;
+        let database = self.connected(&threads, Reads::AsAsked).await?;
         self.check_own_transactions(&database).await?;
         let shared = Arc::new(Shared::new(self, &database, source));
         Ok(threads.map(|_| Actions::new(shared.clone())).collect())

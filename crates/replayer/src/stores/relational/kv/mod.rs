@@ -122,9 +122,25 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<KvConnection<E>>, StoreError> {
+        self.performers(threads, self.actions(source)).await
+    }
+
+    async fn connect_to_latest(
+        &self,
+        source: &Source,
+        threads: Range<u32>,
+    ) -> Result<Vec<KvConnection<E>>, StoreError> {
+        self.performers_on(&self.engine, threads, self.actions(source)).await
+    }
+}
+
+impl<E: Engine> Relational<E> {
+    /// Makes what each connection needs to perform operations.
+    fn actions(&self, source: &Source) -> impl Fn() -> Actions {
         let data = Arc::new(KvData::of(source));
         let statements = Arc::new(Statements::new(data.data.fields, &E::DIALECT));
-        self.performers(threads, || Actions::new(statements.clone(), data.clone(), self.has_locking_reads)).await
+        let has_locking_reads = self.has_locking_reads;
+        move || Actions::new(statements.clone(), data.clone(), has_locking_reads)
     }
 }
 
