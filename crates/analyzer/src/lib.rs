@@ -26,6 +26,8 @@ pub mod cli;
 mod closing;
 mod compare;
 pub mod consistency;
+mod consistency_text;
+mod consistency_words;
 mod difference;
 mod error;
 mod experiment;

@@ -7,8 +7,8 @@ use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, Freshness, Slice, Spread};
 use schemas::words::{plural, rate, thousands};
 
+use crate::consistency_words::sentence;
 use crate::figures::percent;
-use crate::registers::sentence;
 use crate::tables::new_table;
 
 /// The most characters of a sparkline.

@@ -11,12 +11,12 @@ pub(crate) use schemas::words::plural;
 pub use schemas::words::thousands;
 use schemas::words::{rate, short_percent};
 
+use crate::consistency_words::availability_in_words;
 use crate::families::AnyFamily;
 use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
 use crate::isolation;
 use crate::over_time;
-use crate::registers::availability_in_words;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 

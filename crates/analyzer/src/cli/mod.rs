@@ -20,7 +20,9 @@ use crate::error::AnalyzeError;
 use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
-use crate::{checks, compare, export, families, html, ratings, registers, report, results, witness};
+use crate::{
+    checks, compare, consistency_text, consistency_words, export, families, html, ratings, report, results, witness,
+};
 
 const SUCCESS: u8 = 0;
 /// The SLA was missed or a violation was found.
@@ -181,7 +183,7 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
     let family = families::of(&run.read_document()?.spec)?;
     let database = Database::open(&run, &verdicts, None)?;
     let figures = verdict.figures.consistency.as_ref();
-    let availability = registers::availability(verdict);
+    let availability = consistency_words::availability(verdict);
     let output = if arguments.json {
         let available = serde_json::json!({
             "outages": availability.outages,
@@ -195,7 +197,7 @@ fn consistent(arguments: &Consistency) -> Result<(String, u8), AnalyzeError> {
         });
         format!("{object}\n")
     } else {
-        registers::text(&database, family, verdict, figures, &availability, arguments.worst)?
+        consistency_text::text(&database, family, verdict, figures, &availability, arguments.worst)?
     };
     Ok((output, SUCCESS))
 }

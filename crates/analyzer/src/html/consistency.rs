@@ -10,9 +10,9 @@ use super::figures::{Answer, number, over_time, point, rounded};
 use super::layout::{Column, Section, figure, section, statement, table};
 use super::load::rates;
 use crate::chart::{Across, LineChart, LineSeries, Rule, Scale};
+use crate::consistency_words::{availability_in_words, sentence};
 use crate::error::AnalyzeError;
 use crate::figures::percent;
-use crate::registers::sentence;
 use crate::report::thousands as grouped;
 
 /// None if no register was written.
@@ -153,7 +153,7 @@ fn guarantees(verdict: &Verdict, found: &ConsistencyFigures) -> Markup {
 /// How available the store was.
 pub(super) fn availability(verdict: &Verdict) -> Markup {
     html! {
-        p { "Availability: " (crate::registers::availability_in_words(verdict)) "." }
+        p { "Availability: " (availability_in_words(verdict)) "." }
         (statement(&format!("SELECT * FROM availability WHERE experiment = {}", verdict.experiment)))
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
     connection.execute_batch(DEFINITION)?;
     let mut insert = connection.prepare(
         "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for Cell { point, store, run, workload_id, outcome, .. } in &document.cells {
         let (name, ratings, measured, error) = match outcome {

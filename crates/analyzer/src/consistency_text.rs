@@ -8,38 +8,13 @@ use schemas::verdict::{Broken, Checked, ConsistencyFigures, Step, Verdict};
 use schemas::words::{plural, short_percent, thousands};
 
 use crate::consistency::availability::Availability;
+use crate::consistency_words::outages;
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
 use crate::figures::percent;
 use crate::over_time;
 use crate::sql::Database;
 use crate::tables::new_table;
-
-/// What the registers show, in one sentence.
-pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {
-    let (gamma, stale) = (figures.value_gamma_ns, figures.t_staleness_ns);
-    let mut out = format!(
-        "{}% of {} linearizable; Γ of values: p95 {}, max {}; {} of {} stale, by {} and {} at most",
-        share(figures.linearizable, figures.registers),
-        plural(figures.registers, "register"),
-        short_time(gamma.p95),
-        short_time(gamma.max),
-        thousands(figures.stale_reads),
-        plural(figures.reads, "read"),
-        plural(figures.k_staleness.max, "write"),
-        short_time(stale.max),
-    );
-    if figures.forgotten_reads > 0 {
-        let _ =
-            write!(out, "; {} of values that the analysis had forgotten", plural(figures.forgotten_reads, "more read"));
-    }
-    out
-}
-
-/// A share in percent, rounded down: 100 means all.
-fn share(part: u64, of: u64) -> String {
-    format!("{}", (percent(part, of) * 100.0).floor() / 100.0)
-}
 
 /// The one metric whose unit is not a time, but writes.
 const K_STALENESS: &str = "k-staleness";
@@ -172,25 +147,6 @@ fn available(verdict: &Verdict, availability: &Availability) -> String {
         }
     }
     format!("{}\n{}\n", table.trim_fmt(), outages(availability))
-}
-
-fn outages(availability: &Availability) -> String {
-    match (availability.between_failures_s(), availability.to_repair_s()) {
-        (Some(between), Some(repair)) => format!(
-            "{}: {} between failures, {} to repair (means)",
-            plural(availability.outages, "outage"),
-            short_time((between * 1e9) as u64),
-            short_time((repair * 1e9) as u64)
-        ),
-        _ => "no outage".to_string(),
-    }
-}
-
-/// The share of the operations that succeeded, and the outages.
-pub(crate) fn availability_in_words(verdict: &Verdict) -> String {
-    let overall = &verdict.figures.overall;
-    let ok = share(overall.ok, overall.operations());
-    format!("{ok}% of the operations succeeded, {}", outages(&super::availability(verdict)))
 }
 
 /// A register that is not linearizable, and the operations that prove it.

@@ -1,14 +1,10 @@
 //! The consistency of the registers of a fragment: which of its operations are those of registers, and what
 //! [`crate::consistency`] says of them.
 
-mod text;
-
 use schemas::oplog::{Outcome, TryEnd};
 use schemas::plan::FragmentPlan;
-use schemas::verdict::Verdict;
 use schemas::vocabulary::Operation;
 
-use crate::consistency::availability::Availability;
 use crate::consistency::history::{Clients, INITIAL, NEW, NOTHING};
 use crate::consistency::summary::ConsistencySummary;
 use crate::consistency::windows::{Excusable, WINDOW, Windows};
@@ -16,7 +12,6 @@ use crate::family::{Family, OperationOf};
 use crate::figures::Summary;
 use crate::join::Row;
 use crate::validate::{Interval, Items, Touch, happened};
-pub(crate) use text::{availability_in_words, sentence, text};
 
 /// The registers of a fragment, as its rows pass by.
 pub(crate) struct Registers {
@@ -111,10 +106,4 @@ impl Registers {
 
 fn clients<O>(row: &Row<O>) -> Clients {
     Clients { thread: row.log.thread, actor: row.actor }
-}
-
-/// The availability of an experiment.
-pub(crate) fn availability(verdict: &Verdict) -> Availability {
-    let timeline = &verdict.figures.timeline;
-    Availability::of(timeline.slice_s, timeline.slices.iter().map(|slice| (slice.ok, slice.errors)))
 }
