@@ -106,7 +106,7 @@ pub struct Sorted {
 
 impl Sorted {
     /// The next transaction; None after the last one.
-    pub fn next(&mut self) -> Result<Option<Transaction>, FileError> {
+    pub fn next_transaction(&mut self) -> Result<Option<Transaction>, FileError> {
         if self.readers.is_empty() {
             let Some((_, place)) = self.spool.index.pop() else { return Ok(None) };
             return self.decode(&self.spool.record(place)[4..]).map(Some);
@@ -169,7 +169,7 @@ mod tests {
             }
             let mut sorted = spool.finish().unwrap();
             let mut found = Vec::new();
-            while let Some(one) = sorted.next().unwrap() {
+            while let Some(one) = sorted.next_transaction().unwrap() {
                 assert_eq!(one.parameters(0).collect::<Vec<_>>(), [Value::Unknown(&one.begin_us.to_string())]);
                 assert_eq!((one.steps[0].statement, one.steps[0].took_us, one.session), (9, Some(5), 3));
                 found.push(one.begin_us);

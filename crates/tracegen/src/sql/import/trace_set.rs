@@ -50,7 +50,7 @@ pub fn write(imported: &mut Imported, place: &Path, options: &SetOptions) -> Res
     };
     let mut writer = SetWriter::create(place, header)?;
     let mut first_us = None;
-    while let Some(transaction) = imported.transactions.next()? {
+    while let Some(transaction) = imported.transactions.next_transaction()? {
         let first_us = *first_us.get_or_insert(transaction.begin_us);
         let due_us = options.open_loop.then_some(transaction.begin_us.abs_diff(first_us));
         writer.process(&process(&transaction, due_us))?;

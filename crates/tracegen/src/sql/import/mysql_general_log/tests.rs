@@ -32,13 +32,13 @@ fn a_log_of_mysql_becomes_transactions() {
     let mut imported = read(MYSQL, &[]).unwrap();
     let texts: Vec<&str> = imported.statements.iter().map(|statement| statement.text.as_str()).collect();
     assert_eq!(texts, ["UPDATE t SET a = a + ? WHERE b = ?", "SELECT a FROM t WHERE b = ?", "SELECT ?"]);
-    let first = imported.transactions.next().unwrap().unwrap();
+    let first = imported.transactions.next_transaction().unwrap().unwrap();
     assert_eq!((first.end, first.steps.len(), first.end_us - first.begin_us), (End::Commit, 2, 2_000));
     assert_eq!(first.parameters(0).collect::<Vec<_>>(), [Value::Integer(1), Value::Unknown("it's")]);
     assert_eq!(first.steps[0].start_us - first.begin_us, 1_000);
-    let second = imported.transactions.next().unwrap().unwrap();
+    let second = imported.transactions.next_transaction().unwrap().unwrap();
     assert_eq!((second.end, second.steps.len()), (End::Autocommit, 1));
-    assert!(imported.transactions.next().unwrap().is_none());
+    assert!(imported.transactions.next_transaction().unwrap().is_none());
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn a_log_of_mariadb_leaves_times_out() {
 \t\t     5 Query\tselect a from t
 ";
     let mut imported = read(log, &[]).unwrap();
-    let first = imported.transactions.next().unwrap().unwrap();
+    let first = imported.transactions.next_transaction().unwrap().unwrap();
     assert_eq!((first.end, first.steps.len(), first.end_us - first.begin_us), (End::Commit, 1, 1_000_000));
     // Without autocommit the last statement is in a transaction that has no end.
-    assert_eq!(imported.transactions.next().unwrap().unwrap().end, End::Abort);
+    assert_eq!(imported.transactions.next_transaction().unwrap().unwrap().end, End::Abort);
     assert!(imported.report.notes.iter().any(|note| note.contains("whole seconds")));
 }
 

@@ -101,7 +101,7 @@ impl Prefix {
     pub fn tells(&self, field: char) -> bool {
         let is_free = |part: Option<&Part>| matches!(part, Some(Part::Field(field)) if is_text(*field));
         let place = self.parts.iter().position(|part| *part == Part::Field(field));
-        place.is_some_and(|at| !is_free(self.parts.get(at + 1)) && !(at > 0 && is_free(self.parts.get(at - 1))))
+        place.is_some_and(|at| !(is_free(self.parts.get(at + 1)) || at > 0 && is_free(self.parts.get(at - 1))))
     }
 
     /// Reads a line. None if the line does not begin with this prefix.

@@ -39,7 +39,7 @@ fn refused(text: &str, options: &Options, expect: &[&str]) {
 }
 
 fn all(imported: &mut Imported) -> Vec<Transaction> {
-    std::iter::from_fn(|| imported.transactions.next().unwrap()).collect()
+    std::iter::from_fn(|| imported.transactions.next_transaction().unwrap()).collect()
 }
 
 fn count(imported: &Imported, reason: &str) -> u64 {
