@@ -3,6 +3,7 @@
 
 mod arrivals;
 pub mod benchfoundry;
+pub mod import;
 mod sessions;
 mod set;
 
