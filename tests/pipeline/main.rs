@@ -22,6 +22,7 @@ mod key_value;
 mod key_value_runs;
 mod killed;
 mod lies;
+mod logs;
 mod open_loop;
 mod rating;
 mod refused;

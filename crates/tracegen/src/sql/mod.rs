@@ -4,6 +4,7 @@
 mod arrivals;
 pub mod benchfoundry;
 pub mod import;
+mod recorded;
 mod sessions;
 mod set;
 

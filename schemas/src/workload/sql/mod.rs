@@ -7,9 +7,11 @@
 //! schema.sql                  the definitions of the tables
 //! dataset/preload.parquet     the statements, with parameters, that fill the tables
 //! operations/fragment=N/…     the sessions; those of the warm-up come first
+//! recorded/fragment=N.parquet  what the log said of their statements that the trace set was imported from
 //! ```
 
 pub mod dataset;
+pub mod recorded;
 mod rules;
 mod statistics;
 

@@ -1,18 +1,14 @@
 //! The data set of a trace set: its schema, and the statements that fill the tables.
 
-use std::collections::BTreeMap;
-
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
-use schemas::vocabulary::Vocabulary;
-use schemas::vocabulary::sql::Sql;
 use schemas::vocabulary::sql::text::quoted;
 use schemas::workload::sql::dataset;
 
 use super::super::Dialect;
 use super::super::contents::{Batches, Contents, Table, Touched, Work, Works};
 use super::statements::Statements;
-use super::{FAMILY, LAYOUT, TABLES};
+use super::{LAYOUT, design_of};
 use crate::source::Source;
 use crate::stores::HeldState;
 
@@ -35,10 +31,7 @@ impl Contents for DataSet<'_> {
     }
 
     fn loaded(&self) -> HeldState {
-        let names = self.statements.definitions().iter().flat_map(|one| [&one.table, &one.view]).flatten();
-        let names = names.cloned().collect::<Vec<_>>().join("\n");
-        let design = BTreeMap::from([(FAMILY.to_string(), Sql::NAME.to_string()), (TABLES.to_string(), names)]);
-        HeldState::loaded(LAYOUT, design, self.source)
+        HeldState::loaded(LAYOUT, design_of(&self.statements), self.source)
     }
 
     fn begun(&self) -> Option<HeldState> {

@@ -33,8 +33,9 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// The statements in a database's dialect. The error names the statement that cannot be translated.
-    pub fn of(source: &Source, to: Dialect) -> Result<Statements, String> {
+    /// The statements in a database's dialect. The error names the statement that cannot be translated. `casts` are what
+    /// the database has said of their parameters ([`Engine::casts`](super::super::engine::Engine::casts)); empty before it is asked.
+    pub fn of(source: &Source, to: Dialect, casts: &[Vec<Option<String>>]) -> Result<Statements, String> {
         let from = source.workload::<SqlWorkload>().data.dialect;
         let folder = source.folder.display();
         let schema = read_schema(&source.folder).map_err(|e| e.to_string())?;
@@ -42,7 +43,8 @@ impl Statements {
             definitions(&schema, from, to).map_err(|why| format!("the schema of {folder}: {why}"))?;
         let all = read_statements(&source.folder).map_err(|e| e.to_string())?;
         let prepared = all.iter().enumerate().map(|(number, statement)| {
-            let translated = translate(statement, from, to, &keys);
+            let casts = casts.get(number).map_or(&[][..], Vec::as_slice);
+            let translated = translate(statement, from, to, &keys, casts);
             let text = translated.map_err(|why| format!("statement {number} of {folder} {why}: {}", statement.text))?;
             let parameters = statement.parameters.clone().into();
             let is_upsert_of_a_row = is_upsert_of_a_row(&statement.text, from);
@@ -54,6 +56,11 @@ impl Statements {
     /// The statement with this number.
     pub fn get(&self, number: u32) -> Option<&Prepared> {
         self.prepared.get(number as usize)
+    }
+
+    /// All of them, by their numbers.
+    pub fn all(&self) -> &[Prepared] {
+        &self.prepared
     }
 
     /// How many there are.
