@@ -3,8 +3,10 @@
 
 mod arrivals;
 pub mod benchfoundry;
+mod script;
 mod sessions;
 mod set;
+mod statements;
 
 use std::path::Path;
 
@@ -21,8 +23,10 @@ use crate::core::generator::AnyGenerator;
 use crate::core::options::GenerateOptions;
 use crate::core::show::{Facts, grouped};
 
+pub use script::{Call, Column, Kept, Script, Transaction};
 pub use sessions::{Act, Process, Step};
 pub use set::{Header, SetWriter};
+pub use statements::{Known, Statements};
 
 /// The family among those that generate.
 pub(crate) struct Sql;

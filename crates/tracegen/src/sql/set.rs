@@ -13,7 +13,8 @@ use schemas::workload::sql::dataset::{PRELOAD, SCHEMA, preload_batch, preload_sc
 use schemas::workload::sql::{Data, Results, SqlStatistics, SqlWorkload};
 
 use super::arrivals::DueTimes;
-use super::sessions::{FragmentFile, Process};
+use super::script::Script;
+use super::sessions::{FragmentFile, Process, SessionOf};
 use crate::core::counts::Counts;
 use crate::core::error::GenerateError;
 use crate::core::output::TableFile;
@@ -60,6 +61,8 @@ pub struct SetWriter {
     due: DueTimes,
     clients: u64,
     warmup_sessions: u64,
+    /// Room for the steps of a process.
+    script: Script,
 }
 
 impl SetWriter {
@@ -85,6 +88,7 @@ impl SetWriter {
             due: DueTimes::default(),
             clients: 0,
             warmup_sessions: 0,
+            script: Script::new(),
             header,
         })
     }
@@ -112,19 +116,30 @@ impl SetWriter {
 
     /// Adds a process. Processes are ordered by their due times, and all of them have one or none has.
     pub fn process(&mut self, process: &Process<'_>) -> Result<(), GenerateError> {
-        let fragment = process.client % self.fragments.len() as u64;
+        let mut script = std::mem::take(&mut self.script);
+        let session = SessionOf { kind: process.kind, client: process.client, due_us: process.due_us };
+        let written = process.write_to(&mut script, &self.header.statements);
+        let written = written.map_err(GenerateError::Infeasible).and_then(|()| self.script(session, &script));
+        self.script = script;
+        written
+    }
+
+    /// Adds a process by its steps.
+    pub(super) fn script(&mut self, session: SessionOf, script: &Script) -> Result<(), GenerateError> {
+        let fragment = session.client % self.fragments.len() as u64;
         let SetWriter { fragments, counts, uses, .. } = self;
         let folder = self.target.folder();
-        let pushed = fragments[fragment as usize].push(&folder, process, &self.header.statements, |code, statement| {
+        let each = |code: u8, statement: Option<u32>| {
             counts.operations[code as usize] += 1;
             if let Some(uses) = statement.and_then(|statement| uses.get_mut(statement as usize)) {
                 *uses += 1;
             }
-        });
+        };
+        let pushed = fragments[fragment as usize].push(&folder, session, script, &self.header.statements, each);
         pushed.map_err(|error| error.named(&folder, &self.place))?;
-        self.counts.sessions[process.kind] += 1;
-        self.clients = self.clients.max(process.client + 1);
-        if let Some(due_us) = process.due_us {
+        self.counts.sessions[session.kind] += 1;
+        self.clients = self.clients.max(session.client + 1);
+        if let Some(due_us) = session.due_us {
             self.due.add(due_us);
         }
         Ok(())
