@@ -5,10 +5,12 @@
 //! ```text
 //! statements.parquet          the statements
 //! schema.sql                  the definitions of the tables
+//! checks.toml                 conditions that the data keep, if there are any
 //! dataset/preload.parquet     the statements, with parameters, that fill the tables
 //! operations/fragment=N/…     the sessions; those of the warm-up come first
 //! ```
 
+pub mod checks;
 pub mod dataset;
 mod rules;
 mod statistics;
