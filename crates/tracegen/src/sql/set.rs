@@ -9,6 +9,7 @@ use schemas::manifest::{self, FileEntry, Manifest};
 use schemas::spec::SpecOf;
 use schemas::vocabulary::sql::text::{Dialect, definitions, is_insert_of_a_row};
 use schemas::vocabulary::sql::{Parameter, STATEMENTS, Sql, Statement, encode, statements_batch, statements_schema};
+use schemas::workload::sql::checks::{CHECKS, Check, checks_text, validate_checks};
 use schemas::workload::sql::dataset::{PRELOAD, SCHEMA, preload_batch, preload_schema};
 use schemas::workload::sql::{Data, Results, SqlStatistics, SqlWorkload};
 
@@ -42,6 +43,8 @@ pub struct Header {
     pub fragments: u32,
     /// Whether the log of a replay has the rows that statements return.
     pub log_results: bool,
+    /// The conditions that the data keep.
+    pub checks: Vec<Check>,
 }
 
 /// A trace set that is being written. Dropped before [`SetWriter::finish`], it leaves nothing.
@@ -71,6 +74,7 @@ impl SetWriter {
         let wrong = |message: String| GenerateError::Infeasible(format!("schema: {message}"));
         let (all, _) = definitions(&header.schema, header.dialect, header.dialect).map_err(wrong)?;
         let tables = all.iter().filter(|one| one.table.is_some()).count() as u64;
+        validate_checks(&header.checks, header.dialect).map_err(GenerateError::Infeasible)?;
         let target = Target::beside(place)?;
         let preload = TableFile::create(&target.folder(), PRELOAD.to_string(), preload_schema())?;
         let inserts = header.statements.iter().map(|one| is_insert_of_a_row(&one.text, header.dialect)).collect();
@@ -154,7 +158,11 @@ impl SetWriter {
         let mut table = TableFile::create(&folder, STATEMENTS.to_string(), statements_schema())?;
         table.write(&statements_batch(&self.header.statements))?;
         files.push(table.finish()?);
-        files.push(schema_file(&folder, &self.header.schema, self.tables)?);
+        files.push(text_file(&folder, SCHEMA, &self.header.schema, self.tables)?);
+        if !self.header.checks.is_empty() {
+            let text = checks_text(&self.header.checks);
+            files.push(text_file(&folder, CHECKS, &text, self.header.checks.len() as u64)?);
+        }
         let sessions: u64 = self.fragments.iter().map(|fragment| fragment.sessions).sum();
         let count = self.header.fragments as u64;
         let mut fragments = Vec::new();
@@ -219,11 +227,11 @@ impl SetWriter {
     }
 }
 
-/// Writes the schema as it is.
-fn schema_file(folder: &Path, schema: &str, tables: u64) -> Result<FileEntry, GenerateError> {
-    let path = folder.join(SCHEMA);
-    std::fs::write(&path, schema).map_err(at(&path))?;
-    Ok(FileEntry { path: SCHEMA.to_string(), bytes: schema.len() as u64, rows: tables, blake3: blake3_of(&path)? })
+/// Writes a text as it is. `rows` is what it has of tables or conditions.
+pub(crate) fn text_file(folder: &Path, name: &str, text: &str, rows: u64) -> Result<FileEntry, GenerateError> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(at(&path))?;
+    Ok(FileEntry { path: name.to_string(), bytes: text.len() as u64, rows, blake3: blake3_of(&path)? })
 }
 
 /// The sum over all files.

@@ -5,11 +5,13 @@
 //! ```text
 //! statements.parquet          the statements
 //! schema.sql                  the definitions of the tables
+//! checks.toml                 conditions that the data keep, if there are any
 //! dataset/fragment=N/TABLE.parquet   rows of the tables
 //! dataset/preload.parquet     the statements, with parameters, that fill the tables after the rows
 //! operations/fragment=N/…     the sessions; those of the warm-up come first
 //! ```
 
+pub mod checks;
 pub mod dataset;
 pub mod rows;
 mod rules;
