@@ -26,6 +26,7 @@ use crate::core::show::{Facts, grouped};
 pub use script::{Call, Column, Kept, Script, Transaction};
 pub use sessions::{Act, Process, Step};
 pub use set::{Header, SetWriter};
+pub(crate) use set::text_file;
 pub use statements::{Known, Statements};
 
 /// The family among those that generate.
