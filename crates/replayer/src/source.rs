@@ -44,6 +44,11 @@ impl Source {
         self.workload_of(|family| family.closing(&self.manifest.spec))
     }
 
+    /// Whether the data keep conditions that can be checked.
+    pub fn has_conditions(&self) -> bool {
+        self.workload_of(|family| family.has_conditions(&self.manifest.spec))
+    }
+
     fn workload_of<X>(&self, read: impl FnOnce(&dyn AnyWorkload) -> Result<X, SpecError>) -> X {
         let read = self.manifest.spec.family().and_then(read);
         read.unwrap_or_else(|e| unreachable!("a manifest that was read has a checked specification: {e}"))

@@ -106,6 +106,12 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
     fn closing(_spec: &SpecOf<Self>) -> Option<Closing> {
         None
     }
+
+    /// Whether a trace set has conditions that its data keep ([`sql::checks`]). They are checked after a load, and
+    /// with the closing read after an experiment.
+    fn has_conditions(_spec: &SpecOf<Self>) -> bool {
+        false
+    }
 }
 
 /// The closing read of a family: after an experiment, every item is read through the store's
@@ -161,6 +167,8 @@ pub trait AnyWorkload: Send + Sync {
     fn sql(&self, spec: &Spec) -> Result<Option<sql::SqlSet>, SpecError>;
     /// [`Workload::closing`].
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError>;
+    /// [`Workload::has_conditions`].
+    fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError>;
     /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
     fn check_statistics(
         &self,
@@ -238,6 +246,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError> {
         spec.of::<W>().map(|spec| W::closing(&spec))
+    }
+
+    fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError> {
+        spec.of::<W>().map(|spec| W::has_conditions(&spec))
     }
 
     fn check_statistics(

@@ -183,6 +183,7 @@ impl SetWriter {
                 preload: preloaded,
                 clients: self.clients,
                 warmup_sessions: self.warmup_sessions,
+                checks: self.header.checks.len() as u64,
             },
             results: Results { log_results: self.header.log_results },
         });

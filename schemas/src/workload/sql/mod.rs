@@ -60,6 +60,13 @@ pub struct Data {
     pub clients: u64,
     /// How many of the first sessions of all fragments are the warm-up.
     pub warmup_sessions: u64,
+    /// How many conditions the data keep.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub checks: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What is logged of what statements return.
@@ -133,6 +140,10 @@ impl Workload for SqlWorkload {
     fn size(&self) -> String {
         let Data { tables, statements, preload, .. } = self.data;
         format!("{} tables filled by {}, {} statements", thousands(tables), thousands(preload), thousands(statements))
+    }
+
+    fn has_conditions(spec: &SpecOf<SqlWorkload>) -> bool {
+        spec.own.data.checks > 0
     }
 
     fn unchecked(_spec: &SpecOf<SqlWorkload>) -> Option<String> {

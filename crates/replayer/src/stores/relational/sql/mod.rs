@@ -5,6 +5,7 @@
 //! Custom parameters of operations change nothing either.
 
 mod actions;
+mod conditions;
 mod rows;
 mod statements;
 
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use schemas::conditions::Condition;
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::vocabulary::Vocabulary;
@@ -23,7 +25,7 @@ use super::perform::Performer;
 use super::state::sql;
 use super::{LOCKING, Relational};
 use crate::source::Source;
-use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
+use crate::stores::{HeldState, LoadProgress, Moment, Serves, Store, StoreError};
 use actions::Actions;
 use rows::DataSet;
 use statements::Statements;
@@ -92,6 +94,15 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
             }
             _ => Ok(()),
         }
+    }
+
+    async fn check_conditions(
+        &self,
+        source: &Source,
+        moment: Moment,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Option<Vec<Condition>>, StoreError> {
+        conditions::check(self, &self.statements(source)?, moment, go_on).await
     }
 
     async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {

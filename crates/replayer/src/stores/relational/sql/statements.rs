@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemas::vocabulary::sql::text::{Definition, Dialect, definitions, is_upsert_of_a_row, translate};
 use schemas::vocabulary::sql::{Type, read_statements};
 use schemas::workload::sql::SqlWorkload;
+use schemas::workload::sql::checks::{Check, read_checks};
 use schemas::workload::sql::dataset::read_schema;
 use sqlx::SqlStr;
 
@@ -25,10 +26,20 @@ pub struct Prepared {
     pub is_upsert_of_a_row: bool,
 }
 
+/// A condition of the data, for a database.
+#[derive(Debug)]
+pub struct Conditional {
+    /// The condition.
+    pub check: Check,
+    /// Its query. The error says why it cannot be translated.
+    pub query: Result<SqlStr, String>,
+}
+
 /// Those of a trace set.
 #[derive(Debug)]
 pub struct Statements {
     prepared: Vec<Prepared>,
+    conditions: Vec<Conditional>,
     definitions: Vec<Definition>,
 }
 
@@ -48,7 +59,13 @@ impl Statements {
             let is_upsert_of_a_row = is_upsert_of_a_row(&statement.text, from);
             Ok(Prepared { text: sql(text), parameters, is_ordered: statement.ordered, is_upsert_of_a_row })
         });
-        Ok(Statements { prepared: prepared.collect::<Result<_, String>>()?, definitions })
+        let checks = read_checks(&source.folder, &source.manifest, from).map_err(|e| e.to_string())?;
+        let conditions = checks.into_iter().map(|check| {
+            let query = translate(&check.statement(), from, to, &keys).map(sql);
+            Conditional { query: query.map_err(|why| format!("its query {why}")), check }
+        });
+        let conditions = conditions.collect();
+        Ok(Statements { prepared: prepared.collect::<Result<_, String>>()?, conditions, definitions })
     }
 
     /// The statement with this number.
@@ -59,6 +76,11 @@ impl Statements {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.prepared.len()
+    }
+
+    /// The conditions of the data.
+    pub fn conditions(&self) -> &[Conditional] {
+        &self.conditions
     }
 
     /// The schema.
