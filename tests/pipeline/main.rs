@@ -35,6 +35,7 @@ mod stall;
 mod statements;
 mod support;
 mod toy;
+mod tpcc;
 mod truth;
 mod whole;
 mod widths;

@@ -3,6 +3,7 @@
 
 mod arrivals;
 pub mod benchfoundry;
+mod builder;
 mod script;
 mod sessions;
 mod set;
@@ -23,10 +24,11 @@ use crate::core::generator::AnyGenerator;
 use crate::core::options::GenerateOptions;
 use crate::core::show::{Facts, grouped};
 
+pub use builder::{Builder, Building};
 pub use script::{Call, Column, Kept, Script, Transaction};
 pub use sessions::{Act, Process, Step};
-pub use set::{Header, SetWriter};
 pub(crate) use set::text_file;
+pub use set::{Header, SetWriter};
 pub use statements::{Known, Statements};
 
 /// The family among those that generate.

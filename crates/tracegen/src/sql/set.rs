@@ -107,6 +107,16 @@ impl SetWriter {
         if self.preload_rows.len() >= PRELOAD_ROWS { self.flush_preload() } else { Ok(()) }
     }
 
+    /// Adds statements, with their parameters, that fill the tables.
+    pub(super) fn fill(&mut self, rows: &Script) -> Result<(), GenerateError> {
+        for (_, operation) in rows.operations() {
+            let parameters: Result<Vec<_>, _> = operation.parameters(rows.bytes()).collect();
+            let parameters = parameters.map_err(|why| GenerateError::Infeasible(why.to_string()))?;
+            self.preload(operation.statement, &parameters)?;
+        }
+        Ok(())
+    }
+
     fn flush_preload(&mut self) -> Result<(), GenerateError> {
         let rows = std::mem::take(&mut self.preload_rows);
         self.preload.write(&preload_batch(&rows))

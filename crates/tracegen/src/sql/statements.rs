@@ -47,7 +47,11 @@ impl Statements {
         let wrong = |why: String| GenerateError::Infeasible(format!("statement {name:?} {why}: {}", key.0));
         let effect = effect(&key.0, self.dialect).map_err(wrong)?;
         if effect.parameters != parameters.len() {
-            return Err(wrong(format!("has {} parameters, and {} types are given", effect.parameters, parameters.len())));
+            return Err(wrong(format!(
+                "has {} parameters, and {} types are given",
+                effect.parameters,
+                parameters.len()
+            )));
         }
         let statement = Statement {
             name: name.to_string(),

@@ -63,8 +63,6 @@ pub(crate) struct Sessions<'a> {
     /// The fragment's terminals, in the order in which they act again and again.
     order: Vec<u32>,
     warehouses: Vec<u64>,
-    /// What each terminal did last, by its place in the order.
-    last: Vec<Option<Kind>>,
     script: Script,
     uses: Vec<u64>,
 }
@@ -93,7 +91,6 @@ impl<'a> Sessions<'a> {
             recorder: Recorder::new::<Sql>(common, fragment),
             mix: Mix::new(kinds.iter().enumerate().map(|(place, (_, share))| (place, *share)).collect()),
             kinds: kinds.into_iter().map(|(kind, _)| kind).collect(),
-            last: vec![None; order.len()],
             order,
             warehouses,
             script: Script::new(),
@@ -106,17 +103,15 @@ impl<'a> Sessions<'a> {
         (self.drawing.draws, self.uses.clone())
     }
 
-    /// How long the terminal waits before a session: until its user has read the last answer, and typed.
-    fn wait_us(&mut self, last: Option<Kind>, kind: Kind) -> u32 {
+    /// How long the users of a transaction take: one who types its input, and one who reads its answer. The thread
+    /// waits so long after the session.
+    fn wait_us(&mut self, kind: Kind) -> u32 {
         let keying_us = if self.waits.keying { kind.keying_s() * 1_000_000 } else { 0 };
-        let think_us = match last.filter(|_| self.waits.thinking) {
-            None => 0.0,
-            Some(last) => {
-                let drawn = -libm::log(1.0 - self.think.unit());
-                (drawn.min(THINK_MAX) * f64::from(last.think_s()) * 1e6).round()
-            }
-        };
-        keying_us + think_us as u32
+        if !self.waits.thinking {
+            return keying_us;
+        }
+        let drawn = -libm::log(1.0 - self.think.unit());
+        keying_us + (drawn.min(THINK_MAX) * f64::from(kind.think_s()) * 1e6).round() as u32
     }
 }
 
@@ -135,8 +130,7 @@ impl generator::Sessions<schemas::vocabulary::sql::Operation> for Sessions<'_> {
         let now = timestamp(FIRST_US + (session as i64).saturating_mul(1_000_000));
         self.script.clear();
         transactions::make(kind, &mut self.drawing, terminal, &now, &mut self.script);
-        let wait_us = self.waits.is_any().then(|| self.wait_us(self.last[turn], kind));
-        self.last[turn] = Some(kind);
+        let wait_us = self.waits.is_any().then(|| self.wait_us(kind));
         let actor = (terminal.warehouse - 1) * terminals + terminal.number;
         for (_, operation) in self.script.operations() {
             if let Some(uses) = self.uses.get_mut(operation.statement as usize)

@@ -96,11 +96,7 @@ impl NewOrder {
         };
         let read_stock = (1..=DISTRICTS).map(read_stock).collect::<Result<_, _>>()?;
         Ok(NewOrder {
-            read_warehouse: add(
-                "new order: warehouse",
-                "SELECT w_tax FROM warehouse WHERE w_id = ?",
-                &[Integer],
-            )?,
+            read_warehouse: add("new order: warehouse", "SELECT w_tax FROM warehouse WHERE w_id = ?", &[Integer])?,
             read_district: add(
                 "new order: district",
                 "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
@@ -127,11 +123,7 @@ impl NewOrder {
                 "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)",
                 &[Integer; 3],
             )?,
-            read_item: add(
-                "new order: item",
-                "SELECT i_price, i_name, i_data FROM item WHERE i_id = ?",
-                &[Integer],
-            )?,
+            read_item: add("new order: item", "SELECT i_price, i_name, i_data FROM item WHERE i_id = ?", &[Integer])?,
             read_stock,
             take_stock: add(
                 "new order: take stock",
@@ -176,9 +168,7 @@ impl Payment {
             )?,
             read_customer: add(
                 "payment: customer",
-                &format!(
-                    "SELECT {CUSTOMER} FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? FOR UPDATE"
-                ),
+                &format!("SELECT {CUSTOMER} FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? FOR UPDATE"),
                 &[Integer; 3],
             )?,
             find_customer: add(

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Decimal128Array, Int32Array, RecordBatch, StringBuilder, TimestampMicrosecondArray,
-};
+use arrow::array::{ArrayRef, Decimal128Array, Int32Array, RecordBatch, StringBuilder, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use schemas::manifest::FileEntry;
 

@@ -95,13 +95,7 @@ pub(super) const NEW_ORDER: Definition =
 
 pub(super) const ITEM: Definition = Definition {
     name: "item",
-    columns: &[
-        ("i_id", Number),
-        ("i_im_id", Number),
-        ("i_name", Text),
-        ("i_price", Decimal(5, 2)),
-        ("i_data", Text),
-    ],
+    columns: &[("i_id", Number), ("i_im_id", Number), ("i_name", Text), ("i_price", Decimal(5, 2)), ("i_data", Text)],
 };
 
 pub(super) const STOCK: Definition = Definition {

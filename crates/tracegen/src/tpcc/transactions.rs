@@ -69,7 +69,11 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
         let add = add.id(line.item).id(line.warehouse).id(line.quantity).id(line.quantity);
         add.result(price, Type::Decimal).result(about, Type::Text).run();
     }
-    if is_rolled_back { transaction.abort() } else { transaction.commit() };
+    if is_rolled_back {
+        transaction.abort()
+    } else {
+        transaction.commit()
+    };
 }
 
 /// A line of a new order.

@@ -82,12 +82,13 @@ pub fn read_rows(
         builder.with_batch_size((cells / columns).clamp(1, 4_096))
     })?;
     let path = path.to_path_buf();
-    Ok(batches.filter(|batch| batch.as_ref().map_or(true, |batch| batch.num_rows() > 0)).map(move |batch| rows(&batch?, &path)))
+    Ok(batches
+        .filter(|batch| batch.as_ref().map_or(true, |batch| batch.num_rows() > 0))
+        .map(move |batch| rows(&batch?, &path)))
 }
 
 fn rows(batch: &RecordBatch, path: &Path) -> Result<Rows, TableError> {
-    let mut rows: Vec<Vec<Cell>> =
-        (0..batch.num_rows()).map(|_| Vec::with_capacity(batch.num_columns())).collect();
+    let mut rows: Vec<Vec<Cell>> = (0..batch.num_rows()).map(|_| Vec::with_capacity(batch.num_columns())).collect();
     let mut columns = Vec::new();
     for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
         let wrong = |message: String| TableError::new(path, format!("column {}: {message}", field.name()));
@@ -203,7 +204,14 @@ mod tests {
         assert_eq!(columns.concat(), "abcdef");
         assert_eq!(
             rows[0],
-            [Cell::Integer(7), text("-0.05"), text("1970-01-01 00:00:00"), text("1970-01-01"), Cell::Integer(1), text("x")]
+            [
+                Cell::Integer(7),
+                text("-0.05"),
+                text("1970-01-01 00:00:00"),
+                text("1970-01-01"),
+                Cell::Integer(1),
+                text("x")
+            ]
         );
         assert_eq!(rows[1][..4], [Cell::Null, text("1234.00"), text("1971-01-02 00:00:01.5"), text("1970-03-01")]);
         // A batch has no more values than asked for.

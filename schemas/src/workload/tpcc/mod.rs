@@ -157,8 +157,7 @@ impl Waits {
 impl Workload for TpccWorkload {
     const FAMILY: &'static str = "tpcc";
     const KEYS: &'static [&'static str] = &["data", "waits", "results"];
-    const ACTORS: ActorWords =
-        ActorWords { plural: "terminals", keys: &["data.warehouses", "data.terminals"] };
+    const ACTORS: ActorWords = ActorWords { plural: "terminals", keys: &["data.warehouses", "data.terminals"] };
     type Vocabulary = Sql;
     type Statistics = TpccStatistics;
 
@@ -238,6 +237,10 @@ impl Workload for TpccWorkload {
             ),
         };
         plural(warehouses, "warehouse") + &scaled
+    }
+
+    fn has_conditions(_spec: &SpecOf<TpccWorkload>) -> bool {
+        true
     }
 
     fn unchecked(_spec: &SpecOf<TpccWorkload>) -> Option<String> {

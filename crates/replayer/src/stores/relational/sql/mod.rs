@@ -18,6 +18,7 @@ use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::sql::{Rows, Sql, text};
+use schemas::workload::sql::rows::rows_in_files;
 use schemas::workload::sql::{SqlStatistics, SqlWorkload};
 
 use super::engine::{Canonical, Client, Engine};
@@ -51,7 +52,9 @@ pub type SqlConnection<E> = Performer<E, Actions>;
 
 impl<E: Engine> Relational<E> {
     fn statements(&self, source: &Source) -> Result<Statements, StoreError> {
-        Statements::of(source, E::DIALECT.sql).map_err(|message| self.misused(message))
+        // Where there are no locks of rows, a transaction locks from its beginning instead.
+        let keeps_locks = self.locking != Some(false) && !E::DIALECT.for_update.is_empty();
+        Statements::of(source, E::DIALECT.sql, keeps_locks).map_err(|message| self.misused(message))
     }
 }
 
@@ -63,12 +66,16 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
     }
 
     fn design_settings(&self) -> BTreeMap<String, String> {
-        let locking = if self.has_locking_reads { "read" } else { "none" };
+        let locking = match self.locking {
+            None => "as written",
+            Some(true) => "read",
+            Some(false) => "none",
+        };
         BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        E::load(self, &DataSet::new(source, self.statements(source)?), progress).await
+        E::load(self, &DataSet::new(source, self.statements(source)?, E::DIALECT.sql), progress).await
     }
 
     fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
@@ -87,8 +94,10 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
             found += self.count(&mut client, &format!("SELECT count(*) FROM {name}")).await?;
         }
         self.in_time(client.disconnect()).await?;
+        // The statistics of each family of this vocabulary have those of its statements.
         let statistics = source.manifest.statistics_of::<SqlWorkload>();
-        match statistics.unwrap_or_else(|_| SqlStatistics::default()).loaded_rows {
+        let by_statements = statistics.unwrap_or_else(|_| SqlStatistics::default()).loaded_rows;
+        match by_statements.map(|rows| rows + rows_in_files(&source.manifest.files)) {
             Some(expected) if expected != found => {
                 Err(StoreError::miscounted(self.url(), "rows of all tables", found as i64, expected as i64, source))
             }
@@ -128,7 +137,8 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<SqlConnection<E>>, StoreError> {
         let statements = Arc::new(self.statements(source)?);
-        let log_results = source.workload::<SqlWorkload>().results.log_results;
-        self.performers(threads, || Actions::new(statements.clone(), log_results, self.has_locking_reads)).await
+        let locks = self.locking.unwrap_or(statements.locks());
+        let log_results = source.sql().log_results;
+        self.performers(threads, || Actions::new(statements.clone(), log_results, locks)).await
     }
 }
