@@ -1,5 +1,6 @@
 //! `verdict.json` and `rating.json`: the results, computed from the raw log.
 
+mod conditions;
 mod consistency;
 mod figures;
 mod sum;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::sla::Sla;
 
+pub use conditions::{BrokenCondition, ConditionFigures};
 pub use consistency::{Broken, Checked, ConsistencyFigures, GammaPercentile, Guarantees, K, Register, Spread, Step};
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,

@@ -36,6 +36,7 @@ mod stall;
 mod statements;
 mod support;
 mod toy;
+mod tpcc;
 mod truth;
 mod whole;
 mod widths;

@@ -9,7 +9,7 @@ use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
 use schemas::sla::Sla;
 use schemas::verdict::{
-    ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
+    ClosingFigures, ConditionFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
 };
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
@@ -162,6 +162,9 @@ pub struct Summary {
     /// None if the family has no sum, or no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sum: Option<Sum>,
+    /// None if no conditions were to be checked, or another replayer checked them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    conditions: Option<ConditionFigures>,
 }
 
 /// The summary of closing reads.
@@ -196,6 +199,7 @@ impl Summary {
             consistency: None,
             closing: None,
             sum: None,
+            conditions: None,
         }
     }
 
@@ -325,6 +329,11 @@ impl Summary {
         self.sum.get_or_insert_default().merge(sum);
     }
 
+    /// Adds what was found of the conditions of the data. One replayer checks them for all.
+    pub(crate) fn add_conditions(&mut self, found: Option<ConditionFigures>) {
+        self.conditions = self.conditions.take().or(found);
+    }
+
     /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!(self.basis(), other.basis());
@@ -359,6 +368,7 @@ impl Summary {
         if let Some(theirs) = &other.sum {
             self.add_sum(theirs);
         }
+        self.add_conditions(other.conditions.clone());
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
 
@@ -416,6 +426,7 @@ impl Summary {
                 missing: closing.missing.iter().cloned().collect(),
             }),
             sum: self.sum.as_ref().map(|sum| self.sum_figures(sum)),
+            conditions: self.conditions.clone(),
         }
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::anomalies::Anomalies;
 use crate::words::{plural, thousands};
 
+use super::conditions::ConditionFigures;
 use super::consistency::ConsistencyFigures;
 use super::sum::SumFigures;
 
@@ -80,6 +81,9 @@ pub struct Figures {
     /// closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<SumFigures>,
+    /// The conditions that the data keep; null if the trace set has none, or if no closing read was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<ConditionFigures>,
 }
 
 /// What became of the transactions of the measured part. All but the first two numbers count tries.

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use schemas::comparison::ComparisonFolder;
+use schemas::conditions::{self, Condition, Found};
 use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::terminal::complain;
@@ -132,6 +133,22 @@ fn breaks_promise(run: &RunFolder, verdict: &Verdict) -> Result<bool, AnalyzeErr
     Ok(broken_promise(&verdict.figures, report.as_ref()).is_some())
 }
 
+/// What was found of each condition of the data; empty if none were checked, or the file is not here.
+fn conditions_of(run: &RunFolder, verdict: &Verdict) -> Result<Vec<Condition>, AnalyzeError> {
+    let path = run.existing_experiment(verdict.experiment, verdict.threads).checks();
+    let is_known = verdict.figures.conditions.as_ref().is_some_and(|conditions| conditions.missing.is_none());
+    Ok(if is_known && path.exists() { conditions::read(&path)? } else { Vec::new() })
+}
+
+/// The rows that violate conditions, by the name of the condition.
+fn violations_object(conditions: &[Condition]) -> serde_json::Value {
+    let rows = conditions.iter().filter_map(|one| match &one.found {
+        Found::Violated { first, .. } => Some((one.name.clone(), serde_json::json!(first))),
+        _ => None,
+    });
+    serde_json::Value::Object(rows.collect())
+}
+
 fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let run = RunFolder::new(&arguments.run);
     let document = run.read_document()?;
@@ -150,6 +167,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let family = families::of(&document.spec)?;
     let worst = witness::worst_offenders(&database, family, verdict.experiment, arguments.worst)?;
     let figures = &verdict.figures;
+    let conditions = conditions_of(&run, verdict)?;
     let in_warmup = witness::unpredictable_in_warmup(&database, verdict.experiment)?;
     let output = if arguments.json {
         let object = serde_json::json!({
@@ -160,16 +178,22 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "missing": figures.missing,
             "closing": figures.closing,
             "sum": figures.sum,
+            "conditions": figures.conditions,
+            "violations": violations_object(&conditions),
             "isolation": isolation::object(&document, verdict, family),
             "worst": worst,
         });
         format!("{object}\n")
     } else {
         let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
-        notes + &report::validation(family, verdict, in_warmup, &worst)
+        notes + &report::validation(family, verdict, in_warmup, &worst, &conditions)
     };
-    let is_bad =
-        has_unpredictable_reads(figures) || breaks_promise(&run, verdict)? || isolation::is_weaker(&document, verdict);
+    // A condition is no promise of the store alone: whatever the level of isolation, it says that the data are wrong.
+    let breaks_condition = figures.conditions.as_ref().is_some_and(|conditions| !conditions.broken.is_empty());
+    let is_bad = has_unpredictable_reads(figures)
+        || breaks_condition
+        || breaks_promise(&run, verdict)?
+        || isolation::is_weaker(&document, verdict);
     Ok((output, if is_bad { VIOLATION } else { SUCCESS }))
 }
 

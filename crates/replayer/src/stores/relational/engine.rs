@@ -11,7 +11,7 @@ use schemas::vocabulary::sql::{Rows, Type, Value, values};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Error, Row, SqlStr};
+use sqlx::{Column, Error, Row, SqlStr};
 
 use super::contents::Contents;
 use super::{Dialect, Relational};
@@ -114,6 +114,8 @@ pub trait Fields {
     }
     /// The bytes of a text; None for NULL.
     fn octets_or_null(&self, column: usize) -> Result<Option<&[u8]>, Error>;
+    /// The names of the columns.
+    fn names(&self) -> Vec<String>;
 }
 
 /// A row whose values have canonical texts, the same in all databases.
@@ -213,6 +215,10 @@ macro_rules! client {
             fn octets_or_null(&self, column: usize) -> Result<Option<&[u8]>, Error> {
                 // Without the check of the column's type, which is a text.
                 self.try_get_unchecked(column)
+            }
+
+            fn names(&self) -> Vec<String> {
+                self.columns().iter().map(|column| column.name().to_string()).collect()
             }
         }
 

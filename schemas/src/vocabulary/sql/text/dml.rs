@@ -50,6 +50,22 @@ pub fn translate(
     Ok(text)
 }
 
+/// The text without the locks that a query takes (`FOR UPDATE`, `FOR SHARE`) at its end; None if it takes none.
+pub fn without_locks(text: &str, dialect: Dialect) -> Result<Option<String>, String> {
+    let mut tokens = of(text, dialect)?;
+    let locks = |at: &usize| {
+        let next = solid(&tokens, at + 1).next();
+        is_word(&tokens[*at], "for")
+            && next.is_some_and(|next| ["update", "share", "no", "key"].iter().any(|word| is_word(&tokens[next], word)))
+    };
+    let first = solid(&tokens, 0).find(locks);
+    // A query in parentheses goes on after its locks.
+    let Some(start) = first.filter(|start| !tokens[*start..].contains(&Token::RParen)) else { return Ok(None) };
+    tokens.truncate(start);
+    let text: String = tokens.iter().map(Token::to_string).collect();
+    Ok(Some(text.trim_end().to_string()))
+}
+
 /// Gives each `?` its number, so that tokens may change their places.
 fn numbered(mut tokens: Vec<Token>) -> Vec<Token> {
     let mut number = 0;

@@ -136,3 +136,15 @@ fn inserts_of_a_row_are_known() {
     check("INSERT IGNORE INTO a VALUES (?)", false);
     check("UPDATE a SET b = ?", false);
 }
+
+#[test]
+fn a_query_without_its_locks_is_the_same_query() {
+    let check = |text: &str, expect: Option<&str>| {
+        assert_eq!(super::without_locks(text, Dialect::Logical).unwrap().as_deref(), expect, "{text}");
+    };
+    check("SELECT `a` FROM t WHERE b = ? FOR UPDATE", Some("SELECT `a` FROM t WHERE b = ?"));
+    check("select a from t order by a limit 1 for update skip locked;", Some("select a from t order by a limit 1"));
+    check("SELECT a FROM t", None);
+    check("SELECT SUBSTRING(a FOR 3) FROM t", None);
+    check("UPDATE t SET a = 'FOR UPDATE'", None);
+}

@@ -73,7 +73,7 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
     }
 
     fn design_settings(&self) -> BTreeMap<String, String> {
-        let locking = if self.has_locking_reads { "read" } else { "none" };
+        let locking = if self.has_locking_reads() { "read" } else { "none" };
         BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
     }
 
@@ -139,7 +139,7 @@ impl<E: Engine> Relational<E> {
     fn actions(&self, source: &Source) -> impl Fn() -> Actions {
         let data = Arc::new(KvData::of(source));
         let statements = Arc::new(Statements::new(data.data.fields, &E::DIALECT));
-        let has_locking_reads = self.has_locking_reads;
+        let has_locking_reads = self.has_locking_reads();
         move || Actions::new(statements.clone(), data.clone(), has_locking_reads)
     }
 }

@@ -6,6 +6,7 @@
 
 mod actions;
 mod adoption;
+mod conditions;
 mod rows;
 mod statements;
 
@@ -13,10 +14,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use schemas::conditions::Condition;
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::vocabulary::Vocabulary;
 use schemas::vocabulary::sql::{Rows, Sql, text};
+use schemas::workload::sql::rows::rows_in_files;
 use schemas::workload::sql::{SqlStatistics, SqlWorkload};
 
 use super::engine::{Canonical, Client, Engine};
@@ -24,7 +27,7 @@ use super::perform::Performer;
 use super::state::sql;
 use super::{LOCKING, Relational};
 use crate::source::Source;
-use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
+use crate::stores::{HeldState, LoadProgress, Moment, Serves, Store, StoreError};
 use actions::Actions;
 use rows::DataSet;
 use statements::Statements;
@@ -57,7 +60,13 @@ pub type SqlConnection<E> = Performer<E, Actions>;
 
 impl<E: Engine> Relational<E> {
     fn statements(&self, source: &Source) -> Result<Statements, StoreError> {
-        Statements::of(source, E::DIALECT.sql, &[]).map_err(|message| self.misused(message))
+        self.statements_with(source, &[])
+    }
+
+    fn statements_with(&self, source: &Source, casts: &[Vec<Option<String>>]) -> Result<Statements, StoreError> {
+        // Where there are no locks of rows, a transaction locks from its beginning instead.
+        let keeps_locks = self.locking != Some(false) && !E::DIALECT.for_update.is_empty();
+        Statements::of(source, E::DIALECT.sql, keeps_locks, casts).map_err(|message| self.misused(message))
     }
 
     /// The statements with the types of parameters that the database says.
@@ -69,7 +78,7 @@ impl<E: Engine> Relational<E> {
             casts.push(self.in_time(E::casts(&mut client, one.text.clone(), &one.parameters)).await?);
         }
         self.in_time(client.disconnect()).await?;
-        Statements::of(source, E::DIALECT.sql, &casts).map_err(|message| self.misused(message))
+        self.statements_with(source, &casts)
     }
 }
 
@@ -81,7 +90,11 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
     }
 
     fn design_settings(&self) -> BTreeMap<String, String> {
-        let locking = if self.has_locking_reads { "read" } else { "none" };
+        let locking = match self.locking {
+            None => "as written",
+            Some(true) => "read",
+            Some(false) => "none",
+        };
         BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
     }
 
@@ -93,7 +106,7 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
                 source.folder.display()
             )));
         }
-        E::load(self, &DataSet::new(source, statements), progress).await
+        E::load(self, &DataSet::new(source, statements, E::DIALECT.sql), progress).await
     }
 
     async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
@@ -119,13 +132,24 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
             found += self.count(&mut client, &format!("SELECT count(*) FROM {name}")).await?;
         }
         self.in_time(client.disconnect()).await?;
+        // The statistics of each family of this vocabulary have those of its statements.
         let statistics = source.manifest.statistics_of::<SqlWorkload>();
-        match statistics.unwrap_or_else(|_| SqlStatistics::default()).loaded_rows {
+        let by_statements = statistics.unwrap_or_else(|_| SqlStatistics::default()).loaded_rows;
+        match by_statements.map(|rows| rows + rows_in_files(&source.manifest.files)) {
             Some(expected) if expected != found => {
                 Err(StoreError::miscounted(self.url(), "rows of all tables", found as i64, expected as i64, source))
             }
             _ => Ok(()),
         }
+    }
+
+    async fn check_conditions(
+        &self,
+        source: &Source,
+        moment: Moment,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Option<Vec<Condition>>, StoreError> {
+        conditions::check(self, &self.statements(source)?, moment, go_on).await
     }
 
     async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
@@ -156,7 +180,8 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<SqlConnection<E>>, StoreError> {
         let statements = Arc::new(self.typed_statements(source).await?);
-        let log_results = source.workload::<SqlWorkload>().results.log_results;
-        self.performers(threads, || Actions::new(statements.clone(), log_results, self.has_locking_reads)).await
+        let locks = self.locking.unwrap_or(statements.locks());
+        let log_results = source.sql().log_results;
+        self.performers(threads, || Actions::new(statements.clone(), log_results, locks)).await
     }
 }
