@@ -54,6 +54,8 @@ mod report;
 mod results;
 pub mod ruling;
 mod seal;
+mod session_kinds;
+mod sessions_text;
 pub mod sql;
 mod summarize;
 mod tables;
@@ -70,4 +72,5 @@ pub use isolation::{sentence as isolation_in_words, transactions as transactions
 pub use ratings::ratings;
 pub use report::{operations, sla_in_words, thousands};
 pub use ruling::void_verdict;
+pub use sessions_text::headline;
 pub use summarize::{SummaryDocument, summarize};
