@@ -74,7 +74,7 @@ impl Statements {
         });
         let checks = read_checks(&source.folder, &source.manifest, from).map_err(|e| e.to_string())?;
         let conditions = checks.into_iter().map(|check| {
-            let query = translate(&check.statement(), from, to, &keys).map(sql);
+            let query = translate(&check.statement(), from, to, &keys, &[]).map(sql);
             Conditional { query: query.map_err(|why| format!("its query {why}")), check }
         });
         let conditions = conditions.collect();
