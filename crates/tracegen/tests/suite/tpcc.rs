@@ -11,7 +11,7 @@ use schemas::workload::sql::checks::{When, read_checks};
 use schemas::workload::sql::rows::{Cell, read_rows};
 use schemas::workload::tpcc::{TpccStatistics, TpccWorkload};
 
-use crate::{GenerateOptions, generate};
+use tracegen::{GenerateOptions, generate};
 
 const SMALL: &str = "name = 't'\nfamily = 'tpcc'\n[data]\nitems = 50\ncustomers = 30\n";
 
