@@ -48,6 +48,7 @@ mod log;
 pub mod order;
 mod over_time;
 mod ratings;
+mod recorded;
 mod registers;
 mod report;
 mod results;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use schemas::manifest::{Manifest, TraceSetError};
 use schemas::spec::SpecError;
 use schemas::workload::kv::KvWorkload;
+use schemas::workload::sql::SqlSet;
 use schemas::workload::{AnyWorkload, Closing, Workload};
 
 /// A trace set, by its folder and manifest.
@@ -37,6 +38,12 @@ impl Source {
     /// How many actors there are.
     pub fn actors(&self) -> u64 {
         self.workload_of(|family| family.actors(&self.manifest.spec))
+    }
+
+    /// What a store needs to know of its statements and schema. Its vocabulary must be SQL.
+    pub fn sql(&self) -> SqlSet {
+        let set = self.workload_of(|family| family.sql(&self.manifest.spec));
+        set.unwrap_or_else(|| unreachable!("stores are chosen by the vocabulary, and its families know this"))
     }
 
     /// What the family reads after an experiment; none if it has no closing read.

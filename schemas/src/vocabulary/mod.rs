@@ -156,6 +156,12 @@ pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
         None
     }
 
+    /// The same where what it has of variable length begins so many bytes later.
+    #[inline]
+    fn moved(self, _by: usize) -> Self {
+        self
+    }
+
     /// The item that it adds to those of the data set, if it adds one.
     fn adds(&self) -> Option<u64> {
         None

@@ -12,6 +12,7 @@ mod read;
 mod shares;
 pub mod social;
 pub mod sql;
+pub mod tpcc;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -97,6 +98,11 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
         None
     }
 
+    /// What a store needs to know of statements and schema; None if the vocabulary is not SQL.
+    fn sql(&self) -> Option<sql::SqlSet> {
+        None
+    }
+
     /// What is read after an experiment. None if the family has no closing read, because its trace
     /// sets alone say what they leave.
     fn closing(_spec: &SpecOf<Self>) -> Option<Closing> {
@@ -165,6 +171,8 @@ pub trait AnyWorkload: Send + Sync {
     fn size(&self, spec: &Spec) -> Result<String, SpecError>;
     /// [`Workload::unchecked`].
     fn unchecked(&self, spec: &Spec) -> Option<String>;
+    /// [`Workload::sql`].
+    fn sql(&self, spec: &Spec) -> Result<Option<sql::SqlSet>, SpecError>;
     /// [`Workload::closing`].
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError>;
     /// [`Workload::has_conditions`].
@@ -242,6 +250,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
         W::unchecked(&spec.of::<W>().ok()?)
     }
 
+    fn sql(&self, spec: &Spec) -> Result<Option<sql::SqlSet>, SpecError> {
+        spec.workload::<W>().map(|own| own.sql())
+    }
+
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError> {
         spec.of::<W>().map(|spec| W::closing(&spec))
     }
@@ -274,12 +286,13 @@ fn written<W: Workload>(own: &W) -> toml::Table {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyWorkload; 5] = [
+static FAMILIES: [&dyn AnyWorkload; 6] = [
     &Of::<social::SocialWorkload>(PhantomData),
     &Of::<kv::KvWorkload>(PhantomData),
     &Of::<economy::EconomyWorkload>(PhantomData),
     &Of::<consbench::ConsbenchWorkload>(PhantomData),
     &Of::<sql::SqlWorkload>(PhantomData),
+    &Of::<tpcc::TpccWorkload>(PhantomData),
 ];
 
 /// The families that a program has added.

@@ -7,6 +7,7 @@ use schemas::files::is_plain_name;
 use schemas::words::plural;
 use serde_json::json;
 
+use super::import_logs::{self, MysqlArgs, PostgresArgs};
 use super::{Failure, print};
 use crate::GenerateError;
 use crate::sql::benchfoundry::{ImportError, ImportOptions, import};
@@ -17,6 +18,8 @@ use crate::sql::benchfoundry::{ImportError, ImportOptions, import};
 Examples:
   encore trace import benchfoundry tpcc/                     writes tpcc.trace
   encore trace import benchfoundry tpcc/ -o mine.trace --fragments 4 --log-results
+  encore trace import postgres-log postgresql.csv            writes postgresql.trace
+  encore trace import mysql-general-log general.log          writes general.trace
 
 Nothing is written if a file is wrong; the error names file and line.")]
 pub(super) struct ImportArgs {
@@ -27,6 +30,8 @@ pub(super) struct ImportArgs {
 #[derive(Subcommand)]
 enum Source {
     Benchfoundry(BenchfoundryArgs),
+    PostgresLog(PostgresArgs),
+    MysqlGeneralLog(MysqlArgs),
 }
 
 /// Imports BenchFoundry's input files: NAME_schema, NAME_operation, NAME_param, NAME_cparam, NAME_load, NAME_warm,
@@ -72,7 +77,14 @@ impl From<ImportError> for Failure {
 
 /// Runs the command.
 pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let Source::Benchfoundry(args) = &args.source;
+    match &args.source {
+        Source::Benchfoundry(args) => benchfoundry(args),
+        Source::PostgresLog(args) => import_logs::postgres(args),
+        Source::MysqlGeneralLog(args) => import_logs::mysql(args),
+    }
+}
+
+fn benchfoundry(args: &BenchfoundryArgs) -> Result<(), Failure> {
     let name = name_of(&args.folder, args.output.as_deref());
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.trace")));
     let options = ImportOptions {
@@ -108,7 +120,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
 }
 
 /// The name of the trace set: that of the output, else that of the source.
-fn name_of(source: &Path, output: Option<&Path>) -> String {
+pub(super) fn name_of(source: &Path, output: Option<&Path>) -> String {
     let stem = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned());
     // `.` and `..` have no name.
     let source = std::path::absolute(source).ok();

@@ -1,6 +1,7 @@
 //! The command line of `tracegen`.
 
 mod import;
+mod import_logs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

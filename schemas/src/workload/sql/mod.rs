@@ -6,12 +6,16 @@
 //! statements.parquet          the statements
 //! schema.sql                  the definitions of the tables
 //! checks.toml                 conditions that the data keep, if there are any
-//! dataset/preload.parquet     the statements, with parameters, that fill the tables
+//! dataset/fragment=N/TABLE.parquet   rows of the tables
+//! dataset/preload.parquet     the statements, with parameters, that fill the tables after the rows
 //! operations/fragment=N/…     the sessions; those of the warm-up come first
+//! recorded/fragment=N.parquet  what the log said of their statements that the trace set was imported from
 //! ```
 
 pub mod checks;
 pub mod dataset;
+pub mod recorded;
+pub mod rows;
 mod rules;
 mod statistics;
 
@@ -75,6 +79,20 @@ pub struct Results {
     pub log_results: bool,
 }
 
+/// What a store needs to know of a trace set of this vocabulary, whatever its family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqlSet {
+    /// The SQL of statements and schema.
+    pub dialect: Dialect,
+    /// Whether the log has the rows that statements return.
+    pub log_results: bool,
+}
+
+/// The rules of a trace set with these statements, for a family of this vocabulary.
+pub(super) fn rules_of(statistics: &SqlStatistics) -> Result<Box<dyn Rules<Sql>>, String> {
+    Ok(Box::new(rules::SqlRules::new(statistics)?))
+}
+
 impl Workload for SqlWorkload {
     const FAMILY: &'static str = "sql";
     const KEYS: &'static [&'static str] = &["data", "results"];
@@ -110,7 +128,11 @@ impl Workload for SqlWorkload {
         statistics: &SqlStatistics,
         _fragment: u32,
     ) -> Result<Box<dyn Rules<Sql>>, String> {
-        Ok(Box::new(rules::SqlRules::new(statistics)?))
+        rules_of(statistics)
+    }
+
+    fn sql(&self) -> Option<SqlSet> {
+        Some(SqlSet { dialect: self.data.dialect, log_results: self.results.log_results })
     }
 
     fn actors(&self) -> u64 {
