@@ -72,5 +72,5 @@ pub use isolation::{sentence as isolation_in_words, transactions as transactions
 pub use ratings::ratings;
 pub use report::{operations, sla_in_words, thousands};
 pub use ruling::void_verdict;
-pub use sessions_text::headline;
+pub use sessions_text::{headline, sessions};
 pub use summarize::{SummaryDocument, summarize};
