@@ -34,6 +34,7 @@ mod shared_store;
 mod stall;
 mod statements;
 mod support;
+mod tables;
 mod toy;
 mod truth;
 mod whole;

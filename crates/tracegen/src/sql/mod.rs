@@ -4,8 +4,10 @@
 mod arrivals;
 pub mod benchfoundry;
 pub mod import;
+mod literals;
 mod sessions;
 mod set;
+pub mod tables;
 
 use std::path::Path;
 
