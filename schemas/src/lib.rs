@@ -21,6 +21,7 @@
 //! | [`pace`], [`pace_request`] | how fast a plan starts sessions: due times, target, threads over time; flags for it |
 //! | [`comparison`] | the plan and the result of a comparison of stores |
 //! | [`sealed`] | the sealed tables (Parquet) |
+//! | [`conditions`] | what a check of the conditions of the data has found (Parquet) |
 //! | [`rpc`] | the service that a replayer offers to a coordinator |
 //! | [`isolation`] | the levels of isolation of transactions |
 //! | [`latency`], [`share`] | a histogram of response times; how sessions are divided among fragments |
@@ -41,6 +42,7 @@ pub mod anomalies;
 pub mod arrivals;
 mod called;
 pub mod comparison;
+pub mod conditions;
 mod damage;
 pub mod digest;
 pub mod files;

@@ -1,7 +1,9 @@
 //! `verdict.json` and `rating.json`: the results, computed from the raw log.
 
+mod conditions;
 mod consistency;
 mod figures;
+mod sessions;
 mod sum;
 
 use std::path::Path;
@@ -11,11 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::sla::Sla;
 
+pub use conditions::{BrokenCondition, ConditionFigures};
 pub use consistency::{Broken, Checked, ConsistencyFigures, GammaPercentile, Guarantees, K, Register, Spread, Step};
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
     TransactionFigures,
 };
+pub use sessions::{Headline, SessionFigures};
 pub use sum::SumFigures;
 
 /// `verdict.json`: an experiment's figures, and whether it met the SLA.

@@ -218,6 +218,7 @@ fn write_numbered(place: &Workplace) {
         kinds: vec!["order".into()],
         fragments: 1,
         log_results: false,
+        checks: Vec::new(),
     };
     let mut writer = SetWriter::create(&place.path("shop.trace"), header).expect("a writer");
     let [key, first] = [0, 100].map(|number| Parameter::Value(Value::Integer(number)));

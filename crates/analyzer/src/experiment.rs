@@ -15,7 +15,7 @@ use crate::families;
 use crate::figures::Summary;
 use crate::fragment::{FragmentInput, SealedPaths};
 use crate::fragments::{
-    Analyzed, analyze_fragments, closing, given_back, read_plan, read_report, replayer_of, tells_of,
+    Analyzed, analyze_fragments, closing, conditions, given_back, read_plan, read_report, replayer_of, tells_of,
 };
 use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
@@ -113,7 +113,12 @@ pub fn analyze_with(
             take_in(replayer_of(&fragments, kept.fragments.first().copied()), &kept.summary);
         }
     }
+    // Where the logs stayed with their replayer, its summary has what was found.
+    if manifest.fragments.first().is_none_or(|first| is_here(first.fragment)) {
+        whole.add_conditions(conditions(&folder, &plan, &manifest, report.as_ref())?);
+    }
     let mut figures = whole.figures();
+    manifest.spec.family()?.session_goals(&manifest.spec)?.put_into(&mut figures);
     if let Some(open) = &plan.open_loop {
         add_due_rates(&mut figures.timeline, open, &manifest.spec);
     }

@@ -12,7 +12,7 @@ use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::{OperationKind, Vocabulary};
 
 use crate::error::AnalyzeError;
-use crate::family::{Family, ItemWords, WritePlace, consbench, economy, kv, social, sql};
+use crate::family::{Family, ItemWords, WritePlace, consbench, economy, kv, social, sql, tpcc};
 use crate::figures::Summary;
 use crate::fragment::FragmentInput;
 use crate::log::Survey;
@@ -111,12 +111,13 @@ impl<F: Family> AnyFamily for Of<F> {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyFamily; 5] = [
+static FAMILIES: [&dyn AnyFamily; 6] = [
     &Of::<social::Social>(PhantomData),
     &Of::<kv::Kv>(PhantomData),
     &Of::<economy::Economy>(PhantomData),
     &Of::<consbench::Consbench>(PhantomData),
     &Of::<sql::Sql>(PhantomData),
+    &Of::<tpcc::Tpcc>(PhantomData),
 ];
 
 /// The families that a program has added.

@@ -9,7 +9,7 @@ use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
 use schemas::sla::Sla;
 use schemas::verdict::{
-    ClosingFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
+    ClosingFigures, ConditionFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
 };
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::consistency::summary::ConsistencySummary;
 use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
+use crate::session_kinds::SessionKinds;
 use crate::timeline::{Measured, TimelineSummary};
 use crate::transactions::CountTries;
 use crate::validate::{Findings, Sum};
@@ -162,6 +163,12 @@ pub struct Summary {
     /// None if the family has no sum, or no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sum: Option<Sum>,
+    /// None if no conditions were to be checked, or another replayer checked them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    conditions: Option<ConditionFigures>,
+    /// None if the vocabulary has no figures of sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by_session: Option<SessionKinds>,
 }
 
 /// The summary of closing reads.
@@ -196,6 +203,8 @@ impl Summary {
             consistency: None,
             closing: None,
             sum: None,
+            conditions: None,
+            by_session: None,
         }
     }
 
@@ -325,6 +334,16 @@ impl Summary {
         self.sum.get_or_insert_default().merge(sum);
     }
 
+    /// Adds the sessions of a fragment by their kinds.
+    pub(crate) fn add_sessions(&mut self, found: &SessionKinds) {
+        self.by_session.get_or_insert_default().merge(found);
+    }
+
+    /// Adds what was found of the conditions of the data. One replayer checks them for all.
+    pub(crate) fn add_conditions(&mut self, found: Option<ConditionFigures>) {
+        self.conditions = self.conditions.take().or(found);
+    }
+
     /// Adds the summary of other fragments of the same experiment, made with the same β.
     pub fn merge(&mut self, other: &Summary) {
         debug_assert_eq!(self.basis(), other.basis());
@@ -358,6 +377,10 @@ impl Summary {
         }
         if let Some(theirs) = &other.sum {
             self.add_sum(theirs);
+        }
+        self.add_conditions(other.conditions.clone());
+        if let Some(theirs) = &other.by_session {
+            self.add_sessions(theirs);
         }
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
@@ -416,6 +439,9 @@ impl Summary {
                 missing: closing.missing.iter().cloned().collect(),
             }),
             sum: self.sum.as_ref().map(|sum| self.sum_figures(sum)),
+            conditions: self.conditions.clone(),
+            by_session: self.by_session.as_ref().map(|own| own.figures(self.measured)).unwrap_or_default(),
+            headline: None,
         }
     }
 

@@ -6,10 +6,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use schemas::RUN_FORMAT_VERSION;
+use schemas::conditions;
 use schemas::files;
 use schemas::manifest::Manifest;
 use schemas::plan::{FragmentPlan, Limit, Plan};
 use schemas::run::{EndReason, ExperimentFolder, FragmentPosition, ReplayReport, RunFolder};
+use schemas::verdict::ConditionFigures;
 
 use crate::closing::ClosingPlan;
 use crate::error::AnalyzeError;
@@ -49,12 +51,40 @@ pub(crate) fn closing(
     let (Some(closing), Some(report)) = (family.closing(&manifest.spec)?, report) else {
         return Ok(ClosingPlan::default());
     };
-    let is_read = plan.closing_read.is_some() && report.faults.is_empty() && report.end != EndReason::Interrupted;
+    let is_read = is_read(plan, Some(report));
     let before = match &report.began_with {
         Some(name) => experiment_with(run, plan.experiment, name)?,
         None => None,
     };
     Ok(ClosingPlan { parts: closing.parts, after: is_read.then(|| folder.clone()), before })
+}
+
+/// What was found of the conditions of the data after an experiment. None if the trace set has none, or none were
+/// to be checked.
+pub(crate) fn conditions(
+    folder: &ExperimentFolder,
+    plan: &Plan,
+    manifest: &Manifest,
+    report: Option<&ReplayReport>,
+) -> Result<Option<ConditionFigures>, AnalyzeError> {
+    if !is_read(plan, report) || !manifest.spec.family()?.has_conditions(&manifest.spec)? {
+        return Ok(None);
+    }
+    let path = folder.checks();
+    Ok(Some(match path.exists() {
+        false => ConditionFigures::missing(format!("no file {}; the closing read was not completed", path.display())),
+        // An experiment counts without its closing read.
+        true => match conditions::read(&path) {
+            Ok(all) => ConditionFigures::of(&all),
+            Err(error) => ConditionFigures::missing(error.to_string()),
+        },
+    }))
+}
+
+/// Whether a closing read follows an experiment: none follows one that was interrupted, or that lost a replayer.
+fn is_read(plan: &Plan, report: Option<&ReplayReport>) -> bool {
+    let has_ended = |report: &ReplayReport| report.faults.is_empty() && report.end != EndReason::Interrupted;
+    plan.closing_read.is_some() && report.is_some_and(has_ended)
 }
 
 /// The experiment before this one that ended with the closing read of this name. None if it is in

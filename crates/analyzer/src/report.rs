@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use schemas::conditions::Condition;
 use schemas::oplog::Outcome;
 use schemas::run::{NOTE, RunDocument};
 use schemas::sla::{Sla, exact_time, short_time};
-use schemas::verdict::{Figures, OperationFigures, Ruling, Verdict};
+use schemas::verdict::{ConditionFigures, Figures, OperationFigures, Ruling, Verdict};
 pub(crate) use schemas::words::plural;
 pub use schemas::words::thousands;
 use schemas::words::{rate, short_percent};
@@ -17,6 +18,7 @@ use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
 use crate::isolation;
 use crate::over_time;
+use crate::sessions_text::sessions;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 
@@ -109,6 +111,9 @@ pub(crate) fn experiments(verdicts: &[Verdict]) -> String {
         if let Some(sum) = &verdict.figures.sum {
             let _ = writeln!(out, "# {} {}", verdict.experiment, sum.in_words());
         }
+        for line in verdict.figures.conditions.iter().filter(|own| own.is_notable()).flat_map(ConditionFigures::lines) {
+            let _ = writeln!(out, "# {} {line}", verdict.experiment);
+        }
     }
     out
 }
@@ -136,6 +141,13 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
         let _ = writeln!(out, "{}", isolation::sentence(anomalies));
     }
     out += &closing(figures);
+    for line in figures.conditions.iter().flat_map(ConditionFigures::lines) {
+        let _ = writeln!(out, "{line}");
+    }
+    let by_session = sessions(figures);
+    if !by_session.is_empty() {
+        let _ = write!(out, "\n{by_session}");
+    }
     if !verdict.replayers.is_empty() {
         let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);
         for replayer in &verdict.replayers {
@@ -262,7 +274,13 @@ fn service_times(figures: &Figures) -> String {
 }
 
 /// How many reads were checked, and the worst unpredictable reads with their witnesses.
-pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i64, offenders: &[Offender]) -> String {
+pub(crate) fn validation(
+    family: &dyn AnyFamily,
+    verdict: &Verdict,
+    in_warmup: i64,
+    offenders: &[Offender],
+    conditions: &[Condition],
+) -> String {
     let figures = &verdict.figures;
     let mut out = format!(
         "experiment {}, {}: {} checked, {} unpredictable ({}%)\n",
@@ -280,6 +298,7 @@ pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i
         let _ = writeln!(out, "missing: {missing}");
     }
     out += &closing(figures);
+    out += &conditions_with_rows(figures, conditions);
     if figures.transactions.is_some() {
         let _ = write!(out, "\n{}", isolation::verdict_in_words(figures, family));
     }
@@ -287,6 +306,16 @@ pub(crate) fn validation(family: &dyn AnyFamily, verdict: &Verdict, in_warmup: i
         let _ = write!(out, "\n{}. {}", index + 1, offense(family, offender));
     }
     out
+}
+
+/// The conditions that are violated or could not be checked, with the rows that are known here; a line if all hold.
+fn conditions_with_rows(figures: &Figures, found: &[Condition]) -> String {
+    let broken: Vec<String> = found.iter().filter_map(Condition::with_rows).collect();
+    let lines = match broken.is_empty() {
+        true => figures.conditions.iter().flat_map(ConditionFigures::lines).collect(),
+        false => broken,
+    };
+    lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// An unpredictable read, described in sentences.

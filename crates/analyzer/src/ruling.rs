@@ -1,6 +1,7 @@
 //! The verdict on an experiment (pass, fail or void) and its reasons, from figures and reports
 //! alone.
 
+mod conditions;
 mod missed;
 mod open_loop;
 mod sum;
@@ -60,6 +61,7 @@ pub fn rule(
     missed.extend(report.and_then(|report| never_started(figures, report, sla)));
     missed.extend(report.and_then(stopped_early));
     missed.extend(broken_promise(figures, report));
+    missed.extend(conditions::broken_promise(figures, report));
     if !missed.is_empty() {
         return (Ruling::Fail, missed);
     }

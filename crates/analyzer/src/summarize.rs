@@ -19,7 +19,7 @@ use crate::error::AnalyzeError;
 use crate::families;
 use crate::figures::{Limits, Summary};
 use crate::fragment::FragmentInput;
-use crate::fragments::{analyze_fragments, closing, given_back, read_plan, read_report, tells_of};
+use crate::fragments::{analyze_fragments, closing, conditions, given_back, read_plan, read_report, tells_of};
 use crate::timeline::Measured;
 
 /// The summary of the logs of a replayer.
@@ -85,6 +85,10 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
     let analyzed = analyze_fragments(family, &inputs, sla.into(), plan.limit, fleet.as_ref().or(own.as_ref()), &[])?;
     let mut summary = Summary::new(family.kinds(), sla, analyzed.measured);
     analyzed.each.values().for_each(|own| summary.merge(own));
+    let first = manifest.fragments.first().map(|first| first.fragment);
+    if plan.fragments.iter().any(|own| Some(own.fragment) == first) {
+        summary.add_conditions(conditions(&folder, &plan, &manifest, fleet.as_ref().or(own.as_ref()))?);
+    }
     let document = SummaryDocument {
         format_version: RUN_FORMAT_VERSION,
         encore_version: env!("CARGO_PKG_VERSION").to_string(),

@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
@@ -136,10 +136,11 @@ pub fn open(url: &str) -> Result<Box<dyn AnyStore>, StoreError> {
     }
 }
 
-/// Whether experiments of a workload on this store can end with a closing read: the family has one, and
-/// the store keeps something.
+/// Whether experiments of a workload on this store can end with a closing read: the family has one or
+/// conditions to check, and the store keeps something.
 pub fn has_closing_read(store: &dyn AnyStore, spec: &Spec) -> Result<bool, SpecError> {
-    Ok(store.keeps_state() && spec.family()?.closing(spec)?.is_some())
+    let family = spec.family()?;
+    Ok(store.keeps_state() && (family.closing(spec)?.is_some() || family.has_conditions(spec)?))
 }
 
 /// A name for the closing read of an experiment of this process, for its plan. No other closing read
@@ -159,7 +160,8 @@ fn that_serve(vocabulary: &str) -> Vec<&'static str> {
 
 /// What a store does with a trace set. Methods block until they are done.
 pub trait Serving: Send + Sync {
-    /// [`Serves::load`]. Refuses to overwrite records that another tool has loaded ([`Serving::adopt`]).
+    /// [`Serves::load`]. Refuses to overwrite records that another tool has loaded ([`Serving::adopt`]). The first
+    /// load of a trace set also checks the conditions of its data; later ones bring back the same state.
     fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
     /// [`Serves::adopt`]. Returns how far each fragment has been replayed on the records.
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
@@ -178,7 +180,7 @@ pub trait Serving: Send + Sync {
         progress: &mut dyn FnMut(Snapshot),
     ) -> Result<ReplayReport, ExperimentError>;
     /// Reads every item of the experiment's fragments after [`Serving::run`], if its plan has a
-    /// closing read, and writes what it saw beside the logs. `positions` are those after the
+    /// closing read, checks the conditions of the data, and writes what it saw beside the logs. `positions` are those after the
     /// experiment. `progress` is called several times a second with the items so far and those of the
     /// data set. Returns false if nothing was read, for example because `stop` was set.
     fn closing_read(
@@ -244,7 +246,8 @@ impl<S: Store> Opened<S> {
     where
         S: Serves<V>,
     {
-        let serving = Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData });
+        let serving =
+            Box::new(With::<V, S> { store: self.store.clone(), vocabulary: PhantomData, checked: Mutex::default() });
         let (accepts, transactions) = (<S as Serves<V>>::accepts, <S as Serves<V>>::transactions);
         self.spoken.push(Spoken { name: V::NAME, accepts, transactions, serving });
         self
@@ -386,6 +389,8 @@ impl<S: Store> Serving for Opened<S> {
 struct With<V, S> {
     store: Arc<S>,
     vocabulary: PhantomData<V>,
+    /// The trace set whose conditions were checked after a load.
+    checked: Mutex<Option<String>>,
 }
 
 impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
@@ -396,7 +401,13 @@ impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
                            encore_state, or the key encore:held or encore-held), or choose another database";
             return Err(StoreError::usage(self.store.url(), message));
         }
-        block_on(self.store.url(), self.store.load(source, progress))
+        block_on(self.store.url(), self.store.load(source, progress))?;
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.store.keeps_state() && source.has_conditions() && checked.as_ref() != Some(&source.manifest.trace_id) {
+            block_on(self.store.url(), run::check_conditions_of_load::<V, S>(&self.store, source))?;
+            *checked = Some(source.manifest.trace_id.clone());
+        }
+        Ok(())
     }
 
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {

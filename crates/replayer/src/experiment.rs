@@ -364,6 +364,15 @@ impl Experiment {
         is_planned.then(|| self.source.closing()).flatten()
     }
 
+    /// Whether the conditions of the data are checked after the experiment. One replayer checks them: the one that
+    /// runs the first fragment of the trace set.
+    pub(crate) fn checks_conditions(&self) -> bool {
+        let is_planned = self.plan.closing_read.is_some() && self.is_logged;
+        let first = self.source.fragments().next();
+        let is_first = || self.plan.fragments.iter().any(|own| Some(own.fragment) == first);
+        is_planned && self.source.has_conditions() && is_first()
+    }
+
     pub(crate) fn set_clock(&self, clock: Clock) {
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use schemas::manifest::{Manifest, TraceSetError};
 use schemas::spec::SpecError;
 use schemas::workload::kv::KvWorkload;
+use schemas::workload::sql::SqlSet;
 use schemas::workload::{AnyWorkload, Closing, Workload};
 
 /// A trace set, by its folder and manifest.
@@ -39,9 +40,20 @@ impl Source {
         self.workload_of(|family| family.actors(&self.manifest.spec))
     }
 
+    /// What a store needs to know of its statements and schema. Its vocabulary must be SQL.
+    pub fn sql(&self) -> SqlSet {
+        let set = self.workload_of(|family| family.sql(&self.manifest.spec));
+        set.unwrap_or_else(|| unreachable!("stores are chosen by the vocabulary, and its families know this"))
+    }
+
     /// What the family reads after an experiment; none if it has no closing read.
     pub fn closing(&self) -> Option<Closing> {
         self.workload_of(|family| family.closing(&self.manifest.spec))
+    }
+
+    /// Whether the data keep conditions that can be checked.
+    pub fn has_conditions(&self) -> bool {
+        self.workload_of(|family| family.has_conditions(&self.manifest.spec))
     }
 
     fn workload_of<X>(&self, read: impl FnOnce(&dyn AnyWorkload) -> Result<X, SpecError>) -> X {

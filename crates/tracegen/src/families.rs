@@ -22,14 +22,16 @@ use crate::economy::Economy;
 use crate::kv::Kv;
 use crate::social::Social;
 use crate::sql::Sql;
+use crate::tpcc::Tpcc;
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyGenerator; 5] = [
+static FAMILIES: [&dyn AnyGenerator; 6] = [
     &Of::<Social>(PhantomData),
     &Of::<Kv>(PhantomData),
     &Of::<Economy>(PhantomData),
     &Of::<Consbench>(PhantomData),
     &Sql,
+    &Of::<Tpcc>(PhantomData),
 ];
 
 /// The families that a program has added.

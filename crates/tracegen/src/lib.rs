@@ -39,6 +39,7 @@ mod kv;
 pub mod properties;
 mod social;
 pub mod sql;
+mod tpcc;
 
 pub use self::core::digest::{DigestError, Ran};
 pub use self::core::error::GenerateError;

@@ -21,6 +21,7 @@ pub(crate) const COMPARISON: &str = "comparison.json";
 ///                      trial.json               TrialNote
 ///                      log/fragment-0.arrows    oplog
 ///                      audit/fragment-0.arrows  oplog, of the closing read
+///                      audit/checks.parquet     conditions, of the closing read
 ///                      summaries/HOST_PORT.json summary of logs that stayed with a replayer
 /// experiments/0007-T16-R4400/                   the same, for 4,400 sessions/s of a rating by arrival rate
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
@@ -278,6 +279,12 @@ impl ExperimentFolder {
     /// What the closing read saw in a fragment. The file has this name once it is complete.
     pub fn audit(&self, fragment: u32) -> PathBuf {
         self.root.join(format!("audit/fragment-{fragment}.arrows"))
+    }
+
+    /// What was found of the conditions of the data after the experiment. The file has this name once it is
+    /// complete.
+    pub fn checks(&self) -> PathBuf {
+        self.root.join("audit/checks.parquet")
     }
 }
 

@@ -30,6 +30,9 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     /// Whether it has transactions. Where it has none, nothing that is compiled for it knows of them.
     const HAS_TRANSACTIONS: bool = has_control(Self::KINDS);
 
+    /// Whether a verdict has figures of its sessions by their kinds.
+    const HAS_SESSION_FIGURES: bool = false;
+
     /// One of its operations: small enough to copy.
     type Operation: Operation;
 
@@ -151,6 +154,12 @@ pub trait Operation: Copy + Debug + Eq + Send + Sync + 'static {
     #[inline]
     fn control(&self) -> Option<Control> {
         None
+    }
+
+    /// The same where what it has of variable length begins so many bytes later.
+    #[inline]
+    fn moved(self, _by: usize) -> Self {
+        self
     }
 
     /// The item that it adds to those of the data set, if it adds one.

@@ -6,11 +6,13 @@
 
 pub mod consbench;
 pub mod economy;
+mod goals;
 pub mod kv;
 mod read;
 mod shares;
 pub mod social;
 pub mod sql;
+pub mod tpcc;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -25,6 +27,7 @@ use crate::spec::{Spec, SpecError, SpecOf, Wrong};
 use crate::table::TableError;
 use crate::trace::{NoRules, Rules};
 use crate::vocabulary::Vocabulary;
+pub use goals::{KindGoal, SessionGoals};
 pub use shares::Shares;
 
 /// What the actors of a family are called in sentences.
@@ -95,10 +98,27 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
         None
     }
 
+    /// What a store needs to know of statements and schema; None if the vocabulary is not SQL.
+    fn sql(&self) -> Option<sql::SqlSet> {
+        None
+    }
+
     /// What is read after an experiment. None if the family has no closing read, because its trace
     /// sets alone say what they leave.
     fn closing(_spec: &SpecOf<Self>) -> Option<Closing> {
         None
+    }
+
+    /// Whether a trace set has conditions that its data keep ([`sql::checks`]). They are checked after a load, and
+    /// with the closing read after an experiment.
+    fn has_conditions(_spec: &SpecOf<Self>) -> bool {
+        false
+    }
+
+    /// What the benchmark asks of its kinds of sessions, and the figure that it is known by. Its vocabulary has
+    /// [figures of sessions](Vocabulary::HAS_SESSION_FIGURES).
+    fn session_goals(_spec: &SpecOf<Self>) -> SessionGoals {
+        SessionGoals::default()
     }
 }
 
@@ -151,8 +171,14 @@ pub trait AnyWorkload: Send + Sync {
     fn size(&self, spec: &Spec) -> Result<String, SpecError>;
     /// [`Workload::unchecked`].
     fn unchecked(&self, spec: &Spec) -> Option<String>;
+    /// [`Workload::sql`].
+    fn sql(&self, spec: &Spec) -> Result<Option<sql::SqlSet>, SpecError>;
     /// [`Workload::closing`].
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError>;
+    /// [`Workload::has_conditions`].
+    fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError>;
+    /// [`Workload::session_goals`].
+    fn session_goals(&self, spec: &Spec) -> Result<SessionGoals, SpecError>;
     /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
     fn check_statistics(
         &self,
@@ -224,8 +250,20 @@ impl<W: Workload> AnyWorkload for Of<W> {
         W::unchecked(&spec.of::<W>().ok()?)
     }
 
+    fn sql(&self, spec: &Spec) -> Result<Option<sql::SqlSet>, SpecError> {
+        spec.workload::<W>().map(|own| own.sql())
+    }
+
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError> {
         spec.of::<W>().map(|spec| W::closing(&spec))
+    }
+
+    fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError> {
+        spec.of::<W>().map(|spec| W::has_conditions(&spec))
+    }
+
+    fn session_goals(&self, spec: &Spec) -> Result<SessionGoals, SpecError> {
+        spec.of::<W>().map(|spec| W::session_goals(&spec))
     }
 
     fn check_statistics(
@@ -248,12 +286,13 @@ fn written<W: Workload>(own: &W) -> toml::Table {
 }
 
 /// The families of Encore.
-static FAMILIES: [&dyn AnyWorkload; 5] = [
+static FAMILIES: [&dyn AnyWorkload; 6] = [
     &Of::<social::SocialWorkload>(PhantomData),
     &Of::<kv::KvWorkload>(PhantomData),
     &Of::<economy::EconomyWorkload>(PhantomData),
     &Of::<consbench::ConsbenchWorkload>(PhantomData),
     &Of::<sql::SqlWorkload>(PhantomData),
+    &Of::<tpcc::TpccWorkload>(PhantomData),
 ];
 
 /// The families that a program has added.

@@ -6,9 +6,11 @@ mod verdicts;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use schemas::comparison::ComparisonFolder;
+use schemas::conditions::{self, Condition, Found};
 use schemas::program;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::terminal::complain;
@@ -21,7 +23,8 @@ use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
 use crate::{
-    checks, compare, consistency_text, consistency_words, export, families, html, ratings, report, results, witness,
+    checks, compare, consistency_text, consistency_words, export, families, html, ratings, recorded, report, results,
+    witness,
 };
 
 const SUCCESS: u8 = 0;
@@ -130,6 +133,22 @@ fn breaks_promise(run: &RunFolder, verdict: &Verdict) -> Result<bool, AnalyzeErr
     Ok(broken_promise(&verdict.figures, report.as_ref()).is_some())
 }
 
+/// What was found of each condition of the data; empty if none were checked, or the file is not here.
+fn conditions_of(run: &RunFolder, verdict: &Verdict) -> Result<Vec<Condition>, AnalyzeError> {
+    let path = run.existing_experiment(verdict.experiment, verdict.threads).checks();
+    let is_known = verdict.figures.conditions.as_ref().is_some_and(|conditions| conditions.missing.is_none());
+    Ok(if is_known && path.exists() { conditions::read(&path)? } else { Vec::new() })
+}
+
+/// The rows that violate conditions, by the name of the condition.
+fn violations_object(conditions: &[Condition]) -> serde_json::Value {
+    let rows = conditions.iter().filter_map(|one| match &one.found {
+        Found::Violated { first, .. } => Some((one.name.clone(), serde_json::json!(first))),
+        _ => None,
+    });
+    serde_json::Value::Object(rows.collect())
+}
+
 fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let run = RunFolder::new(&arguments.run);
     let document = run.read_document()?;
@@ -148,6 +167,7 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
     let family = families::of(&document.spec)?;
     let worst = witness::worst_offenders(&database, family, verdict.experiment, arguments.worst)?;
     let figures = &verdict.figures;
+    let conditions = conditions_of(&run, verdict)?;
     let in_warmup = witness::unpredictable_in_warmup(&database, verdict.experiment)?;
     let output = if arguments.json {
         let object = serde_json::json!({
@@ -158,16 +178,22 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
             "missing": figures.missing,
             "closing": figures.closing,
             "sum": figures.sum,
+            "conditions": figures.conditions,
+            "violations": violations_object(&conditions),
             "isolation": isolation::object(&document, verdict, family),
             "worst": worst,
         });
         format!("{object}\n")
     } else {
         let notes: String = document.notes().iter().map(|note| format!("note: {note}\n")).collect();
-        notes + &report::validation(family, verdict, in_warmup, &worst)
+        notes + &report::validation(family, verdict, in_warmup, &worst, &conditions)
     };
-    let is_bad =
-        has_unpredictable_reads(figures) || breaks_promise(&run, verdict)? || isolation::is_weaker(&document, verdict);
+    // A condition is no promise of the store alone: whatever the level of isolation, it says that the data are wrong.
+    let breaks_condition = figures.conditions.as_ref().is_some_and(|conditions| !conditions.broken.is_empty());
+    let is_bad = has_unpredictable_reads(figures)
+        || breaks_condition
+        || breaks_promise(&run, verdict)?
+        || isolation::is_weaker(&document, verdict);
     Ok((output, if is_bad { VIOLATION } else { SUCCESS }))
 }
 
@@ -234,19 +260,20 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
     print(&database, &answer, arguments.format)
 }
 
+/// A run and the experiment of it that is compared.
+fn side(path: &Path) -> Result<results::Side, AnalyzeError> {
+    let (run, verdicts) = whole(path)?;
+    let rating = html::rating(&run)?;
+    let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment) else {
+        return Err(AnalyzeError::NothingToCompare { run: path.to_path_buf() });
+    };
+    let (name, document) = (path.display().to_string(), run.read_document()?);
+    Ok(results::Side { name, run, document, verdicts, experiment })
+}
+
 /// What the statements of two runs returned.
 fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
-    let mut sides = Vec::new();
-    for path in &arguments.runs {
-        let (run, verdicts) = whole(path)?;
-        let rating = html::rating(&run)?;
-        let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment)
-        else {
-            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
-        };
-        let (name, document) = (path.display().to_string(), run.read_document()?);
-        sides.push(results::Side { name, run, document, verdicts, experiment });
-    }
+    let sides = arguments.runs.iter().map(|path| side(path)).collect::<Result<Vec<_>, _>>()?;
     let [first, second] = &sides[..] else {
         let all: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
         let (first, second) = (all[..1].join(""), all[1..].join(" and "));
@@ -261,9 +288,28 @@ fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
     Ok((output, code))
 }
 
+/// A replay beside the log that it replays.
+fn compared_with_log(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    let [path] = &arguments.runs[..] else {
+        return Err(AnalyzeError::NoRecord { why: "--recorded compares one run with the log; name one run".into() });
+    };
+    let recorded = recorded::Comparison::of(&side(path)?)?;
+    let output = match arguments.json {
+        true => format!("{}\n", serde_json::json!(recorded)),
+        false => recorded.to_string(),
+    };
+    Ok((output, SUCCESS))
+}
+
 fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
     if arguments.results {
         return compared_results(arguments);
+    }
+    if arguments.recorded {
+        return compared_with_log(arguments);
+    }
+    if arguments.runs.len() < 2 {
+        return Err(AnalyzeError::OneRun { run: arguments.runs[0].clone() });
     }
     let mut runs = Vec::new();
     for path in &arguments.runs {

@@ -9,6 +9,7 @@ pub mod economy;
 pub mod kv;
 pub mod social;
 pub mod sql;
+pub mod tpcc;
 
 use std::path::Path;
 

@@ -149,12 +149,12 @@ pub async fn fetch(
     Ok(fetched)
 }
 
-/// Whether a replayer's file is the log of a fragment, or of its closing read. Its plan and report are
+/// Whether a replayer's file is the log of a fragment, or of the closing read. Its plan and report are
 /// not fetched: they cover one replayer, not the experiment.
 pub fn is_log(path: &str) -> bool {
     let name = path.strip_prefix("log/").or_else(|| path.strip_prefix("audit/"));
     let fragment = name.and_then(|name| name.strip_prefix("fragment-")?.strip_suffix(".arrows"));
-    fragment.is_some_and(|fragment| fragment.parse::<u32>().is_ok())
+    path == "audit/checks.parquet" || fragment.is_some_and(|fragment| fragment.parse::<u32>().is_ok())
 }
 
 /// Why a file could not be fetched.
@@ -225,6 +225,7 @@ mod tests {
     #[test]
     fn nothing_but_logs_is_fetched() {
         assert!(is_log("log/fragment-0.arrows") && is_log("audit/fragment-12.arrows"));
+        assert!(is_log("audit/checks.parquet"));
         for path in [
             "audit/fragment-0.arrows.part",
             "fragment-0.arrows",

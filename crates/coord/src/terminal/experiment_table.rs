@@ -3,7 +3,7 @@
 use schemas::manifest::Manifest;
 use schemas::run::{Purpose, ReplayReport};
 use schemas::sla::{Sla, short_time};
-use schemas::verdict::{ClosingFigures, Verdict};
+use schemas::verdict::{ClosingFigures, ConditionFigures, Verdict};
 use schemas::words::thousands;
 
 use super::ruling::{coloured, percent};
@@ -114,9 +114,10 @@ impl ExperimentTable {
         });
         let idle = (idle >= 0.1).then(|| format!("threads idle {idle:.1}%"));
         let closing = figures.closing.as_ref().filter(|closing| closing.is_notable()).map(ClosingFigures::in_words);
-        let notes =
-            is_final.into_iter().chain(service).chain(idle).chain(verdict.reasons.iter().cloned()).chain(closing);
-        let notes: Vec<String> = notes.collect();
+        let conditions = figures.conditions.iter().filter(|conditions| conditions.is_notable());
+        let conditions = conditions.flat_map(ConditionFigures::lines);
+        let notes = is_final.into_iter().chain(service).chain(idle).chain(verdict.reasons.iter().cloned());
+        let notes: Vec<String> = notes.chain(closing).chain(conditions).collect();
         if !notes.is_empty() {
             out.push_str(&format!("\n          {}", notes.join("; ")));
         }

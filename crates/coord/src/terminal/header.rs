@@ -49,7 +49,10 @@ impl fmt::Display for Header<'_> {
             Some(Between::Load) => "an experiment (in a rating: only after final ones)",
             Some(Between::Continue) => "each experiment",
         };
-        writeln!(f, "note   every item is read after {experiments}; --no-closing-read disables this")?;
+        let family = manifest.spec.family().ok();
+        let has_conditions = family.and_then(|family| family.has_conditions(&manifest.spec).ok()).unwrap_or_default();
+        let read = if has_conditions { "the conditions of the data are checked" } else { "every item is read" };
+        writeln!(f, "note   {read} after {experiments}; --no-closing-read disables this")?;
         Ok(())
     }
 }

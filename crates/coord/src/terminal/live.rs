@@ -95,7 +95,7 @@ impl Live {
             }
             Stage::Closing { items, items_total } => {
                 let (items, of) = (thousands(*items), thousands(*items_total.max(items)));
-                format!("closing read: {items} of {of} items (--no-closing-read disables it)")
+                format!("closing read: {items} of {of} (--no-closing-read disables it)")
             }
             Stage::Collecting => "fetching the logs".to_string(),
         };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use schemas::sla::short_time;
-use schemas::verdict::{Ruling, Verdict};
+use schemas::verdict::{ConditionFigures, Ruling, Verdict};
 use schemas::words::{plural, short_percent, thousands};
 
 /// A ruling in its colour. [`Voice`](super::Voice) removes colours where they are not wanted.
@@ -38,6 +38,12 @@ pub fn measured(verdict: &Verdict) -> String {
     }
     if let Some(sum) = &figures.sum {
         let _ = write!(out, "\n{}", sum.in_words());
+    }
+    if let Some(headline) = analyzer::headline(figures) {
+        let _ = write!(out, "\n{headline}");
+    }
+    for line in figures.conditions.iter().flat_map(ConditionFigures::lines) {
+        let _ = write!(out, "\n{line}");
     }
     if let Some(found) = &figures.anomalies {
         let _ = write!(out, "\n{}", analyzer::isolation_in_words(found));

@@ -46,7 +46,7 @@ Stores:
                 consistency=invalidate|ttl|lease, ttl_s=N, compress=off|on
   Table design of relational stores: friendship=two-row|one-row,
   images=inline|table|none, counts=computed|stored, indexes=on|off. Their transactions:
-  locking=none|read. Stores on servers also have timeout_ms=N and connections=N. Encore
+  locking=written|none|read. Stores on servers also have timeout_ms=N and connections=N. Encore
   overwrites these databases: `load` creates a missing one, refuses one that contains
   other tables, and empties the memcached of casql+.
   memory:       reference store in this process; stale=P, lost=P, error=P, unknown=P,

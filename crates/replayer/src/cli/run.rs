@@ -18,7 +18,7 @@ use super::pace::PaceArgs;
 use super::report::{print_json, print_text};
 use super::target::Target;
 use super::transactions::TransactionArgs;
-use crate::any_store::{self, AnyStore};
+use crate::any_store::{self, AnyStore, has_closing_read};
 use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot, extension};
 use crate::recording::{Recording, Request};
 use crate::source::Source;
@@ -55,8 +55,8 @@ pub struct RunArgs {
     /// same workload, and all its writes must have succeeded.
     #[arg(long = "continue", conflicts_with = "load")]
     continued: bool,
-    /// Run on the records that YCSB or go-ycsb has loaded into the store; Encore never overwrites
-    /// them
+    /// Run on what is in the store: records that YCSB or go-ycsb has loaded, or a copy of the database that an imported
+    /// trace set needs; Encore never loads over it
     ///
     /// The first experiment checks their number and reads some of them. Every later one continues
     /// the trace where the last one stopped.
@@ -71,8 +71,9 @@ pub struct RunArgs {
     /// Allow concurrent sessions for the same actor
     #[arg(long)]
     shared_actors: bool,
-    /// Do not read all items after the experiment; the default reads them, for workloads whose final
-    /// state depends on races (key-value workloads)
+    /// Do not read all items after the experiment, and check no conditions of the data; the default reads
+    /// them for workloads whose final state depends on races (key-value workloads), and checks the conditions
+    /// that a trace set of SQL statements has
     #[arg(long)]
     no_closing_read: bool,
     /// Load the data set first (memory: and null: are always loaded)
@@ -156,7 +157,7 @@ fn plan(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result
         pace: args.pace.request(),
         transactions: args.transactions.request(),
         unique_actors: !args.shared_actors,
-        closing_read: !args.no_closing_read && store.keeps_state() && source.closing().is_some(),
+        closing_read: !args.no_closing_read && has_closing_read(store, &source.manifest.spec)?,
     };
     Ok(Recording::new(&args.output, &request)?)
 }
@@ -199,7 +200,7 @@ fn replay(
 /// Reads all items after the experiment, with a progress line. The experiment counts even if they
 /// cannot be read.
 fn close(store: &dyn AnyStore, experiment: &Experiment, control: &Control, report: &ReplayReport) {
-    let bar = progress_bar("closing read: {pos} of {len} items");
+    let bar = progress_bar("closing read: {pos} of {len}");
     let read = store.closing_read(experiment, &report.positions, &control.stop, &mut |items, total| {
         bar.set_length(total.max(items));
         bar.set_position(items);

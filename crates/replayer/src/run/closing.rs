@@ -1,5 +1,5 @@
 //! The closing read: reads every item of an experiment's fragments after the last operation has
-//! ended, and writes what it saw beside the logs.
+//! ended, checks the conditions of the data, and writes what it saw beside the logs.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,6 +17,7 @@ use schemas::trace::{OperationsReader, TraceRow};
 use schemas::vocabulary::{Operation, Vocabulary};
 use schemas::workload::{Closing, ItemChunks};
 
+use super::conditions::check_conditions;
 use super::worker::local_runtime;
 use crate::clock::{Clock, unix_ns};
 use crate::experiment::{Experiment, ExperimentError};
@@ -37,9 +38,10 @@ const POLL: Duration = Duration::from_millis(100);
 /// Rows of the trace that are read at a time.
 const TRACE_ROWS: usize = 8192;
 
-/// Reads every item of the experiment's fragments, if its plan says so. `positions` are those after the
-/// experiment. `progress` is called several times a second with the items read and those of the data
-/// set. Returns false if nothing was read, because `stop` was set or the plan has no closing read.
+/// Reads every item of the experiment's fragments and checks the conditions of the data, if its plan says so.
+/// `positions` are those after the experiment. `progress` is called several times a second with the items read
+/// and those of the data set, then with the conditions. Returns false if it did not come to its end, because
+/// `stop` was set or the plan has no closing read.
 pub fn closing_read<V: Vocabulary, S: Serves<V>>(
     store: &S,
     experiment: &Experiment,
@@ -47,12 +49,29 @@ pub fn closing_read<V: Vocabulary, S: Serves<V>>(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<bool, ExperimentError> {
-    let (Some(closing), Some(clock)) = (experiment.closing(), experiment.clock()) else { return Ok(false) };
-    if stop.load(Ordering::Relaxed) {
+    let (closing, checks) = (experiment.closing(), experiment.checks_conditions());
+    if stop.load(Ordering::Relaxed) || (closing.is_none() && !checks) {
         return Ok(false);
     }
     let folder = experiment.folder.join("audit");
     std::fs::create_dir_all(&folder).map_err(files::at(&folder))?;
+    let is_read = match closing {
+        Some(closing) => read_items(store, experiment, closing, positions, stop, progress)?,
+        None => true,
+    };
+    Ok(is_read && (!checks || check_conditions::<V, S>(store, experiment, stop, progress)?))
+}
+
+/// Reads every item. Returns false if it did not come to its end.
+fn read_items<V: Vocabulary, S: Serves<V>>(
+    store: &S,
+    experiment: &Experiment,
+    closing: Closing,
+    positions: &[FragmentPosition],
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<bool, ExperimentError> {
+    let Some(clock) = experiment.clock() else { return Ok(false) };
     let shares = experiment.shares();
     let in_flight = store.connections_max().unwrap_or(IN_FLIGHT).min(IN_FLIGHT);
     let threads_each = (in_flight / shares.len() as u32).max(1);

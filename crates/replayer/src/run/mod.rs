@@ -2,6 +2,7 @@
 //! logs, write down the state.
 
 mod closing;
+mod conditions;
 mod logs;
 mod report;
 mod settle;
@@ -17,6 +18,7 @@ use schemas::vocabulary::Vocabulary;
 use crate::experiment::{Control, Documents, Experiment, ExperimentError, Snapshot, StoreDuty};
 use crate::stores::{Serves, block_on};
 pub use closing::closing_read;
+pub(crate) use conditions::check_conditions_of_load;
 use report::summarize;
 pub use settle::settle;
 pub(crate) use state::{check_state, positions, prepare_cache};

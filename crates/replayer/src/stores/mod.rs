@@ -34,6 +34,7 @@ use std::path::Path;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
+use schemas::conditions::Condition;
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::spec::Spec;
@@ -114,6 +115,15 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
+/// When the conditions of the data are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// After a load, before any session.
+    Loaded,
+    /// After sessions.
+    Replayed,
+}
+
 /// A store that can be asked for the operations of a vocabulary.
 pub trait Serves<V: Vocabulary>: Store {
     /// One client's connection to the store.
@@ -166,6 +176,18 @@ pub trait Serves<V: Vocabulary>: Store {
     /// Checks by counting rows that a store at position 0 holds the data set. The error does not say
     /// what to do: that depends on who has loaded the store.
     fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Checks the conditions that the data of the trace set keep at a moment, one after the other. Calls `go_on` with
+    /// the number of those that are done and of all; None if it answers false. A query that fails is in the result
+    /// of its condition, and the others are checked all the same.
+    fn check_conditions(
+        &self,
+        _source: &Source,
+        _moment: Moment,
+        _go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> impl Future<Output = Result<Option<Vec<Condition>>, StoreError>> {
+        std::future::ready(Ok(Some(Vec::new())))
+    }
 
     /// The digest of all that the store holds.
     fn digest(&self, source: &Source) -> impl Future<Output = Result<StateDigest, StoreError>> + Send;

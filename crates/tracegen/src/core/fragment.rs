@@ -8,6 +8,7 @@ use schemas::manifest::{FileEntry, FragmentCounts};
 use schemas::share::sessions_enough;
 use schemas::spec::Spec;
 use schemas::trace::{OperationsBuilder, TraceRow, operations_schema};
+use schemas::vocabulary::Operation as _;
 
 use super::arrivals::DueTimes;
 use super::counts::Counts;
@@ -130,12 +131,19 @@ impl<G: Generator> Generation<'_, G> {
         rows: &mut OperationsBuilder<VocabularyOf<G>>,
     ) -> Result<(), GenerateError> {
         loop {
-            let push = |row: &TraceRow<OperationOf<G>>| match row.step {
-                0 if due_us.is_some() => rows.push(&TraceRow { due_us, ..*row }),
-                _ => rows.push(row),
+            let before = rows.variable().len();
+            let push = |row: &TraceRow<OperationOf<G>>| {
+                let row = TraceRow { operation: row.operation.moved(before), ..*row };
+                match row.step {
+                    0 if due_us.is_some() => rows.push(&TraceRow { due_us, ..row }),
+                    _ => rows.push(&row),
+                }
             };
             match sessions.try_next(push) {
-                Drawn::Session => return Ok(()),
+                Drawn::Session => {
+                    rows.variable().extend_from_slice(sessions.variable());
+                    return Ok(());
+                }
                 Drawn::Nothing { noops } if noops >= NOOPS_MAX => return Err(self.only_noops(fragment, made, noops)),
                 Drawn::Never { noops } => return Err(self.only_noops(fragment, made, noops)),
                 // A batch of sessions with many no-operations each takes long, so it can be interrupted here.

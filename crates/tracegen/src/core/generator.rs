@@ -112,6 +112,12 @@ pub trait Sessions<O> {
     /// then gets the operations of the session, at least one.
     fn try_next(&mut self, each: impl FnMut(&TraceRow<O>)) -> Drawn;
 
+    /// What the operations of the session that was made last have of variable length. Where that of an
+    /// operation begins counts from the beginning of these bytes.
+    fn variable(&self) -> &[u8] {
+        &[]
+    }
+
     /// The totals over the sessions so far.
     fn counts(&self) -> &Counts;
 }

@@ -13,6 +13,8 @@ pub(in crate::sql) enum Literal {
     Decimal(String),
     Timestamp(String),
     Date(String),
+    /// A text of the type that the database says.
+    Unknown(String),
 }
 
 impl Literal {
@@ -31,6 +33,7 @@ impl Literal {
             Literal::Decimal(digits) => Value::Decimal(digits),
             Literal::Timestamp(text) => Value::Timestamp(text),
             Literal::Date(text) => Value::Date(text),
+            Literal::Unknown(text) => Value::Unknown(text),
         }
     }
 

@@ -3,10 +3,14 @@
 
 mod arrivals;
 pub mod benchfoundry;
+mod builder;
 pub mod import;
 mod literals;
+mod recorded;
+mod script;
 mod sessions;
 mod set;
+mod statements;
 pub mod tables;
 
 use std::path::Path;
@@ -24,8 +28,12 @@ use crate::core::generator::AnyGenerator;
 use crate::core::options::GenerateOptions;
 use crate::core::show::{Facts, grouped};
 
+pub use builder::{Builder, Building};
+pub use script::{Call, Column, Kept, Script, Transaction};
 pub use sessions::{Act, Process, Step};
+pub(crate) use set::text_file;
 pub use set::{Header, SetWriter};
+pub use statements::{Known, Statements};
 
 /// The family among those that generate.
 pub(crate) struct Sql;

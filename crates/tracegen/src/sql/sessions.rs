@@ -7,6 +7,7 @@ use schemas::trace::{OperationsBuilder, TraceRow, operations_schema};
 use schemas::vocabulary::sql::{Operation, Parameter, Sql, Statement};
 use schemas::vocabulary::{Control, Operation as _};
 
+use super::script::Script;
 use crate::core::error::GenerateError;
 use crate::core::output::TableFile;
 
@@ -57,6 +58,60 @@ pub enum Act<'a> {
     },
 }
 
+impl Process<'_> {
+    /// Its steps as a script.
+    pub(super) fn write_to(&self, script: &mut Script, statements: &[Statement]) -> Result<(), String> {
+        script.clear();
+        for Step { think_us, act } in &self.steps {
+            script.wait_us(*think_us);
+            match act {
+                Act::Control(control) => script.push_control(*control),
+                Act::Statement { number, parameters, custom, is_kept } => {
+                    let verb = statements.get(*number as usize).and_then(Statement::verb);
+                    let verb = verb.ok_or_else(|| format!("statement {number} does not exist"))?;
+                    script.push_statement((verb, *number), parameters, custom, *is_kept);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whose session it is, and when it is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SessionOf {
+    pub(super) kind: usize,
+    pub(super) client: u64,
+    pub(super) due_us: Option<u64>,
+}
+
+/// Refuses parameters that are not those of the statement.
+fn check(operation: &Operation, step: usize, bytes: &[u8], statements: &[Statement]) -> Result<(), String> {
+    let statement = statements.get(operation.statement as usize);
+    let statement = statement.ok_or_else(|| format!("statement {} does not exist", operation.statement))?;
+    let mut count = 0;
+    for parameter in operation.parameters(bytes) {
+        let parameter = parameter?;
+        if let (Some(found), Some(expected)) = (parameter.kind(), statement.parameters.get(count))
+            && found != *expected
+        {
+            let number = count + 1;
+            return Err(format!("parameter {number} is of type {found}, expected {expected}: {}", statement.text));
+        }
+        if let Parameter::Result(result) = parameter
+            && usize::from(result.step) >= step
+        {
+            return Err(format!("parameter {} is the result of step {}, which is later", count + 1, result.step));
+        }
+        count += 1;
+    }
+    let expected = statement.parameters.len();
+    if count != expected {
+        return Err(format!("has {count} parameters, and the statement has {expected}: {}", statement.text));
+    }
+    Ok(())
+}
+
 /// The operations of a fragment that is being written.
 pub(super) struct FragmentFile {
     fragment: u32,
@@ -81,55 +136,63 @@ impl FragmentFile {
         }
     }
 
-    /// Adds a session. Calls `each` with the code and the statement of each operation.
+    /// Adds a session of a kind and a client. Calls `each` with the code and the statement of each operation.
     pub(super) fn push(
         &mut self,
         folder: &Path,
-        process: &Process<'_>,
+        session: SessionOf,
+        script: &Script,
         statements: &[Statement],
         mut each: impl FnMut(u8, Option<u32>),
     ) -> Result<(), GenerateError> {
         let wrong = |message: String| Err(GenerateError::Infeasible(format!("session {}: {message}", self.sessions)));
-        if process.steps.is_empty() || process.steps.len() > i16::MAX as usize {
-            return wrong(format!("has {} operations, and 1 to {} are possible", process.steps.len(), i16::MAX));
+        let steps = script.operations();
+        if let Some(why) = script.wrong() {
+            return wrong(why.to_string());
         }
-        if process.due_us.is_some_and(|due_us| due_us < self.due_us) {
+        if steps.is_empty() || steps.len() > i16::MAX as usize {
+            return wrong(format!("has {} operations, and 1 to {} are possible", steps.len(), i16::MAX));
+        }
+        if session.due_us.is_some_and(|due_us| due_us < self.due_us) {
             return wrong("starts before the session in front of it; sort them by time".into());
         }
-        self.due_us = process.due_us.unwrap_or_default();
         let mut txn = None;
-        for (step, Step { think_us, act }) in process.steps.iter().enumerate() {
-            let step = step as u16;
-            let operation = match act {
-                Act::Control(control) => Operation::of_transaction(*control),
-                Act::Statement { number, parameters, custom, is_kept } => {
-                    let verb = statements.get(*number as usize).and_then(Statement::verb);
-                    let Some(verb) = verb else { return wrong(format!("statement {number} does not exist")) };
-                    let operation = Operation::statement(verb, *number, parameters, custom, self.rows.variable());
-                    let operation = operation.map_err(|e| GenerateError::Infeasible(e.to_string()))?;
-                    if *is_kept { operation.kept() } else { operation }
-                }
-            };
-            let control = operation.control();
-            match (control, txn) {
+        for (step, (_, operation)) in steps.iter().enumerate() {
+            match (operation.control(), txn) {
                 (Some(Control::Begin), None) => txn = Some(step),
                 (Some(Control::Begin), Some(_)) => return wrong(format!("step {step} begins a second transaction")),
                 (Some(_), None) => return wrong(format!("step {step} ends a transaction, and none has begun")),
-                _ => {}
-            }
-            let row = TraceRow::plain(self.sessions, step, operation, process.client);
-            let due_us = process.due_us.filter(|_| step == 0);
-            self.rows.push(&TraceRow { kind: process.kind as u8, think_us: *think_us, due_us, txn, ..row });
-            each(operation.code(), control.is_none().then_some(operation.statement));
-            if matches!(control, Some(Control::Commit | Control::Abort)) {
-                txn = None;
+                (Some(_), Some(_)) => txn = None,
+                (None, _) => {
+                    if let Err(why) = check(operation, step, script.bytes(), statements) {
+                        return wrong(format!("step {step}: {why}"));
+                    }
+                }
             }
         }
         if txn.is_some() {
             return wrong("leaves its transaction open; end it with a commit or an abort".into());
         }
+        self.due_us = session.due_us.unwrap_or_default();
+        let moved = self.rows.variable().len();
+        self.rows.variable().extend_from_slice(script.bytes());
+        let mut txn = None;
+        for (step, (think_us, operation)) in steps.iter().enumerate() {
+            let step = step as u16;
+            let control = operation.control();
+            if control == Some(Control::Begin) {
+                txn = Some(step);
+            }
+            let row = TraceRow::plain(self.sessions, step, operation.moved(moved), session.client);
+            let due_us = session.due_us.filter(|_| step == 0);
+            self.rows.push(&TraceRow { kind: session.kind as u8, think_us: *think_us, due_us, txn, ..row });
+            each(operation.code(), control.is_none().then_some(operation.statement));
+            if matches!(control, Some(Control::Commit | Control::Abort)) {
+                txn = None;
+            }
+        }
         self.sessions += 1;
-        self.operations += process.steps.len() as u64;
+        self.operations += steps.len() as u64;
         if self.rows.len() >= BATCH_OPERATIONS || self.rows.variable().len() >= BATCH_BYTES {
             self.flush(folder)?;
         }

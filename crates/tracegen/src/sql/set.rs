@@ -9,11 +9,15 @@ use schemas::manifest::{self, FileEntry, Manifest};
 use schemas::spec::SpecOf;
 use schemas::vocabulary::sql::text::{Dialect, definitions, is_insert_of_a_row};
 use schemas::vocabulary::sql::{Parameter, STATEMENTS, Sql, Statement, encode, statements_batch, statements_schema};
+use schemas::workload::sql::checks::{CHECKS, Check, checks_text, validate_checks};
 use schemas::workload::sql::dataset::{PRELOAD, SCHEMA, preload_batch, preload_schema};
+use schemas::workload::sql::recorded::Recorded;
 use schemas::workload::sql::{Data, Results, SqlStatistics, SqlWorkload};
 
 use super::arrivals::DueTimes;
-use super::sessions::{FragmentFile, Process};
+use super::recorded::RecordedFile;
+use super::script::Script;
+use super::sessions::{FragmentFile, Process, SessionOf};
 use crate::core::counts::Counts;
 use crate::core::error::GenerateError;
 use crate::core::output::TableFile;
@@ -41,6 +45,8 @@ pub struct Header {
     pub fragments: u32,
     /// Whether the log of a replay has the rows that statements return.
     pub log_results: bool,
+    /// The conditions that the data keep.
+    pub checks: Vec<Check>,
 }
 
 /// A trace set that is being written. Dropped before [`SetWriter::finish`], it leaves nothing.
@@ -55,11 +61,14 @@ pub struct SetWriter {
     inserts: Vec<bool>,
     loaded_rows: Option<u64>,
     fragments: Vec<FragmentFile>,
+    recorded: Vec<RecordedFile>,
     counts: Counts,
     uses: Vec<u64>,
     due: DueTimes,
     clients: u64,
     warmup_sessions: u64,
+    /// Room for the steps of a process.
+    script: Script,
 }
 
 impl SetWriter {
@@ -68,6 +77,7 @@ impl SetWriter {
         let wrong = |message: String| GenerateError::Infeasible(format!("schema: {message}"));
         let (all, _) = definitions(&header.schema, header.dialect, header.dialect).map_err(wrong)?;
         let tables = all.iter().filter(|one| one.table.is_some()).count() as u64;
+        validate_checks(&header.checks, header.dialect).map_err(GenerateError::Infeasible)?;
         let target = Target::beside(place)?;
         let preload = TableFile::create(&target.folder(), PRELOAD.to_string(), preload_schema())?;
         let inserts = header.statements.iter().map(|one| is_insert_of_a_row(&one.text, header.dialect)).collect();
@@ -80,11 +90,13 @@ impl SetWriter {
             inserts,
             loaded_rows: Some(0),
             fragments: (0..header.fragments).map(|fragment| FragmentFile::new(fragment, &header.kinds)).collect(),
+            recorded: (0..header.fragments).map(RecordedFile::new).collect(),
             counts: Counts::new(header.kinds.len(), <Sql as schemas::vocabulary::Vocabulary>::KINDS.len()),
             uses: vec![0; header.statements.len()],
             due: DueTimes::default(),
             clients: 0,
             warmup_sessions: 0,
+            script: Script::new(),
             header,
         })
     }
@@ -97,6 +109,16 @@ impl SetWriter {
         self.loaded_rows = self.loaded_rows.filter(|_| inserts_one).map(|rows| rows + 1);
         self.preload_rows.push((statement, bytes));
         if self.preload_rows.len() >= PRELOAD_ROWS { self.flush_preload() } else { Ok(()) }
+    }
+
+    /// Adds statements, with their parameters, that fill the tables.
+    pub(super) fn fill(&mut self, rows: &Script) -> Result<(), GenerateError> {
+        for (_, operation) in rows.operations() {
+            let parameters: Result<Vec<_>, _> = operation.parameters(rows.bytes()).collect();
+            let parameters = parameters.map_err(|why| GenerateError::Infeasible(why.to_string()))?;
+            self.preload(operation.statement, &parameters)?;
+        }
+        Ok(())
     }
 
     fn flush_preload(&mut self) -> Result<(), GenerateError> {
@@ -112,22 +134,48 @@ impl SetWriter {
 
     /// Adds a process. Processes are ordered by their due times, and all of them have one or none has.
     pub fn process(&mut self, process: &Process<'_>) -> Result<(), GenerateError> {
-        let fragment = process.client % self.fragments.len() as u64;
+        let mut script = std::mem::take(&mut self.script);
+        let session = SessionOf { kind: process.kind, client: process.client, due_us: process.due_us };
+        let written = process.write_to(&mut script, &self.header.statements);
+        let written = written.map_err(GenerateError::Infeasible).and_then(|()| self.script(session, &script));
+        self.script = script;
+        written
+    }
+
+    /// Adds a process by its steps.
+    pub(super) fn script(&mut self, session: SessionOf, script: &Script) -> Result<(), GenerateError> {
+        let fragment = session.client % self.fragments.len() as u64;
         let SetWriter { fragments, counts, uses, .. } = self;
         let folder = self.target.folder();
-        let pushed = fragments[fragment as usize].push(&folder, process, &self.header.statements, |code, statement| {
+        let each = |code: u8, statement: Option<u32>| {
             counts.operations[code as usize] += 1;
             if let Some(uses) = statement.and_then(|statement| uses.get_mut(statement as usize)) {
                 *uses += 1;
             }
-        });
+        };
+        let pushed = fragments[fragment as usize].push(&folder, session, script, &self.header.statements, each);
         pushed.map_err(|error| error.named(&folder, &self.place))?;
-        self.counts.sessions[process.kind] += 1;
-        self.clients = self.clients.max(process.client + 1);
-        if let Some(due_us) = process.due_us {
+        self.counts.sessions[session.kind] += 1;
+        self.clients = self.clients.max(session.client + 1);
+        if let Some(due_us) = session.due_us {
             self.due.add(due_us);
         }
         Ok(())
+    }
+
+    /// Adds a process with what a log recorded of its statements: for each step how long it took, if the log says it,
+    /// and whether it failed; None for steps that are no statements.
+    pub fn recorded_process(
+        &mut self,
+        process: &Process<'_>,
+        recorded: &[Option<(Option<u64>, bool)>],
+    ) -> Result<(), GenerateError> {
+        let fragment = (process.client % self.fragments.len() as u64) as usize;
+        let session = self.fragments[fragment].sessions;
+        self.process(process)?;
+        let of_statements = (0..).zip(recorded).filter_map(|(step, one)| Some((step, (*one)?)));
+        let rows = of_statements.map(|(step, (took_us, failed))| Recorded { session, step, took_us, failed });
+        self.recorded[fragment].push(&self.target.folder(), rows)
     }
 
     /// Writes what is left, and puts the trace set in its place.
@@ -139,7 +187,14 @@ impl SetWriter {
         let mut table = TableFile::create(&folder, STATEMENTS.to_string(), statements_schema())?;
         table.write(&statements_batch(&self.header.statements))?;
         files.push(table.finish()?);
-        files.push(schema_file(&folder, &self.header.schema, self.tables)?);
+        files.push(text_file(&folder, SCHEMA, &self.header.schema, self.tables)?);
+        if !self.header.checks.is_empty() {
+            let text = checks_text(&self.header.checks);
+            files.push(text_file(&folder, CHECKS, &text, self.header.checks.len() as u64)?);
+        }
+        for recorded in self.recorded {
+            files.extend(recorded.finish(&folder)?);
+        }
         let sessions: u64 = self.fragments.iter().map(|fragment| fragment.sessions).sum();
         let count = self.header.fragments as u64;
         let mut fragments = Vec::new();
@@ -160,6 +215,7 @@ impl SetWriter {
                 preload: preloaded,
                 clients: self.clients,
                 warmup_sessions: self.warmup_sessions,
+                checks: self.header.checks.len() as u64,
             },
             results: Results { log_results: self.header.log_results },
         });
@@ -204,11 +260,11 @@ impl SetWriter {
     }
 }
 
-/// Writes the schema as it is.
-fn schema_file(folder: &Path, schema: &str, tables: u64) -> Result<FileEntry, GenerateError> {
-    let path = folder.join(SCHEMA);
-    std::fs::write(&path, schema).map_err(at(&path))?;
-    Ok(FileEntry { path: SCHEMA.to_string(), bytes: schema.len() as u64, rows: tables, blake3: blake3_of(&path)? })
+/// Writes a text as it is. `rows` is what it has of tables or conditions.
+pub(crate) fn text_file(folder: &Path, name: &str, text: &str, rows: u64) -> Result<FileEntry, GenerateError> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(at(&path))?;
+    Ok(FileEntry { path: name.to_string(), bytes: text.len() as u64, rows, blake3: blake3_of(&path)? })
 }
 
 /// The sum over all files.

@@ -61,6 +61,11 @@ impl Rows {
         &self.row
     }
 
+    /// The same as texts, None for NULL.
+    pub fn texts(&self) -> Vec<Option<String>> {
+        read_values(&self.row).unwrap_or_else(|| unreachable!("a row has whole values"))
+    }
+
     /// The row ends.
     pub fn end_row(&mut self) {
         let sum = blake3::hash(&self.row);
@@ -122,19 +127,22 @@ impl Answered {
 fn read_rows(mut rest: &[u8]) -> Option<Vec<Vec<Option<String>>>> {
     let mut rows = Vec::new();
     while !rest.is_empty() {
-        let mut row = part(&mut rest)?;
-        let mut values = Vec::new();
-        while let Some((kind, after)) = row.split_first() {
-            row = after;
-            values.push(match *kind {
-                NULL => None,
-                TEXT => Some(String::from_utf8(part(&mut row)?.to_vec()).ok()?),
-                _ => return None,
-            });
-        }
-        rows.push(values);
+        rows.push(read_values(part(&mut rest)?)?);
     }
     Some(rows)
+}
+
+fn read_values(mut row: &[u8]) -> Option<Vec<Option<String>>> {
+    let mut values = Vec::new();
+    while let Some((kind, after)) = row.split_first() {
+        row = after;
+        values.push(match *kind {
+            NULL => None,
+            TEXT => Some(String::from_utf8(part(&mut row)?.to_vec()).ok()?),
+            _ => return None,
+        });
+    }
+    Some(values)
 }
 
 fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {

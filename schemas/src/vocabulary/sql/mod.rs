@@ -27,6 +27,7 @@ pub struct Sql;
 impl Vocabulary for Sql {
     const NAME: &'static str = "sql";
     const KINDS: &'static [OperationKind] = &Verb::KINDS;
+    const HAS_SESSION_FIGURES: bool = true;
     type Operation = Operation;
     type Columns = Columns;
     type Memory = Memory;
@@ -191,6 +192,36 @@ impl Operation {
         })
     }
 
+    /// A statement whose parameters are in `bytes` from `start` on, encoded, and its custom ones after them. Both
+    /// end with the bytes.
+    pub fn encoded(
+        (verb, statement): (Verb, u32),
+        start: usize,
+        custom: usize,
+        uses_results: bool,
+        bytes: &[u8],
+    ) -> Result<Operation, TooLong> {
+        let end = position(bytes)?;
+        Ok(Operation {
+            uses_results,
+            statement,
+            // Neither lies beyond the end.
+            start: start as u32,
+            parameters: (custom - start) as u32,
+            custom: end - custom as u32,
+            ..Operation::plain(verb)
+        })
+    }
+
+    /// Its parameters, in the bytes that it was made with.
+    pub fn parameters<'a>(
+        &self,
+        bytes: &'a [u8],
+    ) -> impl Iterator<Item = Result<Parameter<'a>, &'static str>> + use<'a> {
+        let (start, end) = (self.start as usize, self.start as usize + self.parameters as usize);
+        decode(bytes.get(start..end).unwrap_or_default())
+    }
+
     /// The same, and a later step of the session uses the result.
     pub fn kept(self) -> Operation {
         Operation { is_kept: true, ..self }
@@ -246,6 +277,11 @@ impl super::Operation for Operation {
     #[inline]
     fn control(&self) -> Option<Control> {
         self.verb.control()
+    }
+
+    fn moved(self, by: usize) -> Operation {
+        // The bytes of some operations have fewer than 4 GiB, or adding to them fails.
+        Operation { start: self.start + by as u32, ..self }
     }
 }
 

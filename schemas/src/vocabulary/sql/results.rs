@@ -14,7 +14,7 @@ pub struct Results(Vec<(u16, Kept)>);
 
 /// Why an operation is not sent.
 const NO_RESULT: &str = "a parameter is a result of an earlier step, and that step has returned none";
-const NO_ROW: &str = "a parameter is a column of a result, and the result has no such row or column";
+const NO_COLUMN: &str = "a parameter is a column of a result, and the result has no such column";
 const OTHER_TYPE: &str = "a parameter is a column of a result, and its value is not of the parameter's type";
 
 impl Results {
@@ -29,7 +29,8 @@ impl Results {
         self.0.extend(rows.map(|rows| (step, rows)));
     }
 
-    /// The value of a parameter.
+    /// The value of a parameter. A result without rows has the value NULL, as a subquery does in SQL: the
+    /// statement is sent, and a condition on the value holds for no row.
     pub fn value(&self, result: ResultOf) -> Result<Value<'_>, &'static str> {
         let (_, rows) = self.0.iter().find(|(step, _)| *step == result.step).ok_or(NO_RESULT)?;
         let row = match result.pick {
@@ -37,7 +38,8 @@ impl Results {
             Pick::Middle => rows.get(rows.len().saturating_sub(1) / 2),
             Pick::Last => rows.last(),
         };
-        let value = row.and_then(|row| row.get(result.column as usize)).ok_or(NO_ROW)?;
+        let Some(row) = row else { return Ok(Value::Null) };
+        let value = row.get(result.column as usize).ok_or(NO_COLUMN)?;
         let Some(text) = value.as_deref() else { return Ok(Value::Null) };
         let is_number = || text.parse::<f64>().is_ok_and(f64::is_finite);
         match result.kind {
@@ -46,6 +48,7 @@ impl Results {
             Type::Decimal if is_number() => Ok(Value::Decimal(text)),
             Type::Timestamp => Ok(Value::Timestamp(text)),
             Type::Date => Ok(Value::Date(text)),
+            Type::Unknown => Ok(Value::Unknown(text)),
             Type::Text => Ok(Value::Text(text)),
             Type::Decimal | Type::Bytes => Err(OTHER_TYPE),
         }

@@ -33,6 +33,7 @@ fn values() -> impl Strategy<Value = Parameter<'static>> {
         Just(Parameter::Value(Value::Decimal("12.50"))),
         Just(Parameter::Value(Value::Timestamp("2016-05-16 01:02:03"))),
         Just(Parameter::Value(Value::Date("2016-05-16"))),
+        Just(Parameter::Value(Value::Unknown("{1,2}"))),
         any::<u16>().prop_map(|step| Parameter::Result(ResultOf {
             kind: Type::Integer,
             step,
@@ -180,6 +181,10 @@ fn a_later_step_gets_a_column_of_a_kept_result() {
     assert!(memory.results.value(wanted(3, 1, Pick::Last, Type::Integer)).is_err());
     assert!(memory.results.value(wanted(3, 2, Pick::First, Type::Integer)).is_err());
     assert!(memory.results.value(wanted(2, 0, Pick::First, Type::Integer)).is_err());
+    // A result without rows is NULL, as a subquery without rows is.
+    let empty = Operation { step: 4, ..query.kept() };
+    Sql::remember(&mut memory, &empty, &answer(true, true, &[]));
+    assert_eq!(memory.results.value(wanted(4, 0, Pick::Middle, Type::Integer)), Ok(Value::Null));
     // The core replaces it before the store gets the request.
     let mut builder = OperationsBuilder::<Sql>::new(["kind"]);
     let parameters = [Parameter::Result(first), Parameter::Value(Value::Text("t"))];

@@ -49,7 +49,9 @@ pub fn preload(
 ) -> Result<impl Iterator<Item = Result<Vec<Preloaded>, TableError>> + Send + use<>, TableError> {
     let path: PathBuf = folder.join(PRELOAD);
     let mut before = 0;
-    Ok(ParquetBatches::open(&path, preload_schema(), 4096)?.map(move |batch| {
+    // A trace set whose rows are in tables has no such statements.
+    let batches = path.exists().then(|| ParquetBatches::open(&path, preload_schema(), 4096)).transpose()?;
+    Ok(batches.into_iter().flatten().map(move |batch| {
         let batch = batch?;
         let numbers = column::<Int32Array>(&batch, "statement", &path)?;
         let parameters = column::<BinaryArray>(&batch, "parameters", &path)?;

@@ -5,11 +5,17 @@
 //! ```text
 //! statements.parquet          the statements
 //! schema.sql                  the definitions of the tables
-//! dataset/preload.parquet     the statements, with parameters, that fill the tables
+//! checks.toml                 conditions that the data keep, if there are any
+//! dataset/fragment=N/TABLE.parquet   rows of the tables
+//! dataset/preload.parquet     the statements, with parameters, that fill the tables after the rows
 //! operations/fragment=N/…     the sessions; those of the warm-up come first
+//! recorded/fragment=N.parquet  what the log said of their statements that the trace set was imported from
 //! ```
 
+pub mod checks;
 pub mod dataset;
+pub mod recorded;
+pub mod rows;
 mod rules;
 mod statistics;
 
@@ -56,6 +62,13 @@ pub struct Data {
     pub clients: u64,
     /// How many of the first sessions of all fragments are the warm-up.
     pub warmup_sessions: u64,
+    /// How many conditions the data keep.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub checks: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What is logged of what statements return.
@@ -64,6 +77,20 @@ pub struct Data {
 pub struct Results {
     /// Whether the log has the rows. Otherwise it has their number and a hash.
     pub log_results: bool,
+}
+
+/// What a store needs to know of a trace set of this vocabulary, whatever its family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqlSet {
+    /// The SQL of statements and schema.
+    pub dialect: Dialect,
+    /// Whether the log has the rows that statements return.
+    pub log_results: bool,
+}
+
+/// The rules of a trace set with these statements, for a family of this vocabulary.
+pub(super) fn rules_of(statistics: &SqlStatistics) -> Result<Box<dyn Rules<Sql>>, String> {
+    Ok(Box::new(rules::SqlRules::new(statistics)?))
 }
 
 impl Workload for SqlWorkload {
@@ -101,7 +128,11 @@ impl Workload for SqlWorkload {
         statistics: &SqlStatistics,
         _fragment: u32,
     ) -> Result<Box<dyn Rules<Sql>>, String> {
-        Ok(Box::new(rules::SqlRules::new(statistics)?))
+        rules_of(statistics)
+    }
+
+    fn sql(&self) -> Option<SqlSet> {
+        Some(SqlSet { dialect: self.data.dialect, log_results: self.results.log_results })
     }
 
     fn actors(&self) -> u64 {
@@ -111,6 +142,10 @@ impl Workload for SqlWorkload {
     fn size(&self) -> String {
         let Data { tables, statements, preload, .. } = self.data;
         format!("{} tables filled by {}, {} statements", thousands(tables), thousands(preload), thousands(statements))
+    }
+
+    fn has_conditions(spec: &SpecOf<SqlWorkload>) -> bool {
+        spec.own.data.checks > 0
     }
 
     fn unchecked(_spec: &SpecOf<SqlWorkload>) -> Option<String> {

@@ -43,7 +43,7 @@ pub struct CompareArgs {
     /// Override a value of the spec at every point, named by its dotted key; may be repeated
     #[arg(help_heading = "Workload", long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// Do not read all items after each experiment, whatever the plan says
+    /// Do not read all items after each experiment, and check no conditions, whatever the plan says
     #[arg(help_heading = "Workload", long)]
     pub no_closing_read: bool,
     /// Use this service level agreement instead of the plan's

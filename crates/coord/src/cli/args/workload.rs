@@ -28,8 +28,9 @@ pub struct WorkloadArgs {
     /// How transactions are run.
     #[command(flatten, next_help_heading = "Workload")]
     pub transactions: TransactionArgs,
-    /// Do not read all items after an experiment. The default reads them if the final state depends on
-    /// races (key-value workloads); in a search only with --between continue
+    /// Do not read all items after an experiment, and check no conditions of the data. The default reads
+    /// them if the final state depends on races (key-value workloads), and checks the conditions that a
+    /// trace set of SQL statements has; in a search only with --between continue
     #[arg(help_heading = "Workload", long)]
     pub no_closing_read: bool,
     /// URL of the store; '${VARIABLE}' is replaced by an environment variable, which keeps a

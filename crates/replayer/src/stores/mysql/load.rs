@@ -175,7 +175,7 @@ async fn restore(store: &MySql, contents: &dyn Contents, loaded: &str, touched: 
         let typed = columns.iter().map(|column| format!("{column} {kind}")).collect::<Vec<_>>().join(", ");
         client.run(sql(format!("CREATE TEMPORARY TABLE {table} ({typed}, PRIMARY KEY ({key}))"))).await?;
         for some in rows.chunks(TOUCHED_ROWS_MAX) {
-            insert(&mut client, &Batch { table, rows: some.to_vec(), rows_of_data_set: 0 }).await?;
+            insert(&mut client, &Batch { table: table.into(), rows: some.to_vec(), rows_of_data_set: 0 }).await?;
         }
     }
     // No other client writes there: locks of ranges would only cost time.
@@ -243,7 +243,9 @@ async fn insert(client: &mut MySqlConnection, batch: &Batch) -> Result<(), Error
         query.push_values(some, |mut row, values| {
             for value in values {
                 match value {
+                    Value::Null => row.push_bind(None::<i64>),
                     Value::Integer(number) => row.push_bind(*number),
+                    Value::Float(number) => row.push_bind(*number),
                     Value::Text(text) => row.push_bind(text.as_str()),
                     Value::Bytes(bytes) => row.push_bind(bytes.as_slice()),
                 };
@@ -257,7 +259,8 @@ async fn insert(client: &mut MySqlConnection, batch: &Batch) -> Result<(), Error
 
 fn size(value: &Value) -> usize {
     match value {
-        Value::Integer(_) => 8,
+        Value::Null => 1,
+        Value::Integer(_) | Value::Float(_) => 8,
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) => bytes.len(),
     }

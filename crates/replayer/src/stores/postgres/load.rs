@@ -7,7 +7,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Error, Row};
 
-use super::copy::CopyBuffer;
+use super::copy::{CopyBuffer, Format};
 use super::{Postgres, PostgresServer, Reset, replica};
 use crate::stores::relational::contents::{Batch, Contents, do_work};
 use crate::stores::relational::database::{Found, drop_all, find};
@@ -181,14 +181,16 @@ async fn fill(contents: &dyn Contents, client: &mut PgConnection, progress: Load
         client.run(sql(table.creation)).await?;
     }
     let total = contents.source().rows_total();
+    let format = if contents.are_converted() { Format::Text } else { Format::Binary };
     let mut done = 0;
     for fragment in contents.source().fragments() {
         let mut batches = contents.rows(fragment).map_err(unreadable)?.peekable();
         while let Some(first) = batches.next_if(|_| true) {
             let first = first.map_err(unreadable)?;
-            let table = first.table;
-            let mut copy = client.copy_in_raw(&format!("COPY {table} FROM STDIN WITH (FORMAT binary, FREEZE)")).await?;
-            let mut buffer = CopyBuffer::new();
+            let table = first.table.clone();
+            let statement = format!("COPY {table} FROM STDIN WITH (FORMAT {}, FREEZE)", format.name());
+            let mut copy = client.copy_in_raw(&statement).await?;
+            let mut buffer = CopyBuffer::new(format);
             let mut batch = Some(first);
             while let Some(rows) = batch {
                 rows.rows.iter().for_each(|row| buffer.push(row));

@@ -47,6 +47,12 @@ pub trait Contents: Sync {
         None
     }
 
+    /// Whether values may have other types than their columns, which the database converts: a text for a
+    /// decimal number, 64 bits for 32.
+    fn are_converted(&self) -> bool {
+        false
+    }
+
     /// Whether the trace set says which rows its sessions have touched ([`Contents::touched`]).
     fn is_restorable(&self) -> bool {
         true
@@ -85,21 +91,14 @@ pub struct Touched {
 }
 
 /// A value of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    /// An id or a count.
-    Integer(i64),
-    /// A text.
-    Text(String),
-    /// An image.
-    Bytes(Vec<u8>),
-}
+pub use schemas::workload::sql::rows::Cell as Value;
 
 /// Some rows of one table, their values in the order of its columns.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// The table's name.
-    pub table: &'static str,
+    /// The table's name, as statements write it. Names of columns in parentheses may follow, if the values are
+    /// only theirs.
+    pub table: Cow<'static, str>,
     /// The rows, at least one.
     pub rows: Vec<Vec<Value>>,
     /// How many rows of the data set they come from; 0 if another batch has counted those rows.

@@ -85,7 +85,8 @@ pub struct Relational<E> {
     design: Design,
     engine: Arc<E>,
     connections_max: Option<u32>,
-    has_locking_reads: bool,
+    /// Whether reads of a transaction lock, as the URL says; none if it says nothing.
+    locking: Option<bool>,
 }
 
 impl<E: Engine> Relational<E> {
@@ -99,7 +100,7 @@ impl<E: Engine> Relational<E> {
             design: Design::of(&url)?,
             engine: Arc::new(E::open(&url)?),
             connections_max: url.count(CONNECTIONS)?,
-            has_locking_reads: url.choice(LOCKING, &[("none", false), ("read", true)])?,
+            locking: url.choice(LOCKING, &[("written", None), ("none", Some(false)), ("read", Some(true))])?,
             url,
         })
     }
@@ -107,6 +108,11 @@ impl<E: Engine> Relational<E> {
     /// The design.
     pub fn design(&self) -> &Design {
         &self.design
+    }
+
+    /// Whether reads of a transaction lock, where the store decides that.
+    fn has_locking_reads(&self) -> bool {
+        self.locking.unwrap_or_default()
     }
 
     /// The database's own part.

@@ -113,11 +113,13 @@ async fn fill(
         for batch in contents.rows(fragment)? {
             let batch = batch?;
             let mut query = QueryBuilder::<sqlx::Sqlite>::new("INSERT INTO ");
-            query.push(batch.table).push(" ");
+            query.push(&batch.table).push(" ");
             query.push_values(batch.rows, |mut row, values| {
                 for value in values {
                     match value {
+                        Value::Null => row.push_bind(None::<i64>),
                         Value::Integer(number) => row.push_bind(number),
+                        Value::Float(number) => row.push_bind(number),
                         Value::Text(text) => row.push_bind(text),
                         Value::Bytes(bytes) => row.push_bind(bytes),
                     };

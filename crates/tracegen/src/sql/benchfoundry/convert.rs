@@ -69,6 +69,7 @@ pub(super) fn convert(files: &Files, place: &Path, options: &ImportOptions) -> R
         kinds: KINDS.map(String::from).to_vec(),
         fragments: options.fragments,
         log_results: options.log_results,
+        checks: Vec::new(),
     };
     let mut writer = SetWriter::create(place, header)?;
     for call in load.iter().flat_map(|process| &process.transactions).flat_map(|transaction| &transaction.operations) {

@@ -53,7 +53,7 @@ pub fn write(imported: &mut Imported, place: &Path, options: &SetOptions) -> Res
     while let Some(transaction) = imported.transactions.next_transaction()? {
         let first_us = *first_us.get_or_insert(transaction.begin_us);
         let due_us = options.open_loop.then_some(transaction.begin_us.abs_diff(first_us));
-        writer.process(&process(&transaction, due_us))?;
+        writer.recorded_process(&process(&transaction, due_us), &recorded(&transaction))?;
     }
     Ok(writer.finish()?)
 }
@@ -62,7 +62,7 @@ fn statement(one: &Statement) -> sql::Statement {
     let kind = |parameter: &ParameterType| match parameter {
         ParameterType::Integer => Type::Integer,
         ParameterType::Decimal => Type::Decimal,
-        ParameterType::Unknown => Type::Text,
+        ParameterType::Unknown => Type::Unknown,
     };
     sql::Statement {
         name: String::new(),
@@ -98,6 +98,12 @@ fn process(transaction: &Transaction, due_us: Option<u64>) -> Process<'_> {
     Process { kind: usize::from(!is_plain), client: transaction.session, due_us, steps }
 }
 
+/// What the log says of each step of the process.
+fn recorded(transaction: &Transaction) -> Vec<Option<(Option<u64>, bool)>> {
+    let begin = (transaction.end != End::Autocommit).then_some(None);
+    begin.into_iter().chain(transaction.steps.iter().map(|step| Some((step.took_us, step.failed)))).collect()
+}
+
 fn wait(from_us: i64, to_us: i64) -> u32 {
     u32::try_from((to_us - from_us).max(0)).unwrap_or(u32::MAX).min(i32::MAX as u32)
 }
@@ -107,7 +113,7 @@ fn parameter(value: Value<'_>) -> Parameter<'_> {
         Value::Null => sql::Value::Null,
         Value::Integer(number) => sql::Value::Integer(number),
         Value::Decimal(digits) => sql::Value::Decimal(digits),
-        Value::Unknown(text) => sql::Value::Text(text),
+        Value::Unknown(text) => sql::Value::Unknown(text),
     })
 }
 

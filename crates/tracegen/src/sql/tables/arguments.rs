@@ -138,6 +138,7 @@ fn typed(value: &Literal, declared: Type) -> Option<Literal> {
         (Literal::Text(text), Type::Decimal | Type::Date | Type::Timestamp) => {
             Literal::parse(text).ok().filter(|value| *value != Literal::Null)?.widened(declared)
         }
+        (Literal::Text(text), Type::Unknown) => Some(Literal::Unknown(text.clone())),
         (value, declared) => value.widened(declared),
     }
 }
@@ -148,7 +149,7 @@ fn form(kind: Type) -> &'static str {
         Type::Integer => "write a whole number without quotes",
         Type::Float => "write a number without quotes",
         Type::Decimal => "write a number, or its digits in quotes",
-        Type::Text => "write a text in quotes",
+        Type::Text | Type::Unknown => "write a text in quotes",
         Type::Bytes => "write hexadecimal digits in quotes",
         Type::Timestamp => "write \"2016-05-16 01:02:03\"",
         Type::Date => "write \"2016-05-16\"",

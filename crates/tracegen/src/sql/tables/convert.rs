@@ -38,6 +38,7 @@ pub(super) fn convert(folder: &Path, place: &Path, options: &ImportOptions) -> R
         kinds: kinds.clone(),
         fragments: options.fragments,
         log_results: options.log_results,
+        checks: Vec::new(),
     };
     let mut writer = SetWriter::create(place, header)?;
     preload.map_or(Ok(()), |path| write_preload(&path, &lists, &mut writer))?;

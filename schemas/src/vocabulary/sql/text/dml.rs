@@ -9,8 +9,15 @@ use crate::vocabulary::sql::{Statement, Type};
 /// The text of a statement for a database. `keys` are the primary keys of the tables, which an upsert of
 /// MySQL leaves out.
 ///
-/// A parameter of PostgreSQL says its type where it is sent as a text.
-pub fn translate(statement: &Statement, from: Dialect, to: Dialect, keys: &Keys) -> Result<String, String> {
+/// A parameter of PostgreSQL says its type where it is sent as a text. `casts` are the types that the database itself
+/// has said for parameters; it may be shorter than they are.
+pub fn translate(
+    statement: &Statement,
+    from: Dialect,
+    to: Dialect,
+    keys: &Keys,
+    casts: &[Option<String>],
+) -> Result<String, String> {
     let mut tokens = numbered(of(&statement.text, from)?);
     if from.is_like_mysql() && !to.is_like_mysql() {
         swap_limits(&mut tokens);
@@ -23,6 +30,9 @@ pub fn translate(statement: &Statement, from: Dialect, to: Dialect, keys: &Keys)
     let text = write(&tokens, from, to, &mut |number| {
         written.push(number);
         let kind = statement.parameters.get(number - 1);
+        if let Some(cast) = casts.get(number - 1).and_then(Option::as_ref) {
+            return format!("CAST(${number} AS {cast})");
+        }
         match (to, kind) {
             (Dialect::Postgres, Some(Type::Decimal)) => format!("CAST(${number} AS NUMERIC)"),
             (Dialect::Postgres, Some(Type::Timestamp)) => format!("CAST(${number} AS TIMESTAMP)"),
@@ -38,6 +48,22 @@ pub fn translate(statement: &Statement, from: Dialect, to: Dialect, keys: &Keys)
         return Err("uses a parameter twice or out of order, which MySQL cannot; write ? for each".into());
     }
     Ok(text)
+}
+
+/// The text without the locks that a query takes (`FOR UPDATE`, `FOR SHARE`) at its end; None if it takes none.
+pub fn without_locks(text: &str, dialect: Dialect) -> Result<Option<String>, String> {
+    let mut tokens = of(text, dialect)?;
+    let locks = |at: &usize| {
+        let next = solid(&tokens, at + 1).next();
+        is_word(&tokens[*at], "for")
+            && next.is_some_and(|next| ["update", "share", "no", "key"].iter().any(|word| is_word(&tokens[next], word)))
+    };
+    let first = solid(&tokens, 0).find(locks);
+    // A query in parentheses goes on after its locks.
+    let Some(start) = first.filter(|start| !tokens[*start..].contains(&Token::RParen)) else { return Ok(None) };
+    tokens.truncate(start);
+    let text: String = tokens.iter().map(Token::to_string).collect();
+    Ok(Some(text.trim_end().to_string()))
 }
 
 /// Gives each `?` its number, so that tokens may change their places.

@@ -15,7 +15,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 pub use definitions::{Definition, Keys, definitions};
-pub use dml::translate;
+pub use dml::{translate, without_locks};
 
 /// In which SQL a trace set's texts are written, or a database expects them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

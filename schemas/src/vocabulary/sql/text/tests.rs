@@ -51,7 +51,7 @@ fn a_schema_has_the_types_and_quotes_of_each_database() {
 fn statements_have_the_quotes_and_parameters_of_each_database() {
     let keys = definitions(SCHEMA, Dialect::Logical, Dialect::Sqlite).unwrap().1;
     let check = |text: &str, types: &[Type], to, expect: &str| {
-        let found = translate(&statement(text, types), Dialect::Logical, to, &keys);
+        let found = translate(&statement(text, types), Dialect::Logical, to, &keys, &[]);
         assert_eq!(found.as_deref(), Ok(expect), "{to:?}");
     };
     let read = "SELECT COUNT(*), `It's` FROM `NEW-ORDER` WHERE NO_ID=? AND YTD > ? AND NAME = \"o'k\" LIMIT 5, ?;";
@@ -87,7 +87,7 @@ fn statements_have_the_quotes_and_parameters_of_each_database() {
 #[test]
 fn statements_of_postgres_run_on_mysql() {
     let check = |text: &str, expect: Result<&str, &str>| {
-        let found = translate(&statement(text, &[]), Dialect::Postgres, Dialect::Mysql, &Keys::default());
+        let found = translate(&statement(text, &[]), Dialect::Postgres, Dialect::Mysql, &Keys::default(), &[]);
         match (&found, expect) {
             (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
             (found, expect) => assert_eq!(found.as_deref().ok(), expect.ok(), "{found:?}"),
@@ -135,4 +135,16 @@ fn inserts_of_a_row_are_known() {
     check("INSERT INTO a SELECT * FROM b", false);
     check("INSERT IGNORE INTO a VALUES (?)", false);
     check("UPDATE a SET b = ?", false);
+}
+
+#[test]
+fn a_query_without_its_locks_is_the_same_query() {
+    let check = |text: &str, expect: Option<&str>| {
+        assert_eq!(super::without_locks(text, Dialect::Logical).unwrap().as_deref(), expect, "{text}");
+    };
+    check("SELECT `a` FROM t WHERE b = ? FOR UPDATE", Some("SELECT `a` FROM t WHERE b = ?"));
+    check("select a from t order by a limit 1 for update skip locked;", Some("select a from t order by a limit 1"));
+    check("SELECT a FROM t", None);
+    check("SELECT SUBSTRING(a FOR 3) FROM t", None);
+    check("UPDATE t SET a = 'FOR UPDATE'", None);
 }

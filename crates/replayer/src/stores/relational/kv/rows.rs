@@ -82,7 +82,11 @@ impl Contents for DataSet<'_> {
         Ok(Box::new(pieces.map(move |piece| {
             let records = piece?;
             let rows_of_data_set = records.len() as u64;
-            Ok(Batch { table: TABLE, rows: records.iter().map(|one| self.row(*one)).collect(), rows_of_data_set })
+            Ok(Batch {
+                table: TABLE.into(),
+                rows: records.iter().map(|one| self.row(*one)).collect(),
+                rows_of_data_set,
+            })
         })))
     }
 

@@ -110,6 +110,6 @@ fn batches<'a, const N: usize>(
     Ok(Box::new(pieces.map(move |piece| {
         let piece = piece?;
         let rows_of_data_set = piece.len() as u64;
-        Ok(Batch { table: into, rows: piece.into_iter().flat_map(&rows_of).collect(), rows_of_data_set })
+        Ok(Batch { table: into.into(), rows: piece.into_iter().flat_map(&rows_of).collect(), rows_of_data_set })
     })))
 }

@@ -1,31 +1,32 @@
-//! The data set of a trace set: its schema, and the statements that fill the tables.
-
-use std::collections::BTreeMap;
+//! The data set of a trace set: its schema, the rows of its tables, and the statements that fill them further.
 
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
-use schemas::vocabulary::Vocabulary;
-use schemas::vocabulary::sql::Sql;
-use schemas::vocabulary::sql::text::quoted;
+use schemas::vocabulary::sql::text::{self, quoted};
 use schemas::workload::sql::dataset;
+use schemas::workload::sql::rows::{RowFile, Rows, read_rows, row_files};
 
 use super::super::Dialect;
-use super::super::contents::{Batches, Contents, Table, Touched, Work, Works};
+use super::super::contents::{Batch, Batches, Contents, Table, Touched, Work, Works};
 use super::statements::Statements;
-use super::{FAMILY, LAYOUT, TABLES};
+use super::{LAYOUT, design_of};
 use crate::source::Source;
 use crate::stores::HeldState;
+
+/// The most values of a batch: SQLite takes 32,766 parameters in a statement, MariaDB and MySQL 65,535.
+const CELLS_MAX: usize = 32_000;
 
 /// The tables of a trace set.
 pub struct DataSet<'a> {
     source: &'a Source,
     statements: Statements,
+    dialect: text::Dialect,
 }
 
 impl DataSet<'_> {
     /// Those of this trace set.
-    pub fn new(source: &Source, statements: Statements) -> DataSet<'_> {
-        DataSet { source, statements }
+    pub fn new(source: &Source, statements: Statements, dialect: text::Dialect) -> DataSet<'_> {
+        DataSet { source, statements, dialect }
     }
 }
 
@@ -35,10 +36,7 @@ impl Contents for DataSet<'_> {
     }
 
     fn loaded(&self) -> HeldState {
-        let names = self.statements.definitions().iter().flat_map(|one| [&one.table, &one.view]).flatten();
-        let names = names.cloned().collect::<Vec<_>>().join("\n");
-        let design = BTreeMap::from([(FAMILY.to_string(), Sql::NAME.to_string()), (TABLES.to_string(), names)]);
-        HeldState::loaded(LAYOUT, design, self.source)
+        HeldState::loaded(LAYOUT, design_of(&self.statements), self.source)
     }
 
     fn begun(&self) -> Option<HeldState> {
@@ -60,8 +58,24 @@ impl Contents for DataSet<'_> {
         others.map(|one| one.text.clone()).collect()
     }
 
-    fn rows(&self, _fragment: u32) -> Result<Batches<'_>, TableError> {
-        Ok(Box::new(std::iter::empty()))
+    fn rows(&self, fragment: u32) -> Result<Batches<'_>, TableError> {
+        let tables: Vec<&str> = self.statements.tables().collect();
+        let files = row_files(&self.source.folder, &self.source.manifest.files, fragment, &tables);
+        let mut all: Vec<Batches<'_>> = Vec::with_capacity(files.len());
+        for RowFile { table, path } in files {
+            let rows = read_rows(&path, CELLS_MAX)?;
+            all.push(Box::new(rows.map(move |some| {
+                let Rows { columns, rows } = some?;
+                let names = columns.iter().map(|name| quoted(name, self.dialect)).collect::<Vec<_>>().join(", ");
+                let table = format!("{} ({names})", quoted(&table, self.dialect)).into();
+                Ok(Batch { table, rows_of_data_set: rows.len() as u64, rows })
+            })));
+        }
+        Ok(Box::new(all.into_iter().flatten()))
+    }
+
+    fn are_converted(&self) -> bool {
+        true
     }
 
     fn work(&self) -> Result<Works<'_>, TableError> {

@@ -1,0 +1,134 @@
+//! What was found of the conditions that the data of a trace set keep.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conditions::{Condition, Found, unchecked, violated};
+use crate::words::plural;
+
+/// What the check of the conditions after an experiment has found. `audit/checks.parquet` has the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConditionFigures {
+    /// Conditions that were checked, those whose query failed included.
+    pub checked: u64,
+    /// Those of them that hold.
+    pub holds: u64,
+    /// The others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<BrokenCondition>,
+    /// The names of those that hold for a freshly loaded store only, and were not checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_only: Vec<String>,
+    /// How long all queries took.
+    pub took_ns: u64,
+    /// Why nothing was checked, in a sentence without a period; null if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
+/// A condition that does not hold, or could not be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenCondition {
+    /// Its name.
+    pub name: String,
+    /// The condition in one line.
+    pub title: String,
+    /// How many rows violate it; null if its query failed.
+    pub violations: Option<u64>,
+    /// Why its query failed; null if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl ConditionFigures {
+    /// The figures of what was found.
+    pub fn of(all: &[Condition]) -> ConditionFigures {
+        let load_only = all.iter().filter(|one| one.found == Found::LoadOnly).map(|one| one.name.clone()).collect();
+        let broken = all.iter().filter_map(|one| {
+            let (violations, error) = match &one.found {
+                Found::Holds | Found::LoadOnly => return None,
+                Found::Violated { rows, .. } => (Some(*rows), None),
+                Found::Failed(why) => (None, Some(why.clone())),
+            };
+            Some(BrokenCondition { name: one.name.clone(), title: one.title.clone(), violations, error })
+        });
+        ConditionFigures {
+            checked: all.iter().filter(|one| one.found != Found::LoadOnly).count() as u64,
+            holds: all.iter().filter(|one| one.found == Found::Holds).count() as u64,
+            broken: broken.collect(),
+            load_only,
+            took_ns: all.iter().map(|one| one.took_ns).sum(),
+            missing: None,
+        }
+    }
+
+    /// The figures if nothing is known, for this reason.
+    pub fn missing(why: String) -> ConditionFigures {
+        ConditionFigures { missing: Some(why), ..ConditionFigures::default() }
+    }
+
+    /// The names of the conditions that rows violate.
+    pub fn violated(&self) -> Vec<&str> {
+        self.broken.iter().filter(|one| one.violations.is_some()).map(|one| one.name.as_str()).collect()
+    }
+
+    /// Whether a user should look at it.
+    pub fn is_notable(&self) -> bool {
+        !self.broken.is_empty() || self.missing.is_some()
+    }
+
+    /// One line for each condition that does not hold or could not be checked. One line in all if there is none.
+    ///
+    /// ```
+    /// use schemas::verdict::ConditionFigures;
+    /// let figures = ConditionFigures { checked: 11, holds: 11, load_only: vec!["3.3.2.11".into()], ..Default::default() };
+    /// assert_eq!(figures.lines(), ["11 of 11 conditions hold (3.3.2.11 is checked after a load only)"]);
+    /// ```
+    pub fn lines(&self) -> Vec<String> {
+        if let Some(why) = &self.missing {
+            return vec![format!("the conditions were not checked: {why}")];
+        }
+        if self.broken.is_empty() {
+            let kept = match self.load_only.as_slice() {
+                [] => String::new(),
+                [one] => format!(" ({one} is checked after a load only)"),
+                several => format!(" ({} are checked after a load only)", several.join(", ")),
+            };
+            let verb = if self.checked == 1 { "holds" } else { "hold" };
+            return vec![format!("{} of {} {verb}{kept}", self.holds, plural(self.checked, "condition"))];
+        }
+        self.broken.iter().map(BrokenCondition::in_words).collect()
+    }
+}
+
+impl BrokenCondition {
+    /// What is wrong, in one line.
+    pub fn in_words(&self) -> String {
+        match (&self.violations, &self.error) {
+            (Some(rows), _) => violated(&self.name, &self.title, *rows),
+            (None, error) => unchecked(&self.name, error.as_deref().unwrap_or("its query failed")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_each_condition_only_where_some_are_broken() {
+        let condition = |name: &str, found| Condition { name: name.into(), title: "T".into(), found, took_ns: 2 };
+        let lines = |all: &[Condition]| ConditionFigures::of(all).lines();
+        let (holds, load) = (condition("1", Found::Holds), condition("2", Found::LoadOnly));
+        let violated = condition("3", Found::Violated { rows: 1, first: vec![] });
+        let failed = condition("4", Found::Failed("no".into()));
+        assert_eq!(lines(&[holds.clone(), holds.clone()]), ["2 of 2 conditions hold"]);
+        assert_eq!(lines(&[holds.clone(), load.clone()]), ["1 of 1 condition holds (2 is checked after a load only)"]);
+        let all = [holds, load, violated, failed];
+        assert_eq!(lines(&all), ["condition 3 is violated by 1 row: T", "condition 4 could not be checked: no"]);
+        let figures = ConditionFigures::of(&all);
+        assert_eq!((figures.checked, figures.holds, figures.took_ns), (3, 1, 8));
+        assert_eq!(figures.violated(), ["3"]);
+        let read: ConditionFigures = serde_json::from_str(&serde_json::to_string(&figures).unwrap()).unwrap();
+        assert_eq!(read, figures);
+    }
+}
