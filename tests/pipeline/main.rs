@@ -37,6 +37,7 @@ mod shared_store;
 mod stall;
 mod statements;
 mod support;
+mod tables;
 mod toy;
 mod tpcc;
 mod truth;

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use schemas::files::is_plain_name;
+use schemas::manifest::Manifest;
 use schemas::words::plural;
 use serde_json::json;
 
 use super::import_logs::{self, MysqlArgs, PostgresArgs};
+use super::import_table::{self, TableArgs};
 use super::{Failure, print};
 use crate::GenerateError;
 use crate::sql::benchfoundry::{ImportError, ImportOptions, import};
@@ -20,6 +22,7 @@ Examples:
   encore trace import benchfoundry tpcc/ -o mine.trace --fragments 4 --log-results
   encore trace import postgres-log postgresql.csv            writes postgresql.trace
   encore trace import mysql-general-log general.log          writes general.trace
+  encore trace import table shop/                            writes shop.trace
 
 Nothing is written if a file is wrong; the error names file and line.")]
 pub(super) struct ImportArgs {
@@ -32,6 +35,7 @@ enum Source {
     Benchfoundry(BenchfoundryArgs),
     PostgresLog(PostgresArgs),
     MysqlGeneralLog(MysqlArgs),
+    Table(TableArgs),
 }
 
 /// Imports BenchFoundry's input files: NAME_schema, NAME_operation, NAME_param, NAME_cparam, NAME_load, NAME_warm,
@@ -81,6 +85,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
         Source::Benchfoundry(args) => benchfoundry(args),
         Source::PostgresLog(args) => import_logs::postgres(args),
         Source::MysqlGeneralLog(args) => import_logs::mysql(args),
+        Source::Table(args) => import_table::run(args),
     }
 }
 
@@ -94,9 +99,14 @@ fn benchfoundry(args: &BenchfoundryArgs) -> Result<(), Failure> {
         log_results: args.log_results,
     };
     let manifest = import(&args.folder, &output, &options)?;
+    print_written(&manifest, &output, args.json)
+}
+
+/// Says what was written, as a text or as JSON.
+pub(super) fn print_written(manifest: &Manifest, output: &Path, json: bool) -> Result<(), Failure> {
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     let (sessions, operations) = (manifest.sessions(), manifest.operations());
-    if args.json {
+    if json {
         let object = json!({
             "folder": output,
             "trace_id": manifest.trace_id,
@@ -116,7 +126,7 @@ fn benchfoundry(args: &BenchfoundryArgs) -> Result<(), Failure> {
         plural(sessions, "session"),
         manifest.trace_id
     ))?;
-    crate::families::remark(&manifest).map_or(Ok(()), |remark| print(&format!("{remark}\n")))
+    crate::families::remark(manifest).map_or(Ok(()), |remark| print(&format!("{remark}\n")))
 }
 
 /// The name of the trace set: that of the output, else that of the source.

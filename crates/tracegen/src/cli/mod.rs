@@ -2,6 +2,7 @@
 
 mod import;
 mod import_logs;
+mod import_table;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
