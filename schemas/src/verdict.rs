@@ -3,6 +3,7 @@
 mod conditions;
 mod consistency;
 mod figures;
+mod sessions;
 mod sum;
 
 use std::path::Path;
@@ -18,6 +19,7 @@ pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
     TransactionFigures,
 };
+pub use sessions::{Headline, SessionFigures};
 pub use sum::SumFigures;
 
 /// `verdict.json`: an experiment's figures, and whether it met the SLA.

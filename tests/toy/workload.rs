@@ -7,8 +7,9 @@ use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field};
 use schemas::spec::{SpecOf, Wrong};
 use schemas::table::TableError;
+use schemas::verdict::Headline;
 use schemas::vocabulary::{self, OperationKind, Place, Vocabulary};
-use schemas::workload::{ActorWords, Workload};
+use schemas::workload::{ActorWords, KindGoal, SessionGoals, Workload};
 use serde::{Deserialize, Serialize};
 
 /// The vocabulary: two operations on a counter.
@@ -21,6 +22,7 @@ impl Vocabulary for Counting {
         OperationKind { name: "look", reads: true, writes: false },
         OperationKind { name: "raise", reads: false, writes: true },
     ];
+    const HAS_SESSION_FIGURES: bool = true;
     type Operation = Operation;
     type Columns = Columns;
     type Memory = ();
@@ -132,6 +134,15 @@ impl Workload for Counters {
 
     fn actors(&self) -> u64 {
         self.data.counters
+    }
+
+    fn session_goals(_spec: &SpecOf<Counters>) -> SessionGoals {
+        let goal =
+            |kind: &str, p90_max_ns, share_min_percent| KindGoal { kind: kind.into(), p90_max_ns, share_min_percent };
+        SessionGoals {
+            headline: Some(Headline { name: "looksC".into(), kind: "look".into() }),
+            kinds: vec![goal("look", Some(3_600_000_000_000), Some(80.0)), goal("raise", None, Some(50.0))],
+        }
     }
 
     fn size(&self) -> String {

@@ -103,6 +103,18 @@ pub enum AnalyzeError {
     /// A result cannot be written.
     #[error("cannot write {0}")]
     Write(#[source] TableError),
+    /// One run is nothing to compare.
+    #[error("{}: a comparison needs two runs or more; add another run, or --recorded", run.display())]
+    OneRun {
+        /// The run folder.
+        run: PathBuf,
+    },
+    /// There is no log to compare with.
+    #[error("{why}")]
+    NoRecord {
+        /// Which run, why, and what to do.
+        why: String,
+    },
     /// A run without an experiment cannot be compared.
     #[error("{}: this run has no experiment to compare", run.display())]
     NothingToCompare {

@@ -118,6 +118,7 @@ pub fn analyze_with(
         whole.add_conditions(conditions(&folder, &plan, &manifest, report.as_ref())?);
     }
     let mut figures = whole.figures();
+    manifest.spec.family()?.session_goals(&manifest.spec)?.put_into(&mut figures);
     if let Some(open) = &plan.open_loop {
         add_due_rates(&mut figures.timeline, open, &manifest.spec);
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::consistency::summary::ConsistencySummary;
 use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
+use crate::session_kinds::SessionKinds;
 use crate::timeline::{Measured, TimelineSummary};
 use crate::transactions::CountTries;
 use crate::validate::{Findings, Sum};
@@ -165,6 +166,9 @@ pub struct Summary {
     /// None if no conditions were to be checked, or another replayer checked them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     conditions: Option<ConditionFigures>,
+    /// None if the vocabulary has no figures of sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by_session: Option<SessionKinds>,
 }
 
 /// The summary of closing reads.
@@ -200,6 +204,7 @@ impl Summary {
             closing: None,
             sum: None,
             conditions: None,
+            by_session: None,
         }
     }
 
@@ -329,6 +334,11 @@ impl Summary {
         self.sum.get_or_insert_default().merge(sum);
     }
 
+    /// Adds the sessions of a fragment by their kinds.
+    pub(crate) fn add_sessions(&mut self, found: &SessionKinds) {
+        self.by_session.get_or_insert_default().merge(found);
+    }
+
     /// Adds what was found of the conditions of the data. One replayer checks them for all.
     pub(crate) fn add_conditions(&mut self, found: Option<ConditionFigures>) {
         self.conditions = self.conditions.take().or(found);
@@ -369,6 +379,9 @@ impl Summary {
             self.add_sum(theirs);
         }
         self.add_conditions(other.conditions.clone());
+        if let Some(theirs) = &other.by_session {
+            self.add_sessions(theirs);
+        }
         self.missing.extend(other.missing.iter().map(|(fragment, sentence)| (*fragment, sentence.clone())));
     }
 
@@ -427,6 +440,8 @@ impl Summary {
             }),
             sum: self.sum.as_ref().map(|sum| self.sum_figures(sum)),
             conditions: self.conditions.clone(),
+            by_session: self.by_session.as_ref().map(|own| own.figures(self.measured)).unwrap_or_default(),
+            headline: None,
         }
     }
 

@@ -21,6 +21,7 @@ use crate::log::{HeldBatches, Survey};
 use crate::order::Reorder;
 use crate::registers::Registers;
 use crate::seal::{ClosedTable, Sealed, Sealer};
+use crate::session_kinds::Sessions;
 use crate::timeline::Measured;
 use crate::transactions::Tries;
 use crate::validate::{FOREVER, Interval, Items, UnknownId, Validator};
@@ -107,6 +108,7 @@ impl FragmentInput<'_> {
             history: History::new(fragment),
             registers: Registers::new::<F>(&self.plan, &summary, matches!(survey.end, LogEnd::Torn { .. })),
             tries: Tries::new(matches!(survey.end, LogEnd::Torn { .. })),
+            sessions: Sessions::default(),
             summary,
             sealer,
         };
@@ -267,6 +269,7 @@ struct Stream<'a, F: Family> {
     ring: TraceRing<F::Vocabulary>,
     held: HeldBatches,
     tries: Tries<OperationOf<F>>,
+    sessions: Sessions,
     history: History,
     /// None if the family has no registers.
     registers: Option<Registers>,
@@ -316,6 +319,10 @@ impl<F: Family> Stream<'_, F> {
         }
         if let Some(registers) = &mut self.registers {
             registers.finish(&mut self.summary);
+        }
+        if F::Vocabulary::HAS_SESSION_FIGURES {
+            let sessions = std::mem::take(&mut self.sessions);
+            self.summary.add_sessions(&sessions.finish(self.summary.measured(), self.ring.kinds()));
         }
         let closing_reads = self.close(progress)?;
         if self.input.closing.after.is_some()
@@ -446,6 +453,9 @@ impl<F: Family> Stream<'_, F> {
             }
             let findings = self.validator.check(&row, observed).map_err(|e| unknown_id(self.log, &row.log, e))?;
             self.summary.add(&row, findings);
+            if F::Vocabulary::HAS_SESSION_FIGURES && !row.warmup {
+                self.sessions.add(&row, self.summary.measured());
+            }
             if let Some(sealer) = &mut self.sealer {
                 let error = self.held.error(row.place);
                 sealer.push(&row, observed, error, &findings.violations);

@@ -18,6 +18,7 @@ use crate::family::{ItemIs, ItemWords, WritePlace};
 use crate::figures::percent;
 use crate::isolation;
 use crate::over_time;
+use crate::sessions_text::{headline, sessions};
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 
@@ -142,6 +143,13 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     out += &closing(figures);
     for line in figures.conditions.iter().flat_map(ConditionFigures::lines) {
         let _ = writeln!(out, "{line}");
+    }
+    let by_session = sessions(figures);
+    if !by_session.is_empty() {
+        let _ = write!(out, "\n{by_session}");
+        headline(figures).iter().for_each(|headline| {
+            let _ = writeln!(out, "{headline}");
+        });
     }
     if !verdict.replayers.is_empty() {
         let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);

@@ -147,7 +147,7 @@ fn pattern(folder: PathBuf) -> String {
 }
 
 /// The statements of a trace set. It may be elsewhere by now.
-fn texts(trace: &Path) -> Vec<String> {
+pub(crate) fn texts(trace: &Path) -> Vec<String> {
     let statements = schemas::vocabulary::sql::read_statements(trace).unwrap_or_default();
     statements.into_iter().map(|statement| statement.text).collect()
 }

@@ -5,7 +5,7 @@ pub(crate) mod columns;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -64,6 +64,11 @@ impl ParquetBatches {
         ParquetBatches::open_parts(path, options, |builder| builder.with_batch_size(batch_rows))
     }
 
+    /// Opens a file of another tool, with the columns that it has.
+    pub fn open_any(path: &Path, batch_rows: usize) -> Result<ParquetBatches, TableError> {
+        ParquetBatches::open_parts(path, ArrowReaderOptions::new(), |builder| builder.with_batch_size(batch_rows))
+    }
+
     /// Opens the parts of a file that are wanted.
     pub(crate) fn open_parts(
         path: &Path,
@@ -75,6 +80,11 @@ impl ParquetBatches {
             guarded(|| Builder::try_new_with_options(file, options).and_then(|builder| parts(builder).build()));
         let reader = reader.map_err(|e| TableError::reading(path, "is damaged or of another format", &e))?;
         Ok(ParquetBatches { path: path.to_path_buf(), reader })
+    }
+
+    /// The columns of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.reader.schema()
     }
 
     /// The file.

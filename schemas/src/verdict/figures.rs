@@ -8,6 +8,7 @@ use crate::words::{plural, thousands};
 
 use super::conditions::ConditionFigures;
 use super::consistency::ConsistencyFigures;
+use super::sessions::{Headline, SessionFigures};
 use super::sum::SumFigures;
 
 /// The figures of an experiment's measured part, over all its fragments. They cover the
@@ -84,6 +85,12 @@ pub struct Figures {
     /// The conditions that the data keep; null if the trace set has none, or if no closing read was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<ConditionFigures>,
+    /// Sessions by their kinds; empty if the vocabulary has no figures of them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub by_session: IndexMap<String, SessionFigures>,
+    /// The figure that the benchmark is known by; null if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<Headline>,
 }
 
 /// What became of the transactions of the measured part. All but the first two numbers count tries.

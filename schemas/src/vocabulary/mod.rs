@@ -30,6 +30,9 @@ pub trait Vocabulary: Copy + Debug + Default + Eq + Send + Sync + 'static {
     /// Whether it has transactions. Where it has none, nothing that is compiled for it knows of them.
     const HAS_TRANSACTIONS: bool = has_control(Self::KINDS);
 
+    /// Whether a verdict has figures of its sessions by their kinds.
+    const HAS_SESSION_FIGURES: bool = false;
+
     /// One of its operations: small enough to copy.
     type Operation: Operation;
 

@@ -6,6 +6,7 @@
 
 pub mod consbench;
 pub mod economy;
+mod goals;
 pub mod kv;
 mod read;
 mod shares;
@@ -26,6 +27,7 @@ use crate::spec::{Spec, SpecError, SpecOf, Wrong};
 use crate::table::TableError;
 use crate::trace::{NoRules, Rules};
 use crate::vocabulary::Vocabulary;
+pub use goals::{KindGoal, SessionGoals};
 pub use shares::Shares;
 
 /// What the actors of a family are called in sentences.
@@ -112,6 +114,12 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
     fn has_conditions(_spec: &SpecOf<Self>) -> bool {
         false
     }
+
+    /// What the benchmark asks of its kinds of sessions, and the figure that it is known by. Its vocabulary has
+    /// [figures of sessions](Vocabulary::HAS_SESSION_FIGURES).
+    fn session_goals(_spec: &SpecOf<Self>) -> SessionGoals {
+        SessionGoals::default()
+    }
 }
 
 /// The closing read of a family: after an experiment, every item is read through the store's
@@ -169,6 +177,8 @@ pub trait AnyWorkload: Send + Sync {
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError>;
     /// [`Workload::has_conditions`].
     fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError>;
+    /// [`Workload::session_goals`].
+    fn session_goals(&self, spec: &Spec) -> Result<SessionGoals, SpecError>;
     /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
     fn check_statistics(
         &self,
@@ -250,6 +260,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError> {
         spec.of::<W>().map(|spec| W::has_conditions(&spec))
+    }
+
+    fn session_goals(&self, spec: &Spec) -> Result<SessionGoals, SpecError> {
+        spec.of::<W>().map(|spec| W::session_goals(&spec))
     }
 
     fn check_statistics(

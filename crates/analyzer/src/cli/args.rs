@@ -245,11 +245,12 @@ Examples:
   encore analyze compare runs/before runs/after --json
 
   encore analyze compare --results runs/postgres runs/mysql
+  encore analyze compare --recorded runs/shop           a replay of an imported log, beside the log
 
 Exit code 1 if --fail-if-slower finds a slower run, or --results finds a difference.")]
 pub(super) struct Compare {
     /// The run folders; differences are relative to the first one.
-    #[arg(required = true, num_args = 2..)]
+    #[arg(required = true, num_args = 1..)]
     pub(super) runs: Vec<PathBuf>,
     /// Also write the comparison to this file, as an HTML page with charts.
     #[arg(long, value_name = "FILE")]
@@ -265,8 +266,13 @@ pub(super) struct Compare {
     /// rows, and hashes of the rows.
     #[arg(long, conflicts_with_all = ["html", "fail_if_slower", "junit"])]
     pub(super) results: bool,
+    /// Compare one run with what the log recorded that its trace set was imported from: by statement, how long it took,
+    /// and how often it failed.
+    #[arg(long, conflicts_with_all = ["results", "html", "fail_if_slower", "junit"])]
+    pub(super) recorded: bool,
     /// Print one JSON object: unequal (sentences), figures (one per metric and run), and ratings
     /// (by run). With --results: compared, equal, only_one, by_statement and first (differences).
+    /// With --recorded: statements, other_outcome and by_statement.
     #[arg(long)]
     pub(super) json: bool,
 }

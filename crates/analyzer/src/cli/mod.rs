@@ -6,6 +6,7 @@ mod verdicts;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use schemas::comparison::ComparisonFolder;
@@ -22,7 +23,8 @@ use crate::ruling::broken_promise;
 use crate::sql::{Database, definitions, definitions_of_comparison, print, within_memory};
 use crate::verify::verify;
 use crate::{
-    checks, compare, consistency_text, consistency_words, export, families, html, ratings, report, results, witness,
+    checks, compare, consistency_text, consistency_words, export, families, html, ratings, recorded, report, results,
+    witness,
 };
 
 const SUCCESS: u8 = 0;
@@ -258,19 +260,20 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
     print(&database, &answer, arguments.format)
 }
 
+/// A run and the experiment of it that is compared.
+fn side(path: &Path) -> Result<results::Side, AnalyzeError> {
+    let (run, verdicts) = whole(path)?;
+    let rating = html::rating(&run)?;
+    let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment) else {
+        return Err(AnalyzeError::NothingToCompare { run: path.to_path_buf() });
+    };
+    let (name, document) = (path.display().to_string(), run.read_document()?);
+    Ok(results::Side { name, run, document, verdicts, experiment })
+}
+
 /// What the statements of two runs returned.
 fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
-    let mut sides = Vec::new();
-    for path in &arguments.runs {
-        let (run, verdicts) = whole(path)?;
-        let rating = html::rating(&run)?;
-        let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment)
-        else {
-            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
-        };
-        let (name, document) = (path.display().to_string(), run.read_document()?);
-        sides.push(results::Side { name, run, document, verdicts, experiment });
-    }
+    let sides = arguments.runs.iter().map(|path| side(path)).collect::<Result<Vec<_>, _>>()?;
     let [first, second] = &sides[..] else {
         let all: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
         let (first, second) = (all[..1].join(""), all[1..].join(" and "));
@@ -285,9 +288,28 @@ fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
     Ok((output, code))
 }
 
+/// A replay beside the log that it replays.
+fn compared_with_log(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
+    let [path] = &arguments.runs[..] else {
+        return Err(AnalyzeError::NoRecord { why: "--recorded compares one run with the log; name one run".into() });
+    };
+    let recorded = recorded::Comparison::of(&side(path)?)?;
+    let output = match arguments.json {
+        true => format!("{}\n", serde_json::json!(recorded)),
+        false => recorded.to_string(),
+    };
+    Ok((output, SUCCESS))
+}
+
 fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
     if arguments.results {
         return compared_results(arguments);
+    }
+    if arguments.recorded {
+        return compared_with_log(arguments);
+    }
+    if arguments.runs.len() < 2 {
+        return Err(AnalyzeError::OneRun { run: arguments.runs[0].clone() });
     }
     let mut runs = Vec::new();
     for path in &arguments.runs {

@@ -101,6 +101,11 @@ impl Gamma {
         self.conflict = conflict;
     }
 
+    /// The clusters by their least end: that end, and the index.
+    pub(super) fn order(&self) -> &[(i64, u32)] {
+        &self.order
+    }
+
     /// Γ of the history.
     pub fn item(&self) -> i64 {
         self.values.iter().copied().max().unwrap_or_default()

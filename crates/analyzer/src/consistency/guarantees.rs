@@ -61,6 +61,12 @@ struct Past {
     read_newest: i64,
 }
 
+/// In place of a read: there is none.
+const NONE: u32 = u32::MAX;
+
+/// How many earlier reads of its client a read is held against at most, on average.
+const STEPS: usize = 16;
+
 const NOTHING: Past =
     Past { wrote: None, saw: None, saw_last: None, saw_writer: false, saw_reader: false, read_newest: BEFORE };
 
@@ -75,8 +81,10 @@ struct Seen {
 
 /// Checks guarantees. What it allocates is kept for the next history.
 ///
-/// Operations are taken by their start, whatever their client, since neighbours in time are neighbours in memory. Only
-/// the reads of clients that went back in time are taken client by client.
+/// Operations are taken by their start, whatever their client, since neighbours in time are neighbours in memory. A read
+/// that went back in time is held against the reads of its client before it, from the last one back to the write that it
+/// saw. Where that would take long, since reads are very stale, the clients that went back in time are taken one by
+/// one.
 #[derive(Default)]
 pub struct Checker {
     /// The clients, and the number of each from 1 on.
@@ -87,6 +95,9 @@ pub struct Checker {
     authors: Vec<Author>,
     past: Vec<Past>,
     pending: Vec<Vec<Event>>,
+    /// The last read of each client that has ended, and of each read the one of its client before.
+    last_read: Vec<u32>,
+    read_before: Vec<u32>,
     /// The clients that went back in time.
     is_suspect: Vec<bool>,
     /// Their reads, by client.
@@ -98,10 +109,79 @@ impl Checker {
     /// The guarantees of clients. `client` says which client ran an operation. Reads that were counted before
     /// are not counted again.
     pub fn check(&mut self, history: &History, client: impl Fn(&Clients) -> u64) -> Guarantees {
-        let mut found = Guarantees::default();
-        self.find_authors(history, client);
         // Then a client may have seen what its author had not done yet.
         let has_future = history.reads.iter().any(|read| history.written(read.saw).start > read.access.at.end);
+        if !has_future && let Some(found) = self.check_forward(history, &client, STEPS) {
+            return found;
+        }
+        self.check_by_client(history, client, has_future)
+    }
+
+    /// Checks in one pass. None if reads are so stale that it would take more than so many steps a read.
+    fn check_forward(
+        &mut self,
+        history: &History,
+        client: impl Fn(&Clients) -> u64,
+        steps: usize,
+    ) -> Option<Guarantees> {
+        let Checker { numbers, authors, past, pending, last_read, read_before, .. } = self;
+        let mut found = Guarantees::default();
+        let mut steps_left = steps * history.reads.len();
+        numbers.clear();
+        authors.clear();
+        past.clear();
+        last_read.clear();
+        read_before.clear();
+        read_before.resize(history.reads.len(), NONE);
+        pending.iter_mut().for_each(Vec::clear);
+        let mut writes = 0;
+        let mut reads = 0;
+        while writes < history.writes.len() || reads < history.reads.len() {
+            let is_write = match (history.writes.get(writes), history.reads.get(reads)) {
+                (Some(write), Some(read)) => write.at.start <= read.access.at.start,
+                (Some(_), None) => true,
+                (None, _) => false,
+            };
+            let access = if is_write { &history.writes[writes] } else { &history.reads[reads].access };
+            let fresh = past.len() as u32;
+            let number = *numbers.entry(client(&access.by)).or_insert(fresh);
+            let at = number as usize;
+            if number == fresh {
+                past.push(NOTHING);
+                last_read.push(NONE);
+                if pending.len() <= at {
+                    pending.resize_with(at + 1, Vec::new);
+                }
+            }
+            let (own, last) = (&mut past[at], &mut last_read[at]);
+            settle(history, &mut pending[at], access.at.start, |ended| {
+                own.end(history, ended);
+                own.see(history, ended, authors);
+                if let Event::Read(read) = ended {
+                    read_before[read as usize] = std::mem::replace(last, read);
+                }
+            });
+            if is_write {
+                authors.push(own.author(number));
+                pending[at].push(Event::Write(writes as u32));
+                writes += 1;
+                continue;
+            }
+            let read = reads as u32;
+            if access.tag != COUNTED && own.check(history, read, &mut found) {
+                let earlier = Earlier { history, authors, read_before, last: *last };
+                steps_left = own.check_near(&earlier, read, &mut found, steps_left)?;
+            }
+            pending[at].push(Event::Read(read));
+            reads += 1;
+        }
+        Some(found)
+    }
+
+    /// Checks the clients that went back in time one by one.
+    fn check_by_client(&mut self, history: &History, client: impl Fn(&Clients) -> u64, has_future: bool) -> Guarantees {
+        let mut found = Guarantees::default();
+        self.find_authors(history, client);
         let Checker { client_of, authors, past, pending, is_suspect, .. } = self;
         past.iter_mut().for_each(|past| *past = NOTHING);
         pending.iter_mut().for_each(Vec::clear);
@@ -165,12 +245,7 @@ impl Checker {
             let own = &mut past[at];
             settle(history, &mut pending[at], access.at.start, |ended| own.end(history, ended));
             if let Event::Write(write) = event {
-                authors[write as usize] = Author {
-                    client: number,
-                    wrote_before: own.wrote.is_some(),
-                    read_last: own.saw_last,
-                    read_newest: own.saw.unwrap_or(BEFORE),
-                };
+                authors[write as usize] = own.author(number);
             }
             pending[at].push(event);
             client_of.push((event, number));
@@ -215,7 +290,15 @@ impl Checker {
 
 /// Calls `end` with the operations that ended before this time, and takes them out. A client has more than
 /// one under way only if it runs several at a time.
+#[inline]
 fn settle(history: &History, pending: &mut Vec<Event>, now: i64, mut end: impl FnMut(Event)) {
+    if let [only] = pending[..] {
+        if interval(history, only).end < now {
+            pending.clear();
+            end(only);
+        }
+        return;
+    }
     if pending.len() > 1 {
         pending.sort_by_key(|event| interval(history, *event).end);
     }
@@ -235,7 +318,62 @@ fn place(saw: Option<u32>) -> u32 {
     saw.map_or(0, |index| index + 1)
 }
 
+/// The reads of a client before one at hand.
+struct Earlier<'a> {
+    history: &'a History,
+    authors: &'a [Author],
+    read_before: &'a [u32],
+    /// The last one that has ended.
+    last: u32,
+}
+
 impl Past {
+    /// What is known of a client that writes now.
+    fn author(&self, client: u32) -> Author {
+        Author {
+            client,
+            wrote_before: self.wrote.is_some(),
+            read_last: self.saw_last,
+            read_newest: self.saw.unwrap_or(BEFORE),
+        }
+    }
+
+    /// Checks the order of the writes that a client has seen, like [`Past::check_order`], in a history in which no read
+    /// ends before the write that it saw starts. So a read that proves a violation ended after the write started that
+    /// the read at hand saw. Returns the steps that are left; None if there are none.
+    fn check_near(&self, earlier: &Earlier<'_>, read: u32, found: &mut Guarantees, mut steps: usize) -> Option<usize> {
+        let Earlier { history, authors, read_before, last } = *earlier;
+        let saw = history.reads[read as usize].saw;
+        let seen = history.written(saw);
+        let author = saw.map(|write| authors[write as usize].client);
+        let mut is_open = [self.saw_writer && author.is_some(), self.saw_reader];
+        if self.saw_reader && seen.end < self.read_newest {
+            found.writes_follow_reads.violations += 1;
+            is_open[1] = false;
+        }
+        let mut next = last;
+        while is_open != [false; 2] && next != NONE {
+            let before = &history.reads[next as usize];
+            if before.access.at.end < seen.start {
+                break;
+            }
+            steps = steps.checked_sub(1)?;
+            next = read_before[next as usize];
+            let Some(write) = before.saw else { continue };
+            let later = &authors[write as usize];
+            let is_own = Some(later.client) == author && history.writes[write as usize].at.start > seen.end;
+            if is_open[0] && is_own {
+                found.monotonic_writes.violations += 1;
+                is_open[0] = false;
+            }
+            if is_open[1] && later.read_last == Some(place(saw)) && place(saw) != write + 1 {
+                found.writes_follow_reads.violations += 1;
+                is_open[1] = false;
+            }
+        }
+        Some(steps)
+    }
+
     fn end(&mut self, history: &History, event: Event) {
         match event {
             Event::Write(index) => self.wrote = self.wrote.max(Some(history.writes[index as usize].at.start)),
@@ -413,6 +551,29 @@ mod tests {
         for (name, checked) in all.named() {
             assert!(checked.violations > 50 && checked.violations < checked.reads, "{name}: {checked:?}");
         }
+    }
+
+    /// One pass over all clients finds what the pass client by client does, unless it gives up.
+    #[test]
+    fn both_ways_to_check_agree() {
+        let (mut near, mut gave_up) = (0, 0);
+        for (writes, reads) in histories(20_000, 43, 60) {
+            let history = History::new(writes, reads);
+            if history.reads.iter().any(|read| history.written(read.saw).start > read.access.at.end) {
+                continue;
+            }
+            let mut checker = Checker::default();
+            let by = |by: &Clients| u64::from(by.thread);
+            let expected = checker.check_by_client(&history, by, false);
+            for steps in [usize::MAX / 1_000, 1] {
+                match checker.check_forward(&history, by, steps) {
+                    Some(found) => assert_eq!(found, expected, "{history:?}"),
+                    None => gave_up += 1,
+                }
+            }
+            near += expected.monotonic_writes.violations + expected.writes_follow_reads.violations;
+        }
+        assert!(near > 500 && gave_up > 50, "{near} {gave_up}");
     }
 
     /// A store in which each operation takes effect within its interval violates none.

@@ -227,10 +227,20 @@ impl Peaks {
 /// The greatest `min(falls(place), rises(place))` of the places below `end`, and its place. `falls` never
 /// rises and `rises` never falls, so the greatest one is where they cross.
 pub(super) fn crossing(end: usize, falls: impl Fn(usize) -> i64, rises: impl Fn(usize) -> i64) -> Option<(i64, usize)> {
-    let (mut low, mut high) = (0, end);
+    let crossed = |place: usize| rises(place) >= falls(place);
+    // What conflicts is near the end, so the search begins there, with steps that grow.
+    let (mut low, mut high, mut step) = (0, end, 1);
+    while high > 0 {
+        let before = high.saturating_sub(step);
+        if !crossed(before) {
+            low = before + 1;
+            break;
+        }
+        (high, step) = (before, step * 2);
+    }
     while low < high {
         let middle = low + (high - low) / 2;
-        if rises(middle) >= falls(middle) { high = middle } else { low = middle + 1 }
+        if crossed(middle) { high = middle } else { low = middle + 1 }
     }
     let at = |place: usize| (falls(place).min(rises(place)), place);
     let after = (low < end).then(|| at(low));

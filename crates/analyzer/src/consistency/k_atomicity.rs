@@ -18,12 +18,13 @@
 
 use schemas::verdict::K;
 
+use super::gamma::Gamma;
 use super::history::Cluster;
 
-/// k of clusters that are not linearizable.
-pub fn of_broken(clusters: &[Cluster]) -> K {
+/// k of clusters that are not linearizable, whose Γ is known.
+pub fn of_broken(clusters: &[Cluster], gamma: &Gamma) -> K {
     let has_future = clusters.iter().any(|cluster| cluster.future > 0);
-    if !has_future && Search::new(clusters).finds_order() { K::Two } else { K::More }
+    if !has_future && Search::new(clusters, gamma).finds_order() { K::Two } else { K::More }
 }
 
 /// In place of the number of a try: the cluster has its place at the end of the order.
@@ -52,17 +53,15 @@ enum Tried {
 }
 
 impl<'a> Search<'a> {
-    fn new(clusters: &'a [Cluster]) -> Search<'a> {
-        let descending = |key: fn(&Cluster) -> i64| {
-            let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
-            order.sort_by_key(|index| std::cmp::Reverse(key(&clusters[*index as usize])));
-            order
-        };
+    fn new(clusters: &'a [Cluster], gamma: &Gamma) -> Search<'a> {
+        let mut by_read: Vec<(i64, u32)> = clusters.iter().map(|cluster| cluster.last_read).zip(0..).collect();
+        by_read.sort_unstable();
         Search {
             clusters,
-            by_end: descending(|cluster| cluster.first_end),
-            by_written: descending(|cluster| cluster.written),
-            by_read: descending(|cluster| cluster.last_read),
+            by_end: gamma.order().iter().rev().map(|(_, index)| *index).collect(),
+            // Clusters come in the order of their writes.
+            by_written: (0..clusters.len() as u32).rev().collect(),
+            by_read: by_read.into_iter().rev().map(|(_, index)| index).collect(),
             taken: vec![0; clusters.len()],
             tries: 0,
         }
@@ -163,13 +162,13 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::brute::{self, Event, histories, history, r, w};
-    use super::super::gamma::Gamma;
     use super::super::history::History;
     use super::*;
 
     fn k(history: &History) -> K {
         let clusters = history.clusters();
-        if Gamma::of(&clusters).is_linearizable() { K::One } else { of_broken(&clusters) }
+        let gamma = Gamma::of(&clusters);
+        if gamma.is_linearizable() { K::One } else { of_broken(&clusters, &gamma) }
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Measured {
         gamma.fill(clusters);
         (self.delta_ns, self.k) = match gamma.is_linearizable() {
             true => (Some(0), K::One),
-            false if which.order => (delta(clusters), of_broken(clusters)),
+            false if which.order => (delta(clusters, gamma), of_broken(clusters, gamma)),
             false => (Some(0), K::More),
         };
         match which.staleness {

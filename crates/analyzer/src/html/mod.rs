@@ -8,6 +8,7 @@
 mod by_load;
 pub(crate) mod comparison;
 mod conclusion;
+mod conditions;
 mod consistency;
 mod figures;
 mod isolation;
@@ -15,6 +16,7 @@ mod layout;
 mod load;
 mod page;
 mod reads;
+mod sessions;
 
 use std::path::PathBuf;
 
@@ -111,6 +113,8 @@ fn sections(data: &RunData<'_>) -> Result<Vec<Section>, AnalyzeError> {
         sections.extend(details(data, verdict)?);
         sections.extend(consistency::consistency(data, verdict)?);
         sections.extend(isolation::isolation(data, verdict));
+        sections.extend(sessions::sessions(verdict));
+        sections.extend(conditions::conditions(data, verdict)?);
         sections.extend(data.report.map(|report| page::replayers(verdict, report)));
     }
     sections.push(page::setup(data));

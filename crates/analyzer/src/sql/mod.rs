@@ -101,10 +101,11 @@ impl Database {
         let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
                     freshness, item_reads, item_updates, register_reads, register_writes, read_staleness, \
                     register_staleness, register_values, registers, consistency, gamma_over_time, gamma_spectrum, \
-                    session_guarantees, availability, excused_reads, closing_reads, checks, unpredictable and isolation_anomalies";
+                    session_guarantees, availability, excused_reads, closing_reads, checks, session_kinds, unpredictable and isolation_anomalies";
         let database = Database { connection, spill, hint };
         database.fill_experiments(run, verdicts)?;
         database.fill_anomalies(verdicts)?;
+        database.fill_goals(verdicts)?;
         consistency::fill(&database.connection, verdicts)?;
         Ok(database)
     }
@@ -176,6 +177,19 @@ impl Database {
                     let (experiment, threads) = (verdict.experiment, verdict.threads);
                     insert.execute(params![experiment, threads, second as u64, class.name(), leaves, count])?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the benchmark asks of the kinds of sessions.
+    fn fill_goals(&self, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
+        let mut insert = self.connection.prepare("INSERT INTO session_goals VALUES (?, ?, ?, ?, ?)")?;
+        for verdict in verdicts {
+            for (kind, own) in &verdict.figures.by_session {
+                let headline = verdict.figures.headline.as_ref().filter(|headline| headline.kind == *kind);
+                let headline = headline.map(|headline| headline.name.as_str());
+                insert.execute(params![verdict.experiment, kind, own.p90_max_ns, own.share_min_percent, headline])?;
             }
         }
         Ok(())
@@ -406,6 +420,7 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
             false => include_str!("no_excused_reads.sql").into(),
         },
         checks(run, verdicts)?,
+        include_str!("session_kinds.sql").into(),
         include_str!("timeline.sql").into(),
         include_str!("availability.sql").into(),
     ]

@@ -88,8 +88,8 @@ fn rate_within(campaign: &mut Campaign, rating: &Rating) -> Result<RatingDocumen
     Ok(document)
 }
 
-/// What the final experiments say of their transactions, that is the anomaly score and the isolation; the
-/// last experiment, if none has confirmed a rating.
+/// What the final experiments say of their transactions, that is the anomaly score and the isolation, then of their
+/// sessions and the conditions of the data; the last experiment, if none has confirmed a rating.
 fn transactions(document: &RatingDocument, trials: &[Trial]) -> String {
     let ratings = [&document.soar, &document.socialites, &document.rate];
     let confirmed: Vec<u32> = ratings.into_iter().flatten().filter_map(|rating| rating.confirmed_by).collect();
@@ -97,7 +97,7 @@ fn transactions(document: &RatingDocument, trials: &[Trial]) -> String {
     let last = trials.last().filter(|_| confirmed.is_empty());
     let mut out = String::new();
     for trial in finals.chain(last) {
-        for line in trial.about_transactions() {
+        for line in trial.about_transactions().into_iter().chain(trial.about_sessions()) {
             out.push_str(&format!("\nexperiment {}: {line}", trial.verdict.experiment));
         }
     }

@@ -2,7 +2,7 @@
 
 use schemas::plan::Limit;
 use schemas::run::{EndReason, ExperimentFolder, Purpose, ReplayReport, RunFolder, TrialNote};
-use schemas::verdict::{RatedExperiment, Verdict};
+use schemas::verdict::{ConditionFigures, RatedExperiment, Verdict};
 
 use crate::search::Unit;
 
@@ -86,6 +86,14 @@ impl Trial {
         let figures = &self.verdict.figures;
         let settings = self.report.as_ref().map(|report| &report.store_settings);
         settings.map_or(Vec::new(), |settings| analyzer::transactions_in_words(figures, settings))
+    }
+
+    /// What it says of its sessions and of the data that they have left: the figure that the benchmark is known by, and
+    /// the conditions.
+    pub fn about_sessions(&self) -> Vec<String> {
+        let figures = &self.verdict.figures;
+        let conditions = figures.conditions.iter().flat_map(ConditionFigures::lines);
+        analyzer::headline(figures).into_iter().chain(conditions).collect()
     }
 
     /// What it asked of the store.

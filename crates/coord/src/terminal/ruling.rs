@@ -39,6 +39,9 @@ pub fn measured(verdict: &Verdict) -> String {
     if let Some(sum) = &figures.sum {
         let _ = write!(out, "\n{}", sum.in_words());
     }
+    if let Some(headline) = analyzer::headline(figures) {
+        let _ = write!(out, "\n{headline}");
+    }
     for line in figures.conditions.iter().flat_map(ConditionFigures::lines) {
         let _ = write!(out, "\n{line}");
     }

@@ -55,8 +55,8 @@ pub struct RunArgs {
     /// same workload, and all its writes must have succeeded.
     #[arg(long = "continue", conflicts_with = "load")]
     continued: bool,
-    /// Run on the records that YCSB or go-ycsb has loaded into the store; Encore never overwrites
-    /// them
+    /// Run on what is in the store: records that YCSB or go-ycsb has loaded, or a copy of the database that an imported
+    /// trace set needs; Encore never loads over it
     ///
     /// The first experiment checks their number and reads some of them. Every later one continues
     /// the trace where the last one stopped.

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use schemas::files::is_plain_name;
+use schemas::manifest::Manifest;
 use schemas::words::plural;
 use serde_json::json;
 
+use super::import_logs::{self, MysqlArgs, PostgresArgs};
+use super::import_table::{self, TableArgs};
 use super::{Failure, print};
 use crate::GenerateError;
 use crate::sql::benchfoundry::{ImportError, ImportOptions, import};
@@ -17,6 +20,9 @@ use crate::sql::benchfoundry::{ImportError, ImportOptions, import};
 Examples:
   encore trace import benchfoundry tpcc/                     writes tpcc.trace
   encore trace import benchfoundry tpcc/ -o mine.trace --fragments 4 --log-results
+  encore trace import postgres-log postgresql.csv            writes postgresql.trace
+  encore trace import mysql-general-log general.log          writes general.trace
+  encore trace import table shop/                            writes shop.trace
 
 Nothing is written if a file is wrong; the error names file and line.")]
 pub(super) struct ImportArgs {
@@ -27,6 +33,9 @@ pub(super) struct ImportArgs {
 #[derive(Subcommand)]
 enum Source {
     Benchfoundry(BenchfoundryArgs),
+    PostgresLog(PostgresArgs),
+    MysqlGeneralLog(MysqlArgs),
+    Table(TableArgs),
 }
 
 /// Imports BenchFoundry's input files: NAME_schema, NAME_operation, NAME_param, NAME_cparam, NAME_load, NAME_warm,
@@ -72,7 +81,15 @@ impl From<ImportError> for Failure {
 
 /// Runs the command.
 pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let Source::Benchfoundry(args) = &args.source;
+    match &args.source {
+        Source::Benchfoundry(args) => benchfoundry(args),
+        Source::PostgresLog(args) => import_logs::postgres(args),
+        Source::MysqlGeneralLog(args) => import_logs::mysql(args),
+        Source::Table(args) => import_table::run(args),
+    }
+}
+
+fn benchfoundry(args: &BenchfoundryArgs) -> Result<(), Failure> {
     let name = name_of(&args.folder, args.output.as_deref());
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.trace")));
     let options = ImportOptions {
@@ -82,9 +99,14 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
         log_results: args.log_results,
     };
     let manifest = import(&args.folder, &output, &options)?;
+    print_written(&manifest, &output, args.json)
+}
+
+/// Says what was written, as a text or as JSON.
+pub(super) fn print_written(manifest: &Manifest, output: &Path, json: bool) -> Result<(), Failure> {
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     let (sessions, operations) = (manifest.sessions(), manifest.operations());
-    if args.json {
+    if json {
         let object = json!({
             "folder": output,
             "trace_id": manifest.trace_id,
@@ -104,11 +126,11 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
         plural(sessions, "session"),
         manifest.trace_id
     ))?;
-    crate::families::remark(&manifest).map_or(Ok(()), |remark| print(&format!("{remark}\n")))
+    crate::families::remark(manifest).map_or(Ok(()), |remark| print(&format!("{remark}\n")))
 }
 
 /// The name of the trace set: that of the output, else that of the source.
-fn name_of(source: &Path, output: Option<&Path>) -> String {
+pub(super) fn name_of(source: &Path, output: Option<&Path>) -> String {
     let stem = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned());
     // `.` and `..` have no name.
     let source = std::path::absolute(source).ok();

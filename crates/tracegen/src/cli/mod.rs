@@ -1,6 +1,8 @@
 //! The command line of `tracegen`.
 
 mod import;
+mod import_logs;
+mod import_table;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -4,10 +4,14 @@
 mod arrivals;
 pub mod benchfoundry;
 mod builder;
+pub mod import;
+mod literals;
+mod recorded;
 mod script;
 mod sessions;
 mod set;
 mod statements;
+pub mod tables;
 
 use std::path::Path;
 

@@ -11,9 +11,11 @@ use schemas::vocabulary::sql::text::{Dialect, definitions, is_insert_of_a_row};
 use schemas::vocabulary::sql::{Parameter, STATEMENTS, Sql, Statement, encode, statements_batch, statements_schema};
 use schemas::workload::sql::checks::{CHECKS, Check, checks_text, validate_checks};
 use schemas::workload::sql::dataset::{PRELOAD, SCHEMA, preload_batch, preload_schema};
+use schemas::workload::sql::recorded::Recorded;
 use schemas::workload::sql::{Data, Results, SqlStatistics, SqlWorkload};
 
 use super::arrivals::DueTimes;
+use super::recorded::RecordedFile;
 use super::script::Script;
 use super::sessions::{FragmentFile, Process, SessionOf};
 use crate::core::counts::Counts;
@@ -59,6 +61,7 @@ pub struct SetWriter {
     inserts: Vec<bool>,
     loaded_rows: Option<u64>,
     fragments: Vec<FragmentFile>,
+    recorded: Vec<RecordedFile>,
     counts: Counts,
     uses: Vec<u64>,
     due: DueTimes,
@@ -87,6 +90,7 @@ impl SetWriter {
             inserts,
             loaded_rows: Some(0),
             fragments: (0..header.fragments).map(|fragment| FragmentFile::new(fragment, &header.kinds)).collect(),
+            recorded: (0..header.fragments).map(RecordedFile::new).collect(),
             counts: Counts::new(header.kinds.len(), <Sql as schemas::vocabulary::Vocabulary>::KINDS.len()),
             uses: vec![0; header.statements.len()],
             due: DueTimes::default(),
@@ -159,6 +163,21 @@ impl SetWriter {
         Ok(())
     }
 
+    /// Adds a process with what a log recorded of its statements: for each step how long it took, if the log says it,
+    /// and whether it failed; None for steps that are no statements.
+    pub fn recorded_process(
+        &mut self,
+        process: &Process<'_>,
+        recorded: &[Option<(Option<u64>, bool)>],
+    ) -> Result<(), GenerateError> {
+        let fragment = (process.client % self.fragments.len() as u64) as usize;
+        let session = self.fragments[fragment].sessions;
+        self.process(process)?;
+        let of_statements = (0..).zip(recorded).filter_map(|(step, one)| Some((step, (*one)?)));
+        let rows = of_statements.map(|(step, (took_us, failed))| Recorded { session, step, took_us, failed });
+        self.recorded[fragment].push(&self.target.folder(), rows)
+    }
+
     /// Writes what is left, and puts the trace set in its place.
     pub fn finish(mut self) -> Result<Manifest, GenerateError> {
         self.flush_preload()?;
@@ -172,6 +191,9 @@ impl SetWriter {
         if !self.header.checks.is_empty() {
             let text = checks_text(&self.header.checks);
             files.push(text_file(&folder, CHECKS, &text, self.header.checks.len() as u64)?);
+        }
+        for recorded in self.recorded {
+            files.extend(recorded.finish(&folder)?);
         }
         let sessions: u64 = self.fragments.iter().map(|fragment| fragment.sessions).sum();
         let count = self.header.fragments as u64;

@@ -27,6 +27,7 @@ pub struct Sql;
 impl Vocabulary for Sql {
     const NAME: &'static str = "sql";
     const KINDS: &'static [OperationKind] = &Verb::KINDS;
+    const HAS_SESSION_FIGURES: bool = true;
     type Operation = Operation;
     type Columns = Columns;
     type Memory = Memory;

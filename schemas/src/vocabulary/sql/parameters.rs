@@ -12,7 +12,8 @@
 //! | 5 | decimal | 4 bytes of length, then its digits as text |
 //! | 6 | timestamp | 4 bytes of length, then `YYYY-MM-DD HH:MM:SS`, perhaps with a fraction |
 //! | 7 | date | 4 bytes of length, then `YYYY-MM-DD` |
-//! | 8 | result of an earlier step | its type (one of the bytes above), the row (0 first, 1 middle, 2 last), 2 bytes of step, 2 bytes of column from 0 |
+//! | 8 | result of an earlier step | its type (one of the other bytes), the row (0 first, 1 middle, 2 last), 2 bytes of step, 2 bytes of column from 0 |
+//! | 9 | text whose type the database says | 4 bytes of length, then UTF-8 |
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,12 +36,23 @@ pub enum Type {
     Timestamp = 6,
     /// A date.
     Date = 7,
+    /// What the database says when it prepares the statement. Logs of databases have the texts of values without
+    /// their types.
+    Unknown = 9,
 }
 
 impl Type {
     /// Every type.
-    pub const ALL: [Type; 7] =
-        [Type::Integer, Type::Float, Type::Text, Type::Bytes, Type::Decimal, Type::Timestamp, Type::Date];
+    pub const ALL: [Type; 8] = [
+        Type::Integer,
+        Type::Float,
+        Type::Text,
+        Type::Bytes,
+        Type::Decimal,
+        Type::Timestamp,
+        Type::Date,
+        Type::Unknown,
+    ];
 
     /// The name in the list of statements.
     pub const fn name(self) -> &'static str {
@@ -52,6 +64,7 @@ impl Type {
             Type::Decimal => "decimal",
             Type::Timestamp => "timestamp",
             Type::Date => "date",
+            Type::Unknown => "unknown",
         }
     }
 
@@ -96,6 +109,8 @@ pub enum Value<'a> {
     Timestamp(&'a str),
     /// `YYYY-MM-DD`.
     Date(&'a str),
+    /// A text of the type that the database says.
+    Unknown(&'a str),
 }
 
 impl Value<'_> {
@@ -110,6 +125,7 @@ impl Value<'_> {
             Value::Decimal(_) => Some(Type::Decimal),
             Value::Timestamp(_) => Some(Type::Timestamp),
             Value::Date(_) => Some(Type::Date),
+            Value::Unknown(_) => Some(Type::Unknown),
         }
     }
 }
@@ -185,9 +201,13 @@ pub fn encode<'a>(parameters: impl IntoIterator<Item = Parameter<'a>>, bytes: &m
                 continue;
             }
             Parameter::Value(Value::Bytes(content)) => *content,
-            Parameter::Value(Value::Text(text) | Value::Decimal(text) | Value::Timestamp(text) | Value::Date(text)) => {
-                text.as_bytes()
-            }
+            Parameter::Value(
+                Value::Text(text)
+                | Value::Decimal(text)
+                | Value::Timestamp(text)
+                | Value::Date(text)
+                | Value::Unknown(text),
+            ) => text.as_bytes(),
         };
         // Longer content would not fit into a trace either.
         bytes.extend_from_slice(&(content.len() as u32).to_le_bytes());
@@ -237,6 +257,7 @@ fn take<'a>(kind: u8, rest: &mut &'a [u8]) -> Result<Parameter<'a>, &'static str
         Type::Decimal => Value::Decimal(text(rest)?),
         Type::Timestamp => Value::Timestamp(text(rest)?),
         Type::Date => Value::Date(text(rest)?),
+        Type::Unknown => Value::Unknown(text(rest)?),
     }))
 }
 

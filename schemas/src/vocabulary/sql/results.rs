@@ -48,6 +48,7 @@ impl Results {
             Type::Decimal if is_number() => Ok(Value::Decimal(text)),
             Type::Timestamp => Ok(Value::Timestamp(text)),
             Type::Date => Ok(Value::Date(text)),
+            Type::Unknown => Ok(Value::Unknown(text)),
             Type::Text => Ok(Value::Text(text)),
             Type::Decimal | Type::Bytes => Err(OTHER_TYPE),
         }

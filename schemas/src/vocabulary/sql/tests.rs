@@ -33,6 +33,7 @@ fn values() -> impl Strategy<Value = Parameter<'static>> {
         Just(Parameter::Value(Value::Decimal("12.50"))),
         Just(Parameter::Value(Value::Timestamp("2016-05-16 01:02:03"))),
         Just(Parameter::Value(Value::Date("2016-05-16"))),
+        Just(Parameter::Value(Value::Unknown("{1,2}"))),
         any::<u16>().prop_map(|step| Parameter::Result(ResultOf {
             kind: Type::Integer,
             step,

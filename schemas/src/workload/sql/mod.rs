@@ -9,10 +9,12 @@
 //! dataset/fragment=N/TABLE.parquet   rows of the tables
 //! dataset/preload.parquet     the statements, with parameters, that fill the tables after the rows
 //! operations/fragment=N/…     the sessions; those of the warm-up come first
+//! recorded/fragment=N.parquet  what the log said of their statements that the trace set was imported from
 //! ```
 
 pub mod checks;
 pub mod dataset;
+pub mod recorded;
 pub mod rows;
 mod rules;
 mod statistics;

@@ -4,12 +4,13 @@
 //! An actor is a terminal. A fragment owns whole warehouses; the remote transactions of a warehouse go to those of
 //! other fragments too.
 
+mod goals;
 mod statistics;
 
 use serde::{Deserialize, Serialize};
 
 use super::sql::{Results, SqlSet, rules_of};
-use super::{ActorWords, Workload};
+use super::{ActorWords, SessionGoals, Workload};
 use crate::spec::{Spec, SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::sql::Sql;
@@ -241,6 +242,10 @@ impl Workload for TpccWorkload {
 
     fn has_conditions(_spec: &SpecOf<TpccWorkload>) -> bool {
         true
+    }
+
+    fn session_goals(_spec: &SpecOf<TpccWorkload>) -> SessionGoals {
+        goals::goals()
     }
 
     fn unchecked(_spec: &SpecOf<TpccWorkload>) -> Option<String> {

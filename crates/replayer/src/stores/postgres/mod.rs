@@ -16,6 +16,7 @@
 //! parameters choose the physical design.
 
 mod canonical;
+mod casts;
 mod copy;
 mod load;
 mod replica;
@@ -26,9 +27,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemas::isolation::Isolation;
-use schemas::vocabulary::sql::text;
+use schemas::vocabulary::sql::{Type, text};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Error, Row};
+use sqlx::{ConnectOptions, Error, Row, SqlStr};
 
 use super::relational::contents::Contents;
 use super::relational::engine::{Engine, STATEMENTS_MAX};
@@ -213,6 +214,10 @@ impl Engine for PostgresServer {
 
     async fn load(store: &Postgres, contents: &dyn Contents, progress: LoadProgress<'_>) -> Result<(), StoreError> {
         load::load(store, contents, progress).await
+    }
+
+    async fn casts(client: &mut PgConnection, statement: SqlStr, types: &[Type]) -> Result<Vec<Option<String>>, Error> {
+        casts::casts(client, statement, types).await
     }
 
     async fn settings(client: &mut PgConnection) -> Result<BTreeMap<String, String>, Error> {

@@ -8,7 +8,8 @@ use super::contents::{MARKER, MARKING};
 use super::engine::{Client, Engine, Fields};
 use super::state::{marker, sql};
 use super::{Relational, kv, social, sql as statements};
-use crate::stores::{HeldState, StoreError};
+use crate::stores::adoption::Marked;
+use crate::stores::{Blame, HeldState, Store, StoreError};
 
 /// The names of all tables that Encore makes for families with tables of their own, the marker's last.
 pub fn every_table() -> impl Iterator<Item = &'static str> {
@@ -98,11 +99,32 @@ impl<E: Engine> Relational<E> {
         }
     }
 
+    /// What the marker of a database says, whatever is beside it.
+    pub(crate) async fn marked(&self) -> Result<Marked, StoreError> {
+        match self.held().await {
+            Ok(Some(held)) => return Ok(Marked::Held(held)),
+            Ok(None) => return Ok(Marked::Empty),
+            Err(error) if error.blame != Blame::Usage => return Err(error),
+            Err(_) => {}
+        }
+        // There are tables that Encore has not made. A file must not be created, but this one is there.
+        let mut client = self.client().await?;
+        let found = marker::<E>(&mut client).await;
+        self.in_time(client.disconnect()).await?;
+        Ok(match found {
+            Err(_) => Marked::Foreign,
+            // A table of another program is beside Encore's own.
+            Ok(None) => Marked::Unfinished,
+            Ok(Some(held)) => Marked::Held(held),
+        })
+    }
+
     /// The error of a database with a table that Encore has not made.
     pub(crate) fn foreign(&self, table: &str) -> StoreError {
         self.misused(format!(
             "contains table {table}, which Encore has not made, and a load overwrites the database; choose another \
-             database, remove the table, or add --keep-data to run on the records of a table {}",
+             database, remove the table, or add --keep-data to run on the records of a table {}, or on the tables that an \
+             imported trace set needs",
             kv::TABLE
         ))
     }

@@ -85,6 +85,16 @@ pub trait Engine: Sized + Send + Sync + 'static {
         progress: LoadProgress<'_>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// The types that parameters of a statement need a cast to: those whose type the trace set does not say, and whole
+    /// numbers that the statement wants smaller. None for a database that converts what it is given.
+    fn casts(
+        _client: &mut Self::Client,
+        _statement: SqlStr,
+        _types: &[Type],
+    ) -> impl Future<Output = Result<Vec<Option<String>>, Error>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
     /// The settings in effect, without those of a physical design.
     fn settings(client: &mut Self::Client) -> impl Future<Output = Result<BTreeMap<String, String>, Error>> + Send;
 }
@@ -259,13 +269,18 @@ macro_rules! client {
                         (Value::Integer(number), _) => query.bind(number),
                         (Value::Float(number), _) => query.bind(number),
                         (Value::Bytes(bytes), _) => query.bind(bytes),
-                        (Value::Text(text) | Value::Decimal(text) | Value::Timestamp(text) | Value::Date(text), _) => {
-                            query.bind(text)
-                        }
+                        (
+                            Value::Text(text)
+                            | Value::Decimal(text)
+                            | Value::Timestamp(text)
+                            | Value::Date(text)
+                            | Value::Unknown(text),
+                            _,
+                        ) => query.bind(text),
                         (Value::Null, Type::Integer) => query.bind(None::<i64>),
                         (Value::Null, Type::Float) => query.bind(None::<f64>),
                         (Value::Null, Type::Bytes) => query.bind(None::<&[u8]>),
-                        (Value::Null, Type::Text | Type::Decimal | Type::Timestamp | Type::Date) => {
+                        (Value::Null, Type::Text | Type::Decimal | Type::Timestamp | Type::Date | Type::Unknown) => {
                             query.bind(None::<&str>)
                         }
                     };

@@ -9,9 +9,9 @@ use schemas::vocabulary::sql::text::Dialect;
 use schemas::vocabulary::sql::{Parameter, Statement, Type};
 
 use super::lists::{Operation, Set, custom_sets, operations, schema, sets};
-use super::literals::Literal;
 use super::processes::{Call, Process, processes};
 use super::{Files, ImportError, ImportOptions, Text};
+use crate::sql::literals::{Literal, wider};
 use crate::sql::{Act, Header, SetWriter, Step};
 
 /// BenchFoundry's schema is logical: it belongs to no database.
@@ -233,18 +233,5 @@ impl Lists<'_> {
             steps.push(Step { think_us: 0, act: Act::Control(Control::Commit) });
         }
         steps
-    }
-}
-
-/// The type that holds values of both.
-fn wider(a: Type, b: Type) -> Option<Type> {
-    match (a, b) {
-        (a, b) if a == b => Some(a),
-        (Type::Integer, Type::Decimal) | (Type::Decimal, Type::Integer) => Some(Type::Decimal),
-        (Type::Integer | Type::Decimal, Type::Float) | (Type::Float, Type::Integer | Type::Decimal) => {
-            Some(Type::Float)
-        }
-        (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
-        _ => None,
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemas::vocabulary::sql::text::{Dialect, Effect, effect};
 
-use super::literals::Literal;
 use super::{ImportError, Text};
+use crate::sql::literals::Literal;
 
 /// A statement of the list.
 pub(super) struct Operation {

@@ -14,7 +14,6 @@
 
 mod convert;
 mod lists;
-mod literals;
 mod processes;
 
 use std::path::{Path, PathBuf};

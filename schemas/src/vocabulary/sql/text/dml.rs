@@ -9,8 +9,15 @@ use crate::vocabulary::sql::{Statement, Type};
 /// The text of a statement for a database. `keys` are the primary keys of the tables, which an upsert of
 /// MySQL leaves out.
 ///
-/// A parameter of PostgreSQL says its type where it is sent as a text.
-pub fn translate(statement: &Statement, from: Dialect, to: Dialect, keys: &Keys) -> Result<String, String> {
+/// A parameter of PostgreSQL says its type where it is sent as a text. `casts` are the types that the database itself
+/// has said for parameters; it may be shorter than they are.
+pub fn translate(
+    statement: &Statement,
+    from: Dialect,
+    to: Dialect,
+    keys: &Keys,
+    casts: &[Option<String>],
+) -> Result<String, String> {
     let mut tokens = numbered(of(&statement.text, from)?);
     if from.is_like_mysql() && !to.is_like_mysql() {
         swap_limits(&mut tokens);
@@ -23,6 +30,9 @@ pub fn translate(statement: &Statement, from: Dialect, to: Dialect, keys: &Keys)
     let text = write(&tokens, from, to, &mut |number| {
         written.push(number);
         let kind = statement.parameters.get(number - 1);
+        if let Some(cast) = casts.get(number - 1).and_then(Option::as_ref) {
+            return format!("CAST(${number} AS {cast})");
+        }
         match (to, kind) {
             (Dialect::Postgres, Some(Type::Decimal)) => format!("CAST(${number} AS NUMERIC)"),
             (Dialect::Postgres, Some(Type::Timestamp)) => format!("CAST(${number} AS TIMESTAMP)"),

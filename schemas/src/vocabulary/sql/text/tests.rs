@@ -51,7 +51,7 @@ fn a_schema_has_the_types_and_quotes_of_each_database() {
 fn statements_have_the_quotes_and_parameters_of_each_database() {
     let keys = definitions(SCHEMA, Dialect::Logical, Dialect::Sqlite).unwrap().1;
     let check = |text: &str, types: &[Type], to, expect: &str| {
-        let found = translate(&statement(text, types), Dialect::Logical, to, &keys);
+        let found = translate(&statement(text, types), Dialect::Logical, to, &keys, &[]);
         assert_eq!(found.as_deref(), Ok(expect), "{to:?}");
     };
     let read = "SELECT COUNT(*), `It's` FROM `NEW-ORDER` WHERE NO_ID=? AND YTD > ? AND NAME = \"o'k\" LIMIT 5, ?;";
@@ -87,7 +87,7 @@ fn statements_have_the_quotes_and_parameters_of_each_database() {
 #[test]
 fn statements_of_postgres_run_on_mysql() {
     let check = |text: &str, expect: Result<&str, &str>| {
-        let found = translate(&statement(text, &[]), Dialect::Postgres, Dialect::Mysql, &Keys::default());
+        let found = translate(&statement(text, &[]), Dialect::Postgres, Dialect::Mysql, &Keys::default(), &[]);
         match (&found, expect) {
             (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
             (found, expect) => assert_eq!(found.as_deref().ok(), expect.ok(), "{found:?}"),

@@ -28,7 +28,7 @@ use crate::source::Source;
 use crate::stores::adoption::{Adopts, Marked, Records, adopt};
 use crate::stores::fields::lacks_field;
 use crate::stores::kv::KvData;
-use crate::stores::{Blame, HeldState, LoadProgress, Serves, Store, StoreError};
+use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
 use actions::Actions;
 use rows::DataSet;
 use statements::Statements;
@@ -146,24 +146,11 @@ impl<E: Engine> Relational<E> {
 
 impl<E: Engine> Adopts for Relational<E> {
     async fn marked(&self) -> Result<Marked, StoreError> {
-        match self.held().await {
-            Ok(Some(held)) => return Ok(Marked::Held(held)),
-            Ok(None) => return Ok(Marked::Empty),
-            Err(error) if error.blame != Blame::Usage => return Err(error),
-            Err(_) => {}
-        }
-        // There are tables that Encore has not made. A file must not be created, but this one is there.
-        let mut client = self.client().await?;
-        let marker = state::marker::<E>(&mut client).await;
-        self.in_time(client.disconnect()).await?;
-        match marker {
-            Err(_) => Ok(Marked::Foreign),
-            // A table of another program is beside Encore's own.
-            Ok(None) => Ok(Marked::Unfinished),
-            Ok(Some(held)) if has_loaded(&held) => Ok(Marked::Held(held)),
-            Ok(Some(_)) => Err(self.misused(format!(
+        match Relational::marked(self).await? {
+            Marked::Held(held) if !has_loaded(&held) => Err(self.misused(format!(
                 "contains a data set of another family beside table {TABLE}; load {TABLE} into a database of its own"
             ))),
+            marked => Ok(marked),
         }
     }
 

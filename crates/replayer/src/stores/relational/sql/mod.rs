@@ -5,6 +5,7 @@
 //! Custom parameters of operations change nothing either.
 
 mod actions;
+mod adoption;
 mod conditions;
 mod rows;
 mod statements;
@@ -41,6 +42,13 @@ const TABLES: &str = "tables";
 /// The tag of a row in the digest of a state.
 const ROW: u8 = 6;
 
+/// What the marker of a store says that has these statements.
+fn design_of(statements: &Statements) -> BTreeMap<String, String> {
+    let names = statements.definitions().iter().flat_map(|one| [&one.table, &one.view]).flatten();
+    let names = names.cloned().collect::<Vec<_>>().join("\n");
+    BTreeMap::from([(FAMILY.to_string(), Sql::NAME.to_string()), (TABLES.to_string(), names)])
+}
+
 /// The names of the tables and views that a marker lists; None if it is not of this family.
 pub(super) fn loaded_names(held: &HeldState) -> Option<impl Iterator<Item = &str>> {
     let is_own = held.design.get(FAMILY).is_some_and(|family| family == Sql::NAME);
@@ -52,9 +60,25 @@ pub type SqlConnection<E> = Performer<E, Actions>;
 
 impl<E: Engine> Relational<E> {
     fn statements(&self, source: &Source) -> Result<Statements, StoreError> {
+        self.statements_with(source, &[])
+    }
+
+    fn statements_with(&self, source: &Source, casts: &[Vec<Option<String>>]) -> Result<Statements, StoreError> {
         // Where there are no locks of rows, a transaction locks from its beginning instead.
         let keeps_locks = self.locking != Some(false) && !E::DIALECT.for_update.is_empty();
-        Statements::of(source, E::DIALECT.sql, keeps_locks).map_err(|message| self.misused(message))
+        Statements::of(source, E::DIALECT.sql, keeps_locks, casts).map_err(|message| self.misused(message))
+    }
+
+    /// The statements with the types of parameters that the database says.
+    async fn typed_statements(&self, source: &Source) -> Result<Statements, StoreError> {
+        let plain = self.statements(source)?;
+        let mut client = self.client().await?;
+        let mut casts = Vec::with_capacity(plain.len());
+        for one in plain.all() {
+            casts.push(self.in_time(E::casts(&mut client, one.text.clone(), &one.parameters)).await?);
+        }
+        self.in_time(client.disconnect()).await?;
+        self.statements_with(source, &casts)
     }
 }
 
@@ -75,7 +99,18 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        E::load(self, &DataSet::new(source, self.statements(source)?, E::DIALECT.sql), progress).await
+        let statements = self.statements(source)?;
+        if statements.definitions().is_empty() {
+            return Err(self.misused(format!(
+                "{} has no tables to load; copy the database that its statements need, and run on it with --keep-data",
+                source.folder.display()
+            )));
+        }
+        E::load(self, &DataSet::new(source, statements, E::DIALECT.sql), progress).await
+    }
+
+    async fn adopt(&self, source: &Source) -> Result<(), StoreError> {
+        adoption::adopt(self, source).await
     }
 
     fn check_design(&self, held: &HeldState) -> Result<(), StoreError> {
@@ -86,6 +121,9 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
+        if self.held().await?.is_some_and(|held| held.adopted) {
+            return Ok(());
+        }
         let statements = self.statements(source)?;
         let mut client = self.client().await?;
         let mut found = 0;
@@ -119,7 +157,12 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
         let mut client = self.client().await?;
         let mut digest = StateDigest::default();
         let mut rows = Rows::default();
-        for table in statements.tables() {
+        let tables = match statements.definitions().is_empty() {
+            // The trace set runs on a database that is there already.
+            true => self.in_time(adoption::tables::<E>(&mut client)).await?,
+            false => statements.tables().map(String::from).collect(),
+        };
+        for table in &tables {
             let name = text::quoted(table, E::DIALECT.sql);
             rows.begin(false, false);
             let mut take = |row: &<E::Client as Client>::Row| {
@@ -136,7 +179,7 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
     }
 
     async fn connect(&self, source: &Source, threads: Range<u32>) -> Result<Vec<SqlConnection<E>>, StoreError> {
-        let statements = Arc::new(self.statements(source)?);
+        let statements = Arc::new(self.typed_statements(source).await?);
         let locks = self.locking.unwrap_or(statements.locks());
         let log_results = source.sql().log_results;
         self.performers(threads, || Actions::new(statements.clone(), log_results, locks)).await

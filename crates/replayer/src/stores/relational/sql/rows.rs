@@ -1,11 +1,7 @@
 //! The data set of a trace set: its schema, the rows of its tables, and the statements that fill them further.
 
-use std::collections::BTreeMap;
-
 use schemas::run::FragmentPosition;
 use schemas::table::TableError;
-use schemas::vocabulary::Vocabulary;
-use schemas::vocabulary::sql::Sql;
 use schemas::vocabulary::sql::text::{self, quoted};
 use schemas::workload::sql::dataset;
 use schemas::workload::sql::rows::{RowFile, Rows, read_rows, row_files};
@@ -13,7 +9,7 @@ use schemas::workload::sql::rows::{RowFile, Rows, read_rows, row_files};
 use super::super::Dialect;
 use super::super::contents::{Batch, Batches, Contents, Table, Touched, Work, Works};
 use super::statements::Statements;
-use super::{FAMILY, LAYOUT, TABLES};
+use super::{LAYOUT, design_of};
 use crate::source::Source;
 use crate::stores::HeldState;
 
@@ -50,10 +46,7 @@ impl Contents for DataSet<'_> {
     }
 
     fn loaded(&self) -> HeldState {
-        let names = self.statements.definitions().iter().flat_map(|one| [&one.table, &one.view]).flatten();
-        let names = names.cloned().collect::<Vec<_>>().join("\n");
-        let design = BTreeMap::from([(FAMILY.to_string(), Sql::NAME.to_string()), (TABLES.to_string(), names)]);
-        HeldState::loaded(LAYOUT, design, self.source)
+        HeldState::loaded(LAYOUT, design_of(&self.statements), self.source)
     }
 
     fn begun(&self) -> Option<HeldState> {

@@ -44,8 +44,15 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// The statements in a database's dialect. Without `keeps_locks`, queries lock no rows. The error names the statement that cannot be translated.
-    pub fn of(source: &Source, to: Dialect, keeps_locks: bool) -> Result<Statements, String> {
+    /// The statements in a database's dialect. Without `keeps_locks`, queries lock no rows. The error names the statement that
+    /// cannot be translated. `casts` are what the database has said of their parameters
+    /// ([`Engine::casts`](super::super::engine::Engine::casts)); empty before it is asked.
+    pub fn of(
+        source: &Source,
+        to: Dialect,
+        keeps_locks: bool,
+        casts: &[Vec<Option<String>>],
+    ) -> Result<Statements, String> {
         let from = source.sql().dialect;
         let folder = source.folder.display();
         let schema = read_schema(&source.folder).map_err(|e| e.to_string())?;
@@ -58,7 +65,8 @@ impl Statements {
             locks |= unlocked.is_some();
             let text = unlocked.filter(|_| !keeps_locks).unwrap_or_else(|| statement.text.clone());
             let statement = &Statement { text, ..statement.clone() };
-            let translated = translate(statement, from, to, &keys);
+            let casts = casts.get(number).map_or(&[][..], Vec::as_slice);
+            let translated = translate(statement, from, to, &keys, casts);
             let text = translated.map_err(|why| format!("statement {number} of {folder} {why}: {}", statement.text))?;
             let parameters = statement.parameters.clone().into();
             let is_upsert_of_a_row = is_upsert_of_a_row(&statement.text, from);
@@ -66,7 +74,7 @@ impl Statements {
         });
         let checks = read_checks(&source.folder, &source.manifest, from).map_err(|e| e.to_string())?;
         let conditions = checks.into_iter().map(|check| {
-            let query = translate(&check.statement(), from, to, &keys).map(sql);
+            let query = translate(&check.statement(), from, to, &keys, &[]).map(sql);
             Conditional { query: query.map_err(|why| format!("its query {why}")), check }
         });
         let conditions = conditions.collect();
@@ -77,6 +85,11 @@ impl Statements {
     /// The statement with this number.
     pub fn get(&self, number: u32) -> Option<&Prepared> {
         self.prepared.get(number as usize)
+    }
+
+    /// All of them, by their numbers.
+    pub fn all(&self) -> &[Prepared] {
+        &self.prepared
     }
 
     /// How many there are.

@@ -1,10 +1,10 @@
-//! The values of a set of parameters, as BenchFoundry writes them: numbers, texts in quotes, dates, NULL.
+//! Values with content of their own, and how texts write them: numbers, texts in quotes, dates, NULL.
 
 use schemas::vocabulary::sql::{Type, Value, canonical};
 
 /// A value with its own content.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Literal {
+pub(in crate::sql) enum Literal {
     Null,
     Integer(i64),
     Float(f64),
@@ -13,15 +13,17 @@ pub(super) enum Literal {
     Decimal(String),
     Timestamp(String),
     Date(String),
+    /// A text of the type that the database says.
+    Unknown(String),
 }
 
 impl Literal {
     /// Its type; None for NULL.
-    pub(super) fn kind(&self) -> Option<Type> {
+    pub(in crate::sql) fn kind(&self) -> Option<Type> {
         self.value().kind()
     }
 
-    pub(super) fn value(&self) -> Value<'_> {
+    pub(in crate::sql) fn value(&self) -> Value<'_> {
         match self {
             Literal::Null => Value::Null,
             Literal::Integer(number) => Value::Integer(*number),
@@ -31,11 +33,12 @@ impl Literal {
             Literal::Decimal(digits) => Value::Decimal(digits),
             Literal::Timestamp(text) => Value::Timestamp(text),
             Literal::Date(text) => Value::Date(text),
+            Literal::Unknown(text) => Value::Unknown(text),
         }
     }
 
     /// The same value of a wider type.
-    pub(super) fn widened(&self, to: Type) -> Option<Literal> {
+    pub(in crate::sql) fn widened(&self, to: Type) -> Option<Literal> {
         Some(match (self, to) {
             (Literal::Null, _) => Literal::Null,
             (same, to) if same.kind() == Some(to) => same.clone(),
@@ -48,7 +51,7 @@ impl Literal {
     }
 
     /// Reads a value.
-    pub(super) fn parse(text: &str) -> Result<Literal, String> {
+    pub(in crate::sql) fn parse(text: &str) -> Result<Literal, String> {
         if let Some(content) = quoted(text, '\'').or_else(|| quoted(text, '"')) {
             return Ok(Literal::Text(content));
         }
@@ -75,7 +78,7 @@ fn quoted(text: &str, quote: char) -> Option<String> {
     (!single.contains(quote)).then(|| content.replace(&doubled, &quote.to_string()))
 }
 
-fn bytes(digits: &str) -> Option<Vec<u8>> {
+pub(in crate::sql) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
@@ -136,6 +139,19 @@ fn days_of(year: u32, month: u32) -> u32 {
         2 => 28 + u32::from(is_leap),
         4 | 6 | 9 | 11 => 30,
         _ => 31,
+    }
+}
+
+/// The type that holds values of both.
+pub(in crate::sql) fn wider(a: Type, b: Type) -> Option<Type> {
+    match (a, b) {
+        (a, b) if a == b => Some(a),
+        (Type::Integer, Type::Decimal) | (Type::Decimal, Type::Integer) => Some(Type::Decimal),
+        (Type::Integer | Type::Decimal, Type::Float) | (Type::Float, Type::Integer | Type::Decimal) => {
+            Some(Type::Float)
+        }
+        (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
+        _ => None,
     }
 }
 

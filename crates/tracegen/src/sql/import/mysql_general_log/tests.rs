@@ -1,0 +1,71 @@
+//! Snippets of logs of MySQL 8 and MariaDB 10.11.
+
+use std::path::PathBuf;
+
+use super::super::{End, Imported, Value, Window};
+use super::import;
+
+fn read(text: &str, databases: &[&str]) -> Result<Imported, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("general.log");
+    std::fs::write(&path, text).unwrap();
+    let databases: Vec<String> = databases.iter().map(|name| name.to_string()).collect();
+    import(&[path], &databases, Window::default(), folder.path()).map_err(|e| e.to_string())
+}
+
+const MYSQL: &str = "\
+/usr/sbin/mysqld, Version: 8.0.36 (MySQL Community Server - GPL). started with:
+Tcp port: 3306  Unix socket: /run/mysqld/mysqld.sock
+Time                 Id Command    Argument
+2026-11-24T06:33:30.000100Z\t    8 Connect\tapp@localhost on shop using Socket
+2026-11-24T06:33:30.000200Z\t    8 Query\tBEGIN
+2026-11-24T06:33:30.001200Z\t    8 Query\tUPDATE t SET a = a + 1
+  WHERE b = 'it\\'s'
+2026-11-24T06:33:30.001700Z\t    8 Execute\tSELECT a FROM t WHERE b = 7
+2026-11-24T06:33:30.002200Z\t    8 Query\tCOMMIT
+2026-11-24T06:33:30.003200Z\t    9 Query\tSELECT 1
+2026-11-24T06:33:30.004200Z\t    8 Quit\t
+";
+
+#[test]
+fn a_log_of_mysql_becomes_transactions() {
+    let mut imported = read(MYSQL, &[]).unwrap();
+    let texts: Vec<&str> = imported.statements.iter().map(|statement| statement.text.as_str()).collect();
+    assert_eq!(texts, ["UPDATE t SET a = a + ? WHERE b = ?", "SELECT a FROM t WHERE b = ?", "SELECT ?"]);
+    let first = imported.transactions.next_transaction().unwrap().unwrap();
+    assert_eq!((first.end, first.steps.len(), first.end_us - first.begin_us), (End::Commit, 2, 2_000));
+    assert_eq!(first.parameters(0).collect::<Vec<_>>(), [Value::Integer(1), Value::Unknown("it's")]);
+    assert_eq!(first.steps[0].start_us - first.begin_us, 1_000);
+    let second = imported.transactions.next_transaction().unwrap().unwrap();
+    assert_eq!((second.end, second.steps.len()), (End::Autocommit, 1));
+    assert!(imported.transactions.next_transaction().unwrap().is_none());
+}
+
+#[test]
+fn the_database_of_a_connection_is_followed() {
+    assert_eq!(read(MYSQL, &["shop"]).unwrap().report.statements, 2);
+    assert!(read(MYSQL, &["other"]).is_err_and(|e| e.contains("no statement that can be taken")));
+}
+
+#[test]
+fn a_log_of_mariadb_leaves_times_out() {
+    let log = "\
+261124  6:33:30\t     5 Connect\tapp@localhost on  using TCP/IP
+\t\t     5 Query\tset autocommit=0
+\t\t     5 Query\tinsert into t values (1)
+261124  6:33:31\t     5 Query\tcommit
+\t\t     5 Query\tselect a from t
+";
+    let mut imported = read(log, &[]).unwrap();
+    let first = imported.transactions.next_transaction().unwrap().unwrap();
+    assert_eq!((first.end, first.steps.len(), first.end_us - first.begin_us), (End::Commit, 1, 1_000_000));
+    // Without autocommit the last statement is in a transaction that has no end.
+    assert_eq!(imported.transactions.next_transaction().unwrap().unwrap().end, End::Abort);
+    assert!(imported.report.notes.iter().any(|note| note.contains("whole seconds")));
+}
+
+#[test]
+fn another_file_is_refused_with_its_name() {
+    let error = read("2026-11-24 06:33:30 UTC [7] LOG:  statement: SELECT 1\n", &[]).err().unwrap();
+    assert!(error.contains("general.log:1: is no general log"), "{error}");
+}
