@@ -96,7 +96,7 @@ impl Kind {
 
 /// What a specification of the family says besides what every one has.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct TpccWorkload {
     /// The data set and the terminals.
     pub data: Data,
