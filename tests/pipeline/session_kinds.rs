@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use crate::conditions::{Conditions, replay, verdict, workplace};
 use crate::key_value::ask;
+use crate::support::Workplace;
 
 #[test]
 fn sessions_are_counted_by_their_kinds_and_sql_gives_the_same() {

@@ -178,7 +178,7 @@ impl Workload for TpccWorkload {
         }
         let all = Kind::ALL.map(Kind::name).join(", ");
         if let Some((name, _)) = common.kinds().into_iter().find(|(name, _)| Kind::from_name(name).is_none()) {
-            return Err(Wrong::new(&format!("mix.{name}"), format!("is no transaction of TPC-C; use one of {all}")));
+            return Err(Wrong::new(format!("mix.{name}"), format!("is no transaction of TPC-C; use one of {all}")));
         }
         if u64::from(common.fragments) > data.warehouses {
             let message = format!(
