@@ -6,11 +6,10 @@ use schemas::manifest::Manifest;
 use schemas::spec::Spec;
 use schemas::trace::Chunk;
 use schemas::vocabulary::sql::text::Dialect;
-use schemas::vocabulary::sql::{Operation, Parameter, Sql, Type, Value, Verb, read_statements};
+use schemas::vocabulary::sql::{Operation, Parameter, Sql, Type, Value, Verb, decode, read_statements};
 use schemas::workload::sql::checks::{When, read_checks};
 use schemas::workload::sql::rows::{Cell, read_rows};
 use schemas::workload::tpcc::{TpccStatistics, TpccWorkload};
-
 use tracegen::{GenerateOptions, generate};
 
 const SMALL: &str = "name = 't'\nfamily = 'tpcc'\n[data]\nitems = 50\ncustomers = 30\n";
@@ -141,7 +140,7 @@ fn a_new_order_uses_what_it_has_read() {
     for row in 0..all.len() {
         let operation: Operation = all.operation(row);
         let (bytes, _) = all.columns().bytes(&operation);
-        let parameters: Vec<Parameter<'_>> = operation.parameters(bytes).map(Result::unwrap).collect();
+        let parameters: Vec<Parameter<'_>> = decode(bytes).map(Result::unwrap).collect();
         match operation.verb {
             Verb::Abort => rolled_back += 1,
             Verb::Begin | Verb::Commit => {}
