@@ -32,6 +32,11 @@ pub(crate) fn name(level: Option<Isolation>) -> &'static str {
     level.map_or("none", Isolation::name)
 }
 
+/// The strongest level that the transactions are consistent with, in words.
+pub(crate) fn shown(anomalies: &Anomalies) -> &'static str {
+    if anomalies.is_blind() { "not known" } else { name(anomalies.strongest()) }
+}
+
 /// The counts of the classes that were found.
 pub(crate) fn in_words(anomalies: &Anomalies) -> String {
     let found = Class::ALL.into_iter().filter(|class| anomalies.count(*class) > 0);
@@ -42,6 +47,9 @@ pub(crate) fn in_words(anomalies: &Anomalies) -> String {
 
 /// What the transactions show, in one sentence.
 pub fn sentence(anomalies: &Anomalies) -> String {
+    if anomalies.is_blind() {
+        return "isolation: not known, since what was read does not say who wrote it".to_string();
+    }
     let level = name(anomalies.strongest());
     let mut out = format!("isolation: consistent with {level}; {}", in_words(anomalies));
     if anomalies.unordered_writes > 0 {
@@ -121,7 +129,7 @@ pub(crate) fn table(verdicts: &[&Verdict], promised: Option<Isolation>) -> Strin
         row.extend([found.committed, found.aborted, found.unknown].map(thousands));
         row.extend(shown.iter().map(|class| thousands(found.count(*class))));
         let mark = if is_weaker(found, promised) { " (weaker than promised)" } else { "" };
-        row.push(format!("{}{mark}", name(found.strongest())));
+        row.push(format!("{}{mark}", shown(found)));
         table.add_row(row);
     }
     let mut out = if judged().next().is_none() { String::new() } else { format!("{}\n", table.trim_fmt()) };
