@@ -118,16 +118,16 @@ pub(crate) fn verdict_in_words(figures: &Figures, family: &dyn AnyFamily) -> Str
 /// One row for each experiment: counts by class, the level, and whether that is what was promised.
 pub(crate) fn table(verdicts: &[&Verdict], promised: Option<Isolation>) -> String {
     let judged = || verdicts.iter().filter_map(|verdict| Some((verdict, verdict.figures.anomalies.as_ref()?)));
-    let shown: Vec<Class> =
+    let classes: Vec<Class> =
         Class::ALL.into_iter().filter(|class| judged().any(|(_, found)| found.count(*class) > 0)).collect();
     let mut columns = vec!["#", "T", "committed", "aborted", "unknown"];
-    columns.extend(shown.iter().map(|class| class.words()));
+    columns.extend(classes.iter().map(|class| class.words()));
     columns.push("shows");
     let mut table = new_table(&columns, columns.len() - 1);
     for (verdict, found) in judged() {
         let mut row = vec![verdict.experiment.to_string(), verdict.threads.to_string()];
         row.extend([found.committed, found.aborted, found.unknown].map(thousands));
-        row.extend(shown.iter().map(|class| thousands(found.count(*class))));
+        row.extend(classes.iter().map(|class| thousands(found.count(*class))));
         let mark = if is_weaker(found, promised) { " (weaker than promised)" } else { "" };
         row.push(format!("{}{mark}", shown(found)));
         table.add_row(row);
