@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, RecordBatch, StringArray};
-use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use schemas::files::at;
 use schemas::table::ParquetBatches;
 
@@ -238,9 +238,12 @@ fn texts(batch: &RecordBatch, path: &Path) -> Result<Vec<StringArray>, ImportErr
         if !is_plain {
             return Err(wrong(format!("has the type {}; write numbers or texts", column.data_type())));
         }
-        let texts = cast(column, &DataType::Utf8).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-        let texts = texts.as_any().downcast_ref::<StringArray>().cloned();
-        texts.ok_or_else(|| wrong("cannot be read as texts".into()))
+        // Not `arrow::compute::cast`: its code for all pairs of types would be megabytes of the program.
+        let unreadable = |error| wrong(format!("cannot be read: {error}"));
+        let options = FormatOptions::default();
+        let formatter = ArrayFormatter::try_new(column, &options).map_err(unreadable)?;
+        let text = |row| column.is_valid(row).then(|| formatter.value(row).to_string());
+        Ok((0..column.len()).map(text).collect())
     };
     columns.map(text).collect()
 }
