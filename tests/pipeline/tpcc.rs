@@ -106,7 +106,7 @@ fn queries(folder: &Path, to: Dialect) -> BTreeMap<String, String> {
     let manifest = Manifest::read(folder).expect("a manifest");
     let schema = read_schema(folder).expect("a schema");
     let (_, keys) = definitions(&schema, Dialect::Logical, to).expect("definitions");
-    let checks = read_checks(folder, &manifest, Dialect::Logical).expect("conditions");
+    let checks = read_checks(folder, &manifest.files, Dialect::Logical).expect("conditions");
     let query =
         |check: &schemas::workload::sql::checks::Check| translate(&check.statement(), Dialect::Logical, to, &keys, &[]);
     checks.iter().map(|check| (check.name.clone(), query(check).expect("a query"))).collect()

@@ -56,6 +56,7 @@ pub mod ruling;
 mod seal;
 mod session_kinds;
 mod sessions_text;
+mod shares;
 pub mod sql;
 mod summarize;
 mod tables;

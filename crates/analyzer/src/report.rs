@@ -15,10 +15,10 @@ use schemas::words::{rate, short_percent};
 use crate::consistency_words::availability_in_words;
 use crate::families::AnyFamily;
 use crate::family::{ItemIs, ItemWords, WritePlace};
-use crate::figures::percent;
 use crate::isolation;
 use crate::over_time;
 use crate::sessions_text::{headline, sessions};
+use crate::shares::percent;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 

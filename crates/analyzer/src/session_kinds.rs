@@ -9,8 +9,8 @@ use schemas::verdict::SessionFigures;
 use schemas::vocabulary::Operation;
 use serde::{Deserialize, Serialize};
 
-use crate::figures::percent;
 use crate::join::Row;
+use crate::shares::percent;
 use crate::timeline::Measured;
 
 /// How a session ended, from the best to the worst: the worst end of its transactions is its own. The view

@@ -219,7 +219,7 @@ fn twelve_conditions_are_part_of_the_trace_set() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("t.trace");
     let manifest = generated(&place, SMALL, &["sessions=5"], 1);
-    let checks = read_checks(&place, &manifest, Dialect::Logical).unwrap();
+    let checks = read_checks(&place, &manifest.files, Dialect::Logical).unwrap();
     let names: Vec<&str> = checks.iter().map(|check| &check.name[..]).collect();
     assert_eq!(names, (1..=12).map(|number| format!("3.3.2.{number}")).collect::<Vec<_>>());
     let at_load: Vec<usize> = (0..12).filter(|at| checks[*at].when == When::AfterLoad).collect();

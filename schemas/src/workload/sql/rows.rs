@@ -12,7 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 
-use crate::manifest::FileEntry;
+use crate::files::FileEntry;
 use crate::table::{ParquetBatches, TableError};
 use crate::vocabulary::sql::canonical;
 
