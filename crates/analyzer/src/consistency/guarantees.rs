@@ -573,7 +573,7 @@ mod tests {
             }
             near += expected.monotonic_writes.violations + expected.writes_follow_reads.violations;
         }
-        assert!(near > 50 && gave_up > 50, "{near} {gave_up}");
+        assert!(near > 50 && gave_up > 20, "{near} {gave_up}");
     }
 
     /// A store in which each operation takes effect within its interval violates none.
