@@ -238,7 +238,7 @@ fn texts(batch: &RecordBatch, path: &Path) -> Result<Vec<StringArray>, ImportErr
         if !is_plain {
             return Err(wrong(format!("has the type {}; write numbers or texts", column.data_type())));
         }
-        // Not `arrow::compute::cast`: its code for all pairs of types would be megabytes of the program.
+        // A file may have any plain type; this writes the text of each.
         let unreadable = |error| wrong(format!("cannot be read: {error}"));
         let options = FormatOptions::default();
         let formatter = ArrayFormatter::try_new(column, &options).map_err(unreadable)?;
