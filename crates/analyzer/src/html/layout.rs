@@ -47,7 +47,7 @@ pub fn page(title: &str, head: &Markup, sections: &[Section]) -> String {
 
 /// The style sheet. The rows of a table become cards where the table would not fit: those of a
 /// small table on a phone, those of a large one on a tablet too, and those of a huge one everywhere.
-fn style() -> String {
+pub fn style() -> String {
     let cards = |table: &str| include_str!("cards.css").replace("TABLE", table);
     format!(
         "{}\n@media screen and (max-width: 47rem) {{\n{}}}\n@media screen and (max-width: 60rem) {{\n{}}}\n{}",
@@ -80,7 +80,7 @@ pub(super) fn statement(sql: &str) -> Markup {
 }
 
 /// A chart in both shapes. The style sheet shows one of them. The name is unique on the page.
-pub(super) fn picture(chart: &impl Chart, name: &str) -> Result<Markup, ChartError> {
+pub fn picture(chart: &impl Chart, name: &str) -> Result<Markup, ChartError> {
     let wide = embedded(&chart.svg(Shape::Wide)?, "wide", name);
     let narrow = embedded(&chart.svg(Shape::Narrow)?, "narrow", name);
     Ok(html! { (PreEscaped(wide)) (PreEscaped(narrow)) })

@@ -20,7 +20,7 @@ mod sessions;
 
 use std::path::PathBuf;
 
-pub use layout::{Column, Section, command_line, figure, page, quoted, section, table};
+pub use layout::{Column, Section, command_line, figure, page, picture, quoted, section, style, table};
 use maud::html;
 use schemas::files;
 use schemas::run::{ReplayReport, RunFolder};
