@@ -26,8 +26,8 @@ fn strangers_are_refused() {
     let here = from(&format!("http://{}", deck.address));
     let without = deck.request("POST", "/new", &here, "kind=rate&do=start");
     assert!(without.status == 403 && without.body.contains("another session"), "{}", without.body);
-    // A form that is too long.
-    assert_eq!(status("POST", &here, &format!("text={}", "x".repeat(1 << 20))), 413);
+    // A form that is too long. The deck may close the connection before all of it was sent.
+    assert!([0, 413].contains(&status("POST", &here, &format!("text={}", "x".repeat(1 << 20)))));
     // Nothing outside of the folder of runs.
     for path in ["/runs/..%2F..", "/runs/%2E%2E", "/files/../../etc/passwd", "/files/%2E%2E/busy.toml", "/runs/.deck"] {
         assert!([400, 404].contains(&deck.get(path).status), "{path}");

@@ -86,6 +86,10 @@ impl Browser {
 
     /// Calls a method, and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.tried(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    fn tried(&mut self, method: &str, parameters: Value) -> Result<Value, Value> {
         self.number += 1;
         let mut call = json!({ "id": self.number, "method": method, "params": parameters });
         if !self.session.is_empty() {
@@ -99,8 +103,7 @@ impl Browser {
             let answer: Value = serde_json::from_slice(&bytes).expect("the browser still runs");
             self.note(&answer);
             if answer["id"] == self.number {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
+                return if answer["error"].is_null() { Ok(answer["result"].clone()) } else { Err(answer) };
             }
         }
     }
@@ -135,7 +138,11 @@ impl Browser {
     pub fn until(&mut self, expression: &str) {
         let patience = Instant::now() + Duration::from_secs(300);
         let guarded = format!("document.readyState === 'complete' && !!({expression})");
-        while self.value(&guarded) != true {
+        loop {
+            let parameters = json!({ "expression": guarded, "returnByValue": true });
+            if self.tried("Runtime.evaluate", parameters).is_ok_and(|result| result["result"]["value"] == true) {
+                return;
+            }
             if Instant::now() > patience {
                 let text = self.value("location.href + ' ' + document.body.innerText");
                 panic!("waited in vain for {expression}: {text}");

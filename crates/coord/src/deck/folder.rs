@@ -92,7 +92,8 @@ impl State {
 
     fn new(state: &RunState, is_held: impl FnOnce() -> bool) -> State {
         match state {
-            RunState::Running if is_held() => State::Running,
+            // A coordinator that has ended its run still writes the report.
+            _ if is_held() => State::Running,
             RunState::Running => State::Killed,
             RunState::Complete => State::Complete,
             RunState::Interrupted => State::Interrupted,

@@ -20,11 +20,11 @@ use crate::run::lock;
 /// How much of what a job has printed is shown.
 const SHOWN_BYTES: usize = 8000;
 
-/// How long the deck waits for the folder of a run that it has started.
-const FOLDER: Duration = Duration::from_secs(3);
+/// How long the deck waits for a command that it has started to work on its run.
+const BEGIN: Duration = Duration::from_secs(3);
 
-/// Starts a command that makes the run of this name. Returns when its folder is there, when the command has ended,
-/// or after a moment.
+/// Starts a command that makes the run of this name. Returns when it works on the run, when it has ended, or
+/// after a moment.
 pub(super) async fn start(runs: &Path, name: &Name, typed: &Typed) -> Result<(), Failure> {
     let path = printed(runs, name);
     files::write_atomically(&path, format!("$ {}\n", typed.text()).as_bytes())?;
@@ -36,17 +36,17 @@ pub(super) async fn start(runs: &Path, name: &Name, typed: &Typed) -> Result<(),
     command.process_group(0);
     let child = command.spawn().map_err(|e| Failure::tool(format!("cannot start {}: {e}", typed.text())))?;
     let folder = name.folder(runs);
-    let documents = [RunFolder::new(&folder).document(), folder.join("comparison.json")];
     let mut ended = tokio::spawn(reap(child, path));
     let there = async {
-        while !documents.iter().any(|document| document.exists()) {
+        // The folder of a run that is resumed is there already; its lock says that the command works on it.
+        while holder(&folder).is_none() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
     tokio::select! {
         _ = &mut ended => {}
         () = there => {}
-        () = tokio::time::sleep(FOLDER) => {}
+        () = tokio::time::sleep(BEGIN) => {}
     }
     Ok(())
 }
@@ -82,14 +82,17 @@ pub(super) fn has_ended(output: &str) -> bool {
     output.trim_end().lines().last().is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
 }
 
+/// The process that works on a run or a comparison.
+fn holder(folder: &Path) -> Option<i32> {
+    match comparison(folder) {
+        Some(document) => running_cell(folder, &document).map(|(_, pid)| pid),
+        None => lock::holder(&RunFolder::new(folder)),
+    }
+}
+
 /// Interrupts the process that works on a run, as Ctrl-C does. Says whether there was one.
 pub(super) fn stop(runs: &Path, name: &Name) -> Result<bool, Failure> {
-    let folder = name.folder(runs);
-    let holder = match comparison(&folder) {
-        Some(document) => running_cell(&folder, &document).map(|(_, pid)| pid),
-        None => lock::holder(&RunFolder::new(&folder)),
-    };
-    let Some(pid) = holder.and_then(Pid::from_raw) else { return Ok(false) };
+    let Some(pid) = holder(&name.folder(runs)).and_then(Pid::from_raw) else { return Ok(false) };
     let refused = |e| Failure::tool(format!("{name}: its process {pid} cannot be interrupted: {e}"));
     kill_process(pid, Signal::INT).map_err(refused)?;
     Ok(true)

@@ -2,11 +2,16 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
+use std::time::Duration;
 
 use schemas::files;
 use schemas::run::RunFolder;
 
 use crate::failure::Failure;
+
+/// How often, and after how long, the lock is tried again.
+const MOMENTS: usize = 5;
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// Locks the run folder, since two coordinators would write the same files at the same time. The
 /// lock ends with the returned file, at the latest with this process.
@@ -15,7 +20,16 @@ pub fn claim(run: &RunFolder) -> Result<File, Failure> {
     std::fs::create_dir_all(run.root()).map_err(files::at(run.root()))?;
     // The file of another coordinator stays as it is.
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(files::at(&path))?;
-    match file.try_lock() {
+    let mut locked = file.try_lock();
+    // Who asks whether the lock is held holds it for a moment.
+    for _ in 0..MOMENTS {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(MOMENT);
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => {
             let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
             written.map_err(files::at(&path))?;

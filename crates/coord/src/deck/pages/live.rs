@@ -214,16 +214,10 @@ fn over_time(live: &Live) -> Markup {
     let limit = live.document.as_ref().map(|document| document.sla().beta_ns as f64 / 1e6);
     let lows = points.iter().flat_map(|figures| [figures.p50_ns, figures.p99_ns]).map(|ns| ns as f64 / 1e6);
     let scale = Scale::suited_to(lows.chain(limit));
-    html! {
-        h3 { "Throughput" }
-        (chart(&plot("Throughput over time", "operations/s", Scale::Linear, rates, Vec::new()), "live-rate"))
-        h3 { "Response times" }
-        (chart(
-            &plot("Response times over time", "response time (ms)", scale, times,
-                limit.map(|ms| Rule::at(ms, "SLA".into())).into_iter().collect()),
-            "live-times",
-        ))
-    }
+    let rates = plot("Throughput over time", "operations/s", Scale::Linear, rates, Vec::new());
+    let limits = limit.map(|ms| Rule::at(ms, "SLA".into())).into_iter().collect();
+    let times = plot("Response times over time", "response time (ms)", scale, times, limits);
+    html! { div.charts { (chart(&rates, "live-rate")) (chart(&times, "live-times")) } }
 }
 
 fn plot(title: &str, y_label: &str, y_scale: Scale, series: Vec<LineSeries>, rules: Vec<Rule>) -> LineChart {
