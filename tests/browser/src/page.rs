@@ -93,7 +93,11 @@ impl<'a> Page<'a> {
 
     /// The text that a user reads in the first element that a selector finds.
     pub fn text(&self, selector: &str) -> String {
-        self.evaluate(&format!("document.querySelector({})?.innerText ?? ''", json!(selector)))
+        let script = format!(
+            "(e => e?.getClientRects().length ? e.innerText : '')(document.querySelector({}))",
+            json!(selector)
+        );
+        self.evaluate(&script)
     }
 
     /// How many elements a selector finds.
