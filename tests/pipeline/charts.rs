@@ -13,9 +13,12 @@ const CUT: &str = r"[...document.querySelectorAll('body *')].filter(e => e.getCl
     || (!e.closest('.plot') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1); })
   .map(e => `${e.localName}.${e.className}: ${e.textContent.slice(0, 40)}`)";
 
-/// The pixels of a canvas that are not transparent.
-const PAINTED: &str =
-    "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 == 3 && v > 0).length)";
+/// The pixels of a canvas that are not transparent: of a copy, because browsers warn of canvases that are read often.
+const PAINTED: &str = "(c => {
+  const copy = new OffscreenCanvas(c.width, c.height).getContext('2d', { willReadFrequently: true });
+  copy.drawImage(c, 0, 0);
+  return copy.getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 == 3 && v > 0).length;
+})";
 
 fn address(place: &Workplace, page: &str) -> String {
     format!("file://{}", place.path(page).display())
