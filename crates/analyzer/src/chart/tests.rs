@@ -341,7 +341,7 @@ fn a_line_of_very_many_points_stays_small() {
     assert!(svg.len() < 60_000 && data.len() < 60_000, "{} {}", svg.len(), data.len());
     assert_eq!(
         chart.left_out().as_deref(),
-        Some("Drawn are 2,394 of 500,000 points: the highest and the lowest of each short stretch.")
+        Some("Drawn are 2,400 of 500,000 points: the highest and the lowest of each short stretch.")
     );
     chart.series[0].points.truncate(2000);
     assert_eq!(chart.left_out(), None);
