@@ -7,6 +7,7 @@ mod bad_input;
 mod bad_rows;
 mod caches;
 mod cassandra;
+mod charts;
 mod closing_reads;
 mod conditions;
 mod consbench;
