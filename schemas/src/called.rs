@@ -12,8 +12,20 @@ const TOOLS: [(&str, &str); 4] =
     [("encore trace", "tracegen"), ("encore replay", "replayer"), ("encore analyze", "analyzer"), ("encore", "coord")];
 
 /// The subcommands of the whole program. [`as_called`] recognizes a command in a text by them.
-const SUBCOMMANDS: [&str; 11] =
-    ["trace", "replay", "analyze", "rate", "run", "compare", "certs", "collect", "simulate", "completions", "man"];
+const SUBCOMMANDS: [&str; 12] = [
+    "trace",
+    "replay",
+    "analyze",
+    "rate",
+    "run",
+    "compare",
+    "deck",
+    "certs",
+    "collect",
+    "simulate",
+    "completions",
+    "man",
+];
 
 /// The environment variable in which a launcher says how it can be called from every folder.
 const CALLED_AS: &str = "ENCORE_CALLED_AS";

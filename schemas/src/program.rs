@@ -103,12 +103,7 @@ pub fn parse<C: Parser>(part: &'static str, args: impl IntoIterator<Item = OsStr
         complain("error", refused);
         return Err(ExitCode::from(3));
     }
-    let name = name_of(part);
-    let mut command = taking_negative_numbers(C::command().bin_name(name).display_name(name));
-    let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = command.try_get_matches_from_mut(&args).and_then(|matches| C::from_arg_matches(&matches));
-    parsed.map_err(|error| {
-        let error = plainer(error, &mut command, &args).format(&mut command);
+    parsed_or(part, args).map_err(|error| {
         let text = error.render().ansi().to_string();
         let text = as_called(&text);
         // A closed pipe is not an error. If standard error is closed, the message is lost.
@@ -118,6 +113,19 @@ pub fn parse<C: Parser>(part: &'static str, args: impl IntoIterator<Item = OsStr
         };
         ExitCode::from(error.exit_code() as u8)
     })
+}
+
+/// The same, but returns the text of an error.
+pub fn parsed<C: Parser>(part: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<C, String> {
+    parsed_or(part, args).map_err(|error| as_called(&error.render().to_string()).into_owned())
+}
+
+fn parsed_or<C: Parser>(part: &'static str, args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
+    let name = name_of(part);
+    let mut command = taking_negative_numbers(C::command().bin_name(name).display_name(name));
+    let args: Vec<OsString> = args.into_iter().collect();
+    let parsed = command.try_get_matches_from_mut(&args).and_then(|matches| C::from_arg_matches(&matches));
+    parsed.map_err(|error| plainer(error, &mut command, &args).format(&mut command))
 }
 
 #[cfg(test)]

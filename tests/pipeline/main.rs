@@ -12,6 +12,7 @@ mod closing_reads;
 mod conditions;
 mod consbench;
 mod consistency;
+mod deck;
 mod digests;
 mod economy;
 mod faults;

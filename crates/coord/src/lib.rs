@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A module uses only modules that stand before it in this list: `failure` and `search`; `terminal`;
-//! `fleet` and `simulate`; `run`; `rate`; `compare`; `cli`.
+//! `live`; `fleet` and `simulate`; `run`; `rate`; `compare`; `deck`; `cli`.
 //!
 //! The search knows no store and no clock, so a formula can stand for a store:
 //!
@@ -34,8 +34,10 @@
 
 pub mod cli;
 pub mod compare;
+pub mod deck;
 pub mod failure;
 pub mod fleet;
+pub mod live;
 pub mod rate;
 pub mod run;
 pub mod search;

@@ -12,8 +12,9 @@ pub(crate) const COMPARISON: &str = "comparison.json";
 ///
 /// ```text
 /// run.json                                      RunDocument
-/// lock                                          held by the coordinator that works on it
+/// lock                                          held by the coordinator that works on it; its process id
 /// rating.json                                   verdict::RatingDocument
+/// live.jsonl                                    LiveLine, one a line, for viewers of a running experiment
 /// FinalResult.csv, Results.csv                  the same in the column order of BG's files
 /// experiments/0007-T64/plan.json                plan::Plan, without secrets
 ///                      replay.json              ReplayReport
@@ -52,6 +53,11 @@ impl RunFolder {
     /// `lock`: held by the coordinator that works on the run.
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
+    }
+
+    /// `live.jsonl`.
+    pub fn live(&self) -> PathBuf {
+        self.root.join("live.jsonl")
     }
 
     /// `rating.json`.

@@ -3,6 +3,7 @@
 
 mod document;
 mod folder;
+mod live;
 mod report;
 mod trial;
 
@@ -11,5 +12,6 @@ pub use crate::position::FragmentPosition;
 pub use document::{Host, NOTE, RunDocument, RunState, note};
 pub(crate) use folder::COMPARISON;
 pub use folder::{ExperimentFolder, RunError, RunFolder};
+pub use live::{LiveEvent, LiveFigures, LiveLine, LiveReplayer, LiveVerdict};
 pub use report::{ClockReading, EndReason, ReplayReport, ReplayerReport};
 pub use trial::{Purpose, TrialNote};

@@ -186,6 +186,9 @@ pub(super) struct Sql {
     /// temporary files. [default: 80% of the machine's memory]
     #[arg(long, value_name = "SIZE")]
     pub(super) memory_limit: Option<String>,
+    /// Stop after so many rows. [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) max_rows: Option<u64>,
 }
 
 /// Write a run as one HTML page with charts; the page loads nothing from elsewhere.

@@ -256,7 +256,7 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
         let (run, verdicts) = whole(&arguments.run)?;
         Database::open(&run, &verdicts, limit)?
     };
-    let answer = database.query(statement)?;
+    let answer = database.query_at_most(statement, arguments.max_rows.unwrap_or(u64::MAX))?;
     print(&database, &answer, arguments.format)
 }
 

@@ -220,8 +220,13 @@ impl Database {
 
     /// Runs a user's statement, which must only read.
     pub fn query(&self, statement: &str) -> Result<Answer, AnalyzeError> {
+        self.query_at_most(statement, u64::MAX)
+    }
+
+    /// The same, but takes this many rows at most.
+    pub fn query_at_most(&self, statement: &str, rows_max: u64) -> Result<Answer, AnalyzeError> {
         self.check_read_only(statement)?;
-        self.run(statement, &[]).map_err(|e| {
+        self.first_rows(statement, &[], rows_max).map_err(|e| {
             let message = first_lines(&e);
             AnalyzeError::Statement(match message.contains("Table with name") {
                 // DuckDB suggests its internal tables.
@@ -238,11 +243,17 @@ impl Database {
 
     /// Runs one of the analyzer's own statements.
     pub(crate) fn run(&self, statement: &str, values: &[Value]) -> Result<Answer, duckdb::Error> {
+        self.first_rows(statement, values, u64::MAX)
+    }
+
+    fn first_rows(&self, statement: &str, values: &[Value], rows_max: u64) -> Result<Answer, duckdb::Error> {
         let mut prepared = self.connection.prepare(statement)?;
         let mut found = prepared.query(duckdb::params_from_iter(values))?;
         let columns = found.as_ref().map(|statement| statement.column_names()).unwrap_or_default();
         let mut rows = Vec::new();
-        while let Some(row) = found.next()? {
+        while rows.len() as u64 != rows_max
+            && let Some(row) = found.next()?
+        {
             rows.push((0..columns.len()).map(|column| row.get(column)).collect::<Result<_, _>>()?);
         }
         Ok(Answer { columns, rows })

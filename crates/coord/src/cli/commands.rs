@@ -1,6 +1,7 @@
 //! What each command does: resolves its arguments, calls the module that does the work, prints the
 //! result, and returns the exit code.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use analyzer::checks::{self, Check};
@@ -11,21 +12,25 @@ use schemas::verdict::Ruling;
 
 use super::args::{
     CertsArgs, CollectArgs, CompareArgs, CompletionsArgs, FleetArgs, ManArgs, RateArgs, RunArgs, SimulateArgs,
+    WorkloadArgs,
 };
 use super::next_commands::STORE_VARIABLE;
 use super::resolve::{self, Invocation, Simulated};
-use super::shell;
+use super::{deck, shell};
+use crate::deck::Running;
 use crate::failure::Failure;
 use crate::fleet::certs;
+use crate::run::setting::Setting;
 use crate::run::{collect, single};
 use crate::simulate::by_rate;
-use crate::{compare, rate, simulate};
+use crate::{compare, live, rate, simulate};
 
 pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let rating = match &args.resume {
         Some(run) => resolve::resumed(run, args, invocation)?,
         None => resolve::rating(args, invocation)?,
     };
+    let _deck = shown(&rating.setting, &args.workload)?;
     let document = match rate::rate(rating) {
         Err(failure @ Failure::Interrupted { run: Some(_) }) => return Ok(to_be_resumed(&failure)),
         rated => rated?,
@@ -43,6 +48,18 @@ pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<Exi
         0 if !failures.is_empty() => ExitCode::from(1),
         code => ExitCode::from(code),
     })
+}
+
+/// Starts what shows a run to others while it runs: the deck, and the server of its metrics.
+fn shown(setting: &Setting, args: &WorkloadArgs) -> Result<Option<Running>, Failure> {
+    if let (Some(address), Some(board)) = (args.metrics_listen, &setting.board) {
+        let address = live::listen(address, board.clone())?;
+        eprintln!("metrics  http://{address}/metrics");
+    }
+    let runs = setting.folder.parent().unwrap_or(Path::new(""));
+    let deck = deck::beside(args.deck, runs)?;
+    deck.iter().for_each(|deck| deck::announce(deck, &setting.name));
+    Ok(deck)
 }
 
 /// Reports an interrupted rating, and the command that resumes it.
@@ -64,7 +81,9 @@ fn to_be_resumed(failure: &Failure) -> ExitCode {
 }
 
 pub(super) fn run_once(args: &RunArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
-    let verdict = single::run(resolve::single(args, invocation)?)?;
+    let single = resolve::single(args, invocation)?;
+    let _deck = shown(&single.setting, &args.workload)?;
+    let verdict = single::run(single)?;
     if args.workload.json {
         print_json(&verdict)?;
     }

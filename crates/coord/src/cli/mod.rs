@@ -2,6 +2,7 @@
 
 pub mod args;
 mod commands;
+mod deck;
 pub mod environment;
 mod next_commands;
 pub mod resolve;
@@ -34,6 +35,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => commands::run_once(&args, &invocation),
         Command::Simulate(args) => commands::simulate_store(&args),
         Command::Compare(args) => commands::compare_stores(&args, &invocation),
+        Command::Deck(args) => deck::serve(&args),
         Command::Certs(args) => commands::make_certificates(&args),
         Command::Collect(args) => commands::collect_logs(&args),
         Command::Completions(args) => commands::print_completions(&args),

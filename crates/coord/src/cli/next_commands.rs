@@ -81,6 +81,8 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
         fleet,
         name: _,
         runs,
+        deck: _,
+        metrics_listen: _,
         json: _,
         quiet: _,
     } = workload;

@@ -73,7 +73,8 @@ fn the_command_that_repeats_a_rating_has_every_flag() {
     let (commands, _) = folder.next(&without_trace);
     let words: Vec<String> = typed.iter().map(|word| quoted(word)).collect();
     assert_eq!(commands.lines().last().unwrap().trim(), format!("encore rate {}", words.join(" ")));
-    let unrepeated = ["spec", "resume", "settings", "sessions", "name", "json", "quiet", "help"];
+    let unrepeated =
+        ["spec", "resume", "settings", "sessions", "name", "deck", "metrics_listen", "json", "quiet", "help"];
     let mut command = CommandLine::command();
     command.build();
     for flag in command.find_subcommand("rate").unwrap().get_arguments() {

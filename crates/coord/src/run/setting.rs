@@ -1,6 +1,7 @@
 //! What a run is asked to do.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemas::manifest::Manifest;
 use schemas::pace_request::PaceRequest;
@@ -12,6 +13,7 @@ use schemas::verdict::Between;
 
 use super::trial::Trial;
 use crate::fleet::FleetSetting;
+use crate::live::Board;
 
 /// Where the trace set comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +82,8 @@ pub struct Setting {
     pub past: Vec<Trial>,
     /// Whether stdout is for one JSON object alone.
     pub json: bool,
+    /// Where the figures of running experiments are shown, besides the run's own feed.
+    pub board: Option<Arc<Board>>,
     /// When the run began, in seconds since 1970.
     pub started_unix_s: u64,
     /// The command line without secrets.

@@ -1,6 +1,7 @@
 //! What the user types: the command line, before anything is looked up.
 
 mod compare;
+mod deck;
 mod fleet;
 mod rate;
 mod run;
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 
 pub use compare::CompareArgs;
+pub use deck::DeckArgs;
 pub use fleet::{CertsArgs, CollectArgs, DEFAULT_RETRIES, FleetArgs, SecretArgs};
 pub use rate::{BetweenArg, By, RateArgs};
 pub use run::RunArgs;
@@ -28,6 +30,7 @@ pub use workload::WorkloadArgs;
     after_help = "\
 Examples:
   encore rate                                  rate SQLite with the quickstart workload
+  encore deck                                  do all of this in a browser
   encore rate --sla \"99% < 10ms, 0.01% unpredictable, 30s\"
   encore run traces/quickstart.toml --store memory: --threads 8 --duration 5s
   encore compare traces/figure-4.toml          rate several designs side by side
@@ -56,6 +59,8 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Rate or measure several stores or designs with the same trace sets, side by side
     Compare(CompareArgs),
+    /// Configure, start, watch and compare runs in a browser
+    Deck(DeckArgs),
     /// Make certificates for replayers on other machines
     Certs(CertsArgs),
     /// Fetch the logs of a run that replayers still have

@@ -125,7 +125,7 @@ pub struct RateArgs {
     /// Resume a rating that was interrupted or failed; finished experiments are not repeated. All
     /// settings come from the run, except --store (give it again if its URL contains a password),
     /// --replayer (with --replayers, --certs, --token-file and --calibrate), --retries,
-    /// --fail-below, --junit, --monitor, --json and --quiet
+    /// --fail-below, --junit, --monitor, --deck, --metrics-listen, --json and --quiet
     #[arg(help_heading = "Run", long, value_name = "RUN", conflicts_with_all = FROM_THE_RUN)]
     pub resume: Option<PathBuf>,
     /// Exit with code 1 when SoAR is not confirmed, or below this many operations per second; with

@@ -1,5 +1,6 @@
 //! What a run works on, for `encore rate` and `encore run`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -61,6 +62,13 @@ pub struct WorkloadArgs {
     /// [default: none]
     #[arg(help_heading = "Output", long, value_name = "SECONDS", value_parser = monitor_interval)]
     pub monitor: Option<f64>,
+    /// Show the run live in a browser, on a free port of this machine, until the run ends
+    #[arg(help_heading = "Output", long)]
+    pub deck: bool,
+    /// Serve the figures of the run at http://ADDR/metrics for Prometheus (OpenMetrics text), on a
+    /// loopback address; port 0 picks a free port [default: none]
+    #[arg(help_heading = "Output", long, value_name = "ADDR")]
+    pub metrics_listen: Option<SocketAddr>,
     /// Print one JSON object on stdout, and nothing else there
     #[arg(help_heading = "Output", long)]
     pub json: bool,

@@ -16,6 +16,7 @@ pub use invocation::Invocation;
 pub use rate::rating;
 pub use resume::resumed;
 pub use run::single;
+pub(super) use setting::QUICKSTART;
 pub use simulate::{Simulated, simulation};
 
 #[cfg(test)]

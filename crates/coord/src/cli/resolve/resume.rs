@@ -86,6 +86,8 @@ pub fn resumed(run: &Path, now: &RateArgs, invocation: &Invocation) -> Result<Ra
         fleet,
         name: None,
         runs: run.parent().unwrap_or(Path::new("")).to_path_buf(),
+        deck: now.workload.deck,
+        metrics_listen: now.workload.metrics_listen,
         json: now.workload.json,
         quiet: now.workload.quiet,
         ..then.workload

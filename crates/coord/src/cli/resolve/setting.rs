@@ -1,6 +1,7 @@
 //! What `encore rate` and `encore run` share: trace set, store, SLA and the folder of the run.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use replayer::any_store::has_closing_read;
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 use crate::run::setting::{Setting, Source};
 
 /// The workload when the command line names none.
-const QUICKSTART: &str = include_str!("../../../../../traces/quickstart.toml");
+pub(in crate::cli) const QUICKSTART: &str = include_str!("../../../../../traces/quickstart.toml");
 
 /// What errors call its file.
 const QUICKSTART_FILE: &str = "quickstart.toml";
@@ -79,6 +80,7 @@ pub(super) fn setting(
         retries: args.fleet.retries,
         past: Vec::new(),
         json: args.json,
+        board: args.metrics_listen.map(|_| Arc::default()),
         started_unix_s,
         command: invocation.command.iter().map(|argument| schemas::plan::redact(argument)).collect(),
     })

@@ -12,6 +12,7 @@ use schemas::run::{ExperimentFolder, Purpose};
 use super::{Campaign, why};
 use crate::failure::Failure;
 use crate::fleet::{self, Logs, Order, Ran};
+use crate::live::{Feed, Wanted};
 use crate::run::standing::{self, Attempt, Standing};
 use crate::run::tools;
 use crate::run::trial::{Demand, Trial};
@@ -45,17 +46,21 @@ impl Campaign {
             why: why::why(self.history.trials(), demand, purpose),
             planned_s,
         };
+        let (path, beta_ns) = (self.record.folder().live(), self.setting.sla.beta_ns);
+        let mut feed = Feed::new(&path, &announced, beta_ns, self.setting.board.clone());
         let asked = Asked { number, demand, limit, purpose };
         let (voice, mut standing) = (self.voice, self.standing.clone());
         let attempt = standing::attempt(&mut standing, &mut |line| live.above(|| voice.say(line)), &mut |standing| {
             let plan = self.plan(&asked, standing)?;
-            self.replay(&plan, &demand.folder(self.record.folder(), number), &live, &announced)
+            self.replay(&plan, &demand.folder(self.record.folder(), number), &live, &announced, &mut feed)
         })?;
         if let Attempt::Refused(why) = &attempt {
             live.above(|| voice.report(&format!("experiment {number} did not start: {why}")));
         }
         live.analyzing(&announced);
+        feed.validating();
         let trial = self.judged(&asked, attempt)?;
+        feed.ended(purpose, &trial.verdict, trial.report.as_ref().map(|report| &report.store_counters));
         drop(live);
         files::write_json(&demand.folder(self.record.folder(), number).trial(), &trial.note())?;
         if self.history.trials().is_empty() {
@@ -75,12 +80,15 @@ impl Campaign {
         folder: &ExperimentFolder,
         live: &Live,
         announced: &Announced,
+        feed: &mut Feed,
     ) -> Result<Ran, Failure> {
         files::write_json(&folder.plan(), &plan.redacted())?;
         let voice = self.voice;
         let mut monitor = self.setting.monitor_s.map(Monitor::new);
+        feed.wants(plan.open_loop.as_ref().and_then(|open_loop| Wanted::new(open_loop, &self.trace.manifest)));
         let mut watch = |stage: Stage| {
             live.experiment(announced, &stage);
+            feed.stage(&stage);
             if let (Some(monitor), Stage::Running { whole, each }) = (&mut monitor, &stage) {
                 for line in monitor.lines(whole, each) {
                     live.above(|| voice.report(&line));

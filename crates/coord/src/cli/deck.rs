@@ -1,0 +1,101 @@
+//! `encore deck`, and the flag `--deck`: what the deck needs of the command line, and the browser.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Command as Process, ExitCode, Stdio};
+
+use clap::CommandFactory;
+use schemas::program;
+
+use super::args::{Command, CommandLine, DeckArgs};
+use super::resolve::{self, Invocation};
+use crate::deck::{self, Running, Setup};
+use crate::failure::Failure;
+
+/// Serves the deck until Ctrl-C.
+pub(super) fn serve(args: &DeckArgs) -> Result<ExitCode, Failure> {
+    deck::serve(setup(&args.folder, args.listen), |url| {
+        // Who starts the deck from a script reads this line.
+        let _ = schemas::terminal::print(&format!("deck   {url}\nPress Ctrl-C to end it; runs go on.\n"));
+        if !args.no_open {
+            open(url);
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The deck beside a run that the terminal has started, if it is asked for.
+pub(super) fn beside(asked: bool, runs: &Path) -> Result<Option<Running>, Failure> {
+    if !asked {
+        return Ok(None);
+    }
+    let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    deck::start(setup(runs, free)).map(Some)
+}
+
+/// Says where the deck shows a run, and opens it.
+pub(super) fn announce(running: &Running, run: &str) {
+    let url = running.url_of(&format!("/runs/{run}?show=live"));
+    eprintln!("deck   {url}");
+    open(&url);
+}
+
+fn setup(folder: &Path, listen: SocketAddr) -> Setup {
+    let mut commands = CommandLine::command();
+    commands.build();
+    Setup { folder: folder.to_path_buf(), listen, commands, quickstart: resolve::QUICKSTART, check }
+}
+
+/// Checks a command as [`super::main`] does before it runs one.
+fn check(words: &[String]) -> Result<(), String> {
+    let line: CommandLine = program::parsed("encore", words.iter().map(Into::into))?;
+    let invocation = Invocation::current(words.to_vec());
+    let resolved = match &line.command {
+        Command::Rate(args) => match &args.resume {
+            Some(run) => resolve::resumed(run, args, &invocation).map(drop),
+            None => resolve::rating(args, &invocation).map(drop),
+        },
+        Command::Run(args) => resolve::single(args, &invocation).map(drop),
+        Command::Compare(args) => resolve::comparison(args, &invocation).map(drop),
+        _ => Err(Failure::usage("the deck starts rate, run and compare")),
+    };
+    resolved.map_err(|failure| failure.to_string())
+}
+
+/// Opens a URL in the user's browser, if there is a desktop. Its key is in a private file, since process lists show
+/// arguments to all users.
+fn open(url: &str) {
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    if !has_desktop && !cfg!(target_os = "macos") {
+        return;
+    }
+    let page = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={url}\">");
+    let path = std::env::temp_dir().join(format!("encore-deck-{}.html", std::process::id()));
+    if schemas::files::write_privately(&path, page.as_bytes()).is_err() {
+        return;
+    }
+    // Without a browser the user opens the URL that was printed.
+    let _ = Process::new(program).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_checked_and_not_run() {
+        let check = |line: &str| check(&line.split(' ').map(String::from).collect::<Vec<_>>());
+        assert_eq!(check("encore rate --store=memory:"), Ok(()));
+        for (line, expect) in [
+            ("encore rate --sla=fast", "for '--sla"),
+            ("encore rate --store=null:", "cannot be rated"),
+            ("encore run --store=memory:", "--threads"),
+            ("encore rate nowhere.toml", "nowhere.toml"),
+            ("encore certs x", "rate, run and compare"),
+        ] {
+            let error = check(line).unwrap_err();
+            assert!(error.contains(expect), "{line}: {error}");
+        }
+    }
+}

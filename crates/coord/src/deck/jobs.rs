@@ -1,0 +1,142 @@
+//! What the deck starts and stops: commands of this program, in processes and process groups of their own, so that
+//! they outlive the deck. What one prints goes to a file in the folder of all runs.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use schemas::files;
+use schemas::run::RunFolder;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+use super::command::Typed;
+use super::folder::{Name, OWN, comparison, running_cell};
+use crate::failure::Failure;
+use crate::run::lock;
+
+/// How much of what a job has printed is shown.
+const SHOWN_BYTES: usize = 8000;
+
+/// How long the deck waits for a command that it has started to work on its run.
+const BEGIN: Duration = Duration::from_secs(3);
+
+/// Starts a command that makes the run of this name. Returns when it works on the run, when it has ended, or
+/// after a moment.
+pub(super) async fn start(runs: &Path, name: &Name, typed: &Typed) -> Result<(), Failure> {
+    let path = printed(runs, name);
+    files::write_atomically(&path, format!("$ {}\n", typed.text()).as_bytes())?;
+    let open = || File::options().append(true).open(&path).map_err(files::at(&path));
+    let (out, err) = (open()?, open()?);
+    let mut command = this_program(typed)?;
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    // Ctrl-C in the terminal of the deck ends the deck alone.
+    command.process_group(0);
+    let child = command.spawn().map_err(|e| Failure::tool(format!("cannot start {}: {e}", typed.text())))?;
+    let folder = name.folder(runs);
+    let mut ended = tokio::spawn(reap(child, path));
+    let there = async {
+        // The folder of a run that is resumed is there already; its lock says that the command works on it.
+        while holder(&folder).is_none() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        _ = &mut ended => {}
+        () = there => {}
+        () = tokio::time::sleep(BEGIN) => {}
+    }
+    Ok(())
+}
+
+/// Waits for the end of a job, and adds it to what the job has printed.
+async fn reap(mut child: Child, path: PathBuf) {
+    use std::io::Write;
+    let Ok(status) = child.wait().await else { return };
+    // Who reads it later sees an end without a code otherwise.
+    if let Ok(mut file) = File::options().append(true).open(path) {
+        let _ = writeln!(file, "{}", in_words(status));
+    }
+}
+
+fn in_words(status: ExitStatus) -> String {
+    status.code().map_or_else(|| "[killed]".to_string(), |code| format!("[ended with exit code {code}]"))
+}
+
+/// The file of what the job of a run has printed.
+fn printed(runs: &Path, name: &Name) -> PathBuf {
+    runs.join(OWN).join(format!("{}.log", name.to_string().replace('/', "_")))
+}
+
+/// The end of what the job of a run has printed; None if the deck has not started it.
+pub(super) fn output(runs: &Path, name: &Name) -> Option<String> {
+    let text = std::fs::read(printed(runs, name)).ok()?;
+    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(SHOWN_BYTES)..]).into_owned();
+    Some(text)
+}
+
+/// Whether the job of a run has ended, as far as its output says.
+pub(super) fn has_ended(output: &str) -> bool {
+    output.trim_end().lines().last().is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
+}
+
+/// The process that works on a run or a comparison.
+fn holder(folder: &Path) -> Option<i32> {
+    match comparison(folder) {
+        Some(document) => running_cell(folder, &document).map(|(_, pid)| pid),
+        None => lock::holder(&RunFolder::new(folder)),
+    }
+}
+
+/// Interrupts the process that works on a run, as Ctrl-C does. Says whether there was one.
+pub(super) fn stop(runs: &Path, name: &Name) -> Result<bool, Failure> {
+    let Some(pid) = holder(&name.folder(runs)).and_then(Pid::from_raw) else { return Ok(false) };
+    let refused = |e| Failure::tool(format!("{name}: its process {pid} cannot be interrupted: {e}"));
+    kill_process(pid, Signal::INT).map_err(refused)?;
+    Ok(true)
+}
+
+/// The most bytes of an answer.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// Runs a command that only reads, for so long at most, and returns what it prints. An error is the message of the
+/// command.
+pub(super) async fn ask(typed: &Typed, within: Duration) -> Result<Vec<u8>, String> {
+    let mut command = this_program(typed).map_err(|e| e.to_string())?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|e| format!("cannot start {}: {e}", typed.text()))?;
+    let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err("the command has no output".into());
+    };
+    let asked = async {
+        let (mut answer, mut message) = (Vec::new(), Vec::new());
+        let (mut out, mut err) = (out.take(ANSWER_BYTES_MAX + 1), err.take(1 << 16));
+        let (out, err) = tokio::join!(out.read_to_end(&mut answer), err.read_to_end(&mut message));
+        out.and(err).map_err(|e| e.to_string())?;
+        if answer.len() as u64 > ANSWER_BYTES_MAX {
+            return Err(format!("the answer has more than {} MB; ask for less", ANSWER_BYTES_MAX >> 20));
+        }
+        let status = child.wait().await.map_err(|e| e.to_string())?;
+        // Code 1 says that an SLA was missed or a violation found.
+        match status.code() {
+            Some(0 | 1) => Ok(answer),
+            _ => Err(plain(&message)),
+        }
+    };
+    let late = format!("stopped after {} s; ask for less, or run the command in a terminal", within.as_secs());
+    tokio::time::timeout(within, asked).await.unwrap_or(Err(late))
+}
+
+fn plain(message: &[u8]) -> String {
+    let text = String::from_utf8_lossy(message);
+    text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_string()
+}
+
+fn this_program(typed: &Typed) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::tool(format!("cannot find this program: {e}")))?;
+    let mut command = Command::new(program);
+    command.args(&typed.0);
+    Ok(command)
+}

@@ -1,0 +1,42 @@
+//! The deck: pages in a browser to configure, start, watch, stop and compare runs (`encore deck`).
+//!
+//! ```text
+//!  browser ──▶ listener ──▶ guard ──▶ server ──▶ pages ──▶ folder (run folders, as everybody else reads them)
+//!                                        │
+//!                                        ├──▶ jobs: this program again, with the command that the page shows
+//!                                        └──▶ watch: live.jsonl of a run, once for all of its viewers
+//! ```
+//!
+//! It has no state of its own: a deck that is started again shows the same. What it runs are commands of this
+//! program in processes of their own, so a run outlives the deck that started it, and no viewer can disturb a run.
+
+mod command;
+mod fields;
+mod folder;
+mod form;
+mod guard;
+mod jobs;
+mod listener;
+mod pages;
+mod server;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+pub use server::{Running, serve, start};
+
+/// What the deck is asked to do, and what it needs of the command line.
+pub struct Setup {
+    /// The folder of all runs.
+    pub folder: PathBuf,
+    /// Where to listen: a loopback address.
+    pub listen: SocketAddr,
+    /// The definition of the command line, from which the forms are made.
+    pub commands: clap::Command,
+    /// The built-in specification.
+    pub quickstart: &'static str,
+    /// Checks a command as the command line does, without running it. The first word is the program's name. The
+    /// error is what the command line would print.
+    pub check: fn(&[String]) -> Result<(), String>,
+}

@@ -1,0 +1,105 @@
+//! The pages of the deck, made on the server. All text goes through `maud`, which escapes it.
+
+pub(super) mod compare;
+pub(super) mod home;
+pub(super) mod live;
+pub(super) mod new;
+pub(super) mod run;
+pub(super) mod sql;
+
+use std::path::{Component, Path};
+
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use super::command::Typed;
+
+/// The style sheet: that of the reports, and what only the deck has.
+pub(super) fn style() -> String {
+    format!("{}\n{}", analyzer::html::style(), include_str!("../deck.css"))
+}
+
+/// A page with the bar of the deck. `here` is the URL in the bar to which it belongs.
+pub(super) fn shell(title: &str, here: &str, content: &Markup) -> Response {
+    let places = [("/", "Runs"), ("/new?kind=rate", "Rate a store"), ("/new?kind=run", "Run one experiment")];
+    let places = places.into_iter().chain([("/new?kind=compare", "Compare stores")]);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " – Encore" }
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href="/deck.css";
+                script src="/deck.js" defer {}
+            }
+            body {
+                nav.bar aria-label="Deck" {
+                    b { "Encore" }
+                    @for (url, name) in places { a href=(url) aria-current=[(url == here).then_some("page")] { (name) } }
+                }
+                main { (content) }
+            }
+        }
+    };
+    Html(page.into_string()).into_response()
+}
+
+/// A page that says what is wrong.
+pub(super) fn error(status: StatusCode, why: &str) -> Response {
+    let content = html! {
+        h1 { (status.canonical_reason().unwrap_or("Error")) }
+        p.fail { (why) "." }
+        p { a href="/" { "All runs" } }
+    };
+    (status, shell("Error", "", &content)).into_response()
+}
+
+/// The page for the name of no run.
+pub(super) fn no_run() -> Response {
+    error(StatusCode::NOT_FOUND, "there is no run of this name in the folder of the deck")
+}
+
+/// The command that does the same.
+pub(super) fn command(typed: &Typed) -> Markup {
+    html! { p.soft { "The same in a terminal:" } pre.command { (typed.text()) } }
+}
+
+/// The files of a run that a browser may have, and their types.
+const FILES: [(&str, &str); 11] = [
+    ("report.html", "text/html; charset=utf-8"),
+    ("comparison.html", "text/html; charset=utf-8"),
+    ("comparison.md", "text/plain; charset=utf-8"),
+    ("comparison.svg", "image/svg+xml"),
+    ("transactions.svg", "image/svg+xml"),
+    ("load.svg", "image/svg+xml"),
+    ("comparison.json", "application/json"),
+    ("run.json", "application/json"),
+    ("rating.json", "application/json"),
+    ("FinalResult.csv", "text/csv; charset=utf-8"),
+    ("Results.csv", "text/csv; charset=utf-8"),
+];
+
+/// What a page from a run folder may do. The folder may come from somebody else, so the page is in a sandbox: its
+/// scripts see nothing of the deck, and it loads nothing from anywhere.
+const SANDBOX: &str = "sandbox allow-scripts allow-popups allow-downloads; default-src 'none'; \
+                       style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+
+/// A file of a run or of a comparison.
+pub(super) fn file(runs: &Path, path: &str) -> Response {
+    let (folder, file) = path.rsplit_once('/').unwrap_or_default();
+    let found = super::folder::Name::of(folder).zip(FILES.iter().find(|(name, _)| *name == file));
+    let Some((name, (_, kind))) = found else { return no_run() };
+    // A link out of the folder would show what is no result.
+    let path = name.folder(runs).join(file);
+    let is_inside = || Some(std::fs::canonicalize(&path).ok()?.starts_with(std::fs::canonicalize(runs).ok()?));
+    debug_assert!(path.components().all(|part| part != Component::ParentDir));
+    match std::fs::read(&path) {
+        Ok(bytes) if is_inside() == Some(true) => {
+            ([(header::CONTENT_TYPE, *kind), (header::CONTENT_SECURITY_POLICY, SANDBOX)], bytes).into_response()
+        }
+        _ => error(StatusCode::NOT_FOUND, "this run has no such file yet"),
+    }
+}

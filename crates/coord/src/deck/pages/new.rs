@@ -1,0 +1,312 @@
+//! The form of a rating, of a single experiment or of a comparison. Its fields are the flags of the command line,
+//! and the errors beside them are those of the command line.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use schemas::files;
+
+use super::{command, error, shell};
+use crate::deck::command::{self as commands, Errors, Typed, has_secret, shown};
+use crate::deck::fields::{Field, Kind, fields};
+use crate::deck::folder::{Name, OWN};
+use crate::deck::form::Form;
+use crate::deck::jobs;
+use crate::deck::server::{Deck, see};
+
+/// The kinds of commands, and what their pages are called.
+const KINDS: [(&str, &str); 3] =
+    [("rate", "Rate a store"), ("run", "Run one experiment"), ("compare", "Compare stores")];
+
+/// The fields that are always open, in this order.
+fn first_of(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "rate" => &["store", "sla", "rating", "by", "name"],
+        "run" => &["store", "threads", "sla", "duration", "name"],
+        _ => &["sla", "name"],
+    }
+}
+
+/// Where specifications and plans are looked for, besides the folder of the deck's own.
+const PLACES: [&str; 2] = ["traces", "."];
+
+/// A specification or plan to choose from.
+struct Choice {
+    path: String,
+    text: String,
+}
+
+/// All files to choose from: plans for a comparison, else specifications.
+fn choices(deck: &Deck, kind: &str) -> Vec<Choice> {
+    let own = deck.setup.folder.join(OWN);
+    let places = PLACES.iter().map(Path::new).chain([own.as_path()]);
+    let mut found = Vec::new();
+    for place in places {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let is_plan = text.lines().any(|line| line.trim() == "[[stores]]");
+            let is_spec = text.lines().any(|line| line.trim_start().starts_with("[data"));
+            if if kind == "compare" { is_plan } else { is_spec && !is_plan } {
+                let path = path.strip_prefix(".").unwrap_or(&path).display().to_string();
+                found.push(Choice { path, text });
+            }
+        }
+    }
+    found
+}
+
+/// The empty form.
+pub(in crate::deck) fn page(deck: &Deck, query: &Form) -> Response {
+    let Some((kind, _)) = kind_of(query) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
+    let choices = choices(deck, kind);
+    let mut form = query.clone();
+    if form.get("name").is_none() {
+        let spec = query.trimmed("spec");
+        let stem = Path::new(spec).file_stem().and_then(|stem| stem.to_str()).unwrap_or("quickstart");
+        form.set("name", free_name(deck, stem));
+    }
+    if let Some(choice) = choices.iter().find(|choice| choice.path == query.trimmed("spec")) {
+        form.set("text", choice.text.clone());
+    } else {
+        form.set("text", deck.setup.quickstart);
+    }
+    draw(deck, kind, &form, &choices, None)
+}
+
+fn kind_of(form: &Form) -> Option<(&'static str, &'static str)> {
+    KINDS.into_iter().find(|(kind, _)| form.get("kind") == Some(kind))
+}
+
+/// A name that no run has yet, from the time as the command line makes it.
+fn free_name(deck: &Deck, stem: &str) -> String {
+    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let time: String = time.chars().filter(char::is_ascii_digit).collect();
+    let (day, clock) = time.split_at(time.len().min(8));
+    let base = format!("{stem}-{day}-{clock}");
+    let names = std::iter::once(base.clone()).chain((2..).map(|n| format!("{base}-{n}")));
+    names.take(1000).find(|name| !deck.setup.folder.join(name).exists()).unwrap_or(base)
+}
+
+/// What came of a form that was sent: the form again, or the run that it started.
+pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form) -> Response {
+    let Some((kind, _)) = kind_of(&form) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
+    let choices = choices(deck, kind);
+    if form.trimmed("name").is_empty() {
+        form.set("name", free_name(deck, kind));
+    }
+    let form = &form;
+    let file = match specification(deck, kind, form, &choices) {
+        Ok(file) => file,
+        Err(why) => return draw(deck, kind, form, &choices, Some(Err([("spec".to_string(), why)].into()))),
+    };
+    let (deck_fields, runs) = (fields(&deck.setup.commands, kind), deck.setup.folder.display().to_string());
+    let typed = commands::of_form(kind, file.as_deref(), &deck_fields, form, &runs);
+    let (own, checked, checked_file) = (deck.clone(), typed.clone(), file.clone());
+    let (own_form, own_fields) = (form.clone(), deck_fields.clone());
+    let errors = tokio::task::spawn_blocking(move || {
+        commands::check(&own.setup, &checked, checked_file.as_deref(), &own_fields, &own_form)
+    });
+    let errors = errors.await.unwrap_or_else(|_| [(String::new(), "the check failed".to_string())].into());
+    if !errors.is_empty() {
+        return draw(deck, kind, form, &choices, Some(Err(errors)));
+    }
+    if form.get("do") != Some("start") {
+        return draw(deck, kind, form, &choices, Some(Ok(typed)));
+    }
+    let Some(name) = Name::new([form.trimmed("name")]) else {
+        let why = "use letters, digits, '-', '_' and '.'".to_string();
+        return draw(deck, kind, form, &choices, Some(Err([("name".to_string(), why)].into())));
+    };
+    match jobs::start(&deck.setup.folder, &name, &typed).await {
+        Ok(()) if kind == "compare" => see(&name.url()),
+        Ok(()) => see(&name.url_of("live")),
+        Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
+    }
+}
+
+/// The file of a form's specification or plan; None for the built-in one. Text that was edited becomes a file of
+/// the deck's own, so that the command names it.
+fn specification(deck: &Deck, kind: &str, form: &Form, choices: &[Choice]) -> Result<Option<String>, String> {
+    let chosen = form.trimmed("spec");
+    let choice = choices.iter().find(|choice| choice.path == chosen);
+    if kind == "compare" {
+        let choice = choice.ok_or("choose the plan of the comparison")?;
+        return Ok(Some(choice.path.clone()));
+    }
+    let before = match choice {
+        Some(choice) => choice.text.as_str(),
+        None if chosen.is_empty() => deck.setup.quickstart,
+        None => return Err("this file is not in the list any more; choose another".into()),
+    };
+    let text = form.get("text").unwrap_or(before);
+    if text.trim() == before.trim() {
+        return Ok(choice.map(|choice| choice.path.clone()));
+    }
+    let name = form.trimmed("name");
+    let Some(name) = Name::new([name]).filter(|_| files::is_plain_name(name)) else {
+        return Err("the name of the run is needed for the file of the edited specification".into());
+    };
+    let path = deck.setup.folder.join(OWN).join(format!("{name}.toml"));
+    files::write_atomically(&path, text.as_bytes()).map_err(|e| e.to_string())?;
+    Ok(Some(path.display().to_string()))
+}
+
+/// Draws the form, with its errors or with the command that it asks for.
+fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<Result<Typed, Errors>>) -> Response {
+    let title = KINDS.into_iter().find(|(own, _)| *own == kind).map_or("", |(_, title)| title);
+    let none = Errors::new();
+    let errors = came.as_ref().and_then(|came| came.as_ref().err()).unwrap_or(&none);
+    let all = fields(&deck.setup.commands, kind);
+    let open = first_of(kind);
+    let first: Vec<&Field> = open.iter().filter_map(|name| all.iter().find(|field| field.name == *name)).collect();
+    let mut headings: Vec<&str> = Vec::new();
+    let rest: Vec<&Field> = all.iter().filter(|field| !open.contains(&field.name.as_str())).collect();
+    for field in &rest {
+        if !headings.contains(&field.heading.as_str()) {
+            headings.push(&field.heading);
+        }
+    }
+    let content = html! {
+        h1 { (title) }
+        (chooser(kind, form, choices))
+        form method="post" action="/new" {
+            input type="hidden" name="token" value=(deck.guard.token());
+            input type="hidden" name="kind" value=(kind);
+            input type="hidden" name="spec" value=(form.trimmed("spec"));
+            @if let Some(why) = errors.get("") { p.why role="alert" { (why) } }
+            @if !errors.is_empty() { p.fail role="alert" { "Not started: see the marked fields." } }
+            @match &came {
+                Some(Ok(typed)) => { p.conclusion.pass role="status" { "All is correct. Nothing has been started yet." } (command(typed)) }
+                _ => {}
+            }
+            div.fields { @for field in first { (drawn(field, form, errors)) } (editor(kind, form, choices, errors)) }
+            @for heading in headings {
+                @let own: Vec<&&Field> = rest.iter().filter(|field| field.heading == heading).collect();
+                @let is_open = own.iter().any(|field| errors.contains_key(&field.name) || is_filled(field, form));
+                details open[is_open] { summary { (heading) } div.fields { @for field in own { (drawn(field, form, errors)) } } }
+            }
+            div.row {
+                button.main name="do" value="start" { "Start" }
+                button name="do" value="check" { "Check, and show the command" }
+            }
+        }
+    };
+    shell(title, &format!("/new?kind={kind}"), &content)
+}
+
+fn is_filled(field: &Field, form: &Form) -> bool {
+    !form.trimmed(&field.name).is_empty()
+}
+
+/// The choice of the specification or plan, which is a page of its own.
+fn chooser(kind: &str, form: &Form, choices: &[Choice]) -> Markup {
+    let chosen = form.trimmed("spec");
+    let what = if kind == "compare" { "Plan" } else { "Workload specification" };
+    html! {
+        form.row method="get" action="/new" data-at-change="" {
+            input type="hidden" name="kind" value=(kind);
+            label for="spec" { (what) }
+            select #spec name="spec" data-at-change="" {
+                @if kind == "compare" { option value="" { "Choose a plan" } } @else { option value="" { "quickstart.toml (built in)" } }
+                @for choice in choices { option value=(choice.path) selected[choice.path == chosen] { (choice.path) } }
+            }
+            button data-reload="" { "Show it" }
+        }
+    }
+}
+
+/// Whether a text of TOML has a URL with a password.
+fn has_password(text: &str) -> bool {
+    text.split(['"', '\'']).any(|part| !part.contains('\n') && has_secret(part))
+}
+
+/// The text of the specification, to edit; that of a plan, to read.
+fn editor(kind: &str, form: &Form, choices: &[Choice], errors: &Errors) -> Markup {
+    let text = form.get("text").unwrap_or_default();
+    let why = errors.get("spec");
+    let is_plan = kind == "compare";
+    if is_plan && !choices.iter().any(|choice| choice.path == form.trimmed("spec")) {
+        return html! { @if let Some(why) = why { div.field.whole.wrong { p.why { (why) } } } };
+    }
+    let plan = choices.iter().find(|choice| choice.path == form.trimmed("spec")).filter(|_| is_plan);
+    html! {
+        div.field.whole.wrong[why.is_some()] {
+            @if let Some(why) = why { p.why id="why-spec" { (why) } }
+            @match plan {
+                Some(plan) if has_password(&plan.text) => {
+                    p { "The plan has a password, so its text is not shown. Write ${VARIABLE} in its place." }
+                }
+                Some(plan) => details { summary { "The plan" } pre { (plan.text) } },
+                None => {
+                    details open[why.is_some()] {
+                        summary { "Edit the specification" }
+                        label for="text" { "Specification"
+                            span.soft { "TOML. An edited one is stored beside the runs, and the command names it." } }
+                        textarea #text name="text" rows="24" spellcheck="false" aria-describedby=[why.map(|_| "why-spec")] { (text) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A field with its help and its error.
+fn drawn(field: &Field, form: &Form, errors: &Errors) -> Markup {
+    let (name, why) = (field.name.as_str(), errors.get(&field.name));
+    let id = format!("field-{name}");
+    let (help_id, why_id) = (format!("help-{name}"), format!("why-{name}"));
+    let described = if why.is_some() { format!("{why_id} {help_id}") } else { help_id.clone() };
+    // A password is never sent back.
+    let value = shown(form.get(name).unwrap_or_default());
+    let invalid = why.map(|_| "true");
+    html! {
+        div.field.wrong[why.is_some()] {
+            label for=(id) { (words(name)) @if field.is_required { " (required)" } }
+            @match field.kind {
+                Kind::Check => input id=(id) type="checkbox" name=(name) value="on" checked[form.get(name).is_some()]
+                    aria-describedby=(described) aria-invalid=[invalid];,
+                Kind::Lines => textarea id=(id) name=(name) rows="2" aria-describedby=(described) aria-invalid=[invalid] { (value) },
+                Kind::Choice => select id=(id) name=(name) aria-describedby=(described) aria-invalid=[invalid] {
+                    option value="" { "default" }
+                    @for choice in &field.choices { option value=(choice) selected[*choice == value] { (choice) } }
+                },
+                Kind::Text => input id=(id) type="text" name=(name) value=(value) autocomplete="off" spellcheck="false"
+                    aria-describedby=(described) aria-invalid=[invalid];,
+            }
+            @if let Some(why) = why { p.why id=(why_id) { (why) } }
+            span.soft id=(help_id) { (field.help) " " code { "--" (name) } }
+        }
+    }
+}
+
+/// The name of a flag as the label of a field.
+fn words(flag: &str) -> String {
+    match flag {
+        "sla" => "SLA".into(),
+        "set" => "Keys of the specification to override".into(),
+        "store" => "Store URL".into(),
+        _ => {
+            let text = flag.replace('-', " ");
+            let mut chars = text.chars();
+            chars.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + chars.as_str())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_plans_are_found() {
+        assert!(has_password("url = \"postgres://me:hush@db/x\""));
+        assert!(!has_password("url = \"postgres://me:${PASSWORD}@db/x\""));
+        assert!(!has_password("url = \"sqlite:a.db\"\nsla = \"95% < 100ms\""));
+    }
+}

@@ -1,0 +1,249 @@
+//! The server of the deck: its routes, its start and its end.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Router, body::Bytes};
+use tokio::sync::{Notify, Semaphore};
+
+use super::Setup;
+use super::folder::Name;
+use super::form::Form;
+use super::guard::{Guard, Refused, guarded};
+use super::listener::Gate;
+use super::pages;
+use super::watch::Watches;
+use crate::failure::Failure;
+
+/// The longest form. A specification has a few kilobytes.
+const FORM_BYTES_MAX: usize = 256 << 10;
+
+/// The most questions that are answered at a time; each is a process.
+const ASKED_MAX: usize = 2;
+
+/// What the pages share.
+pub(super) struct Deck {
+    pub(super) setup: Setup,
+    pub(super) guard: Arc<Guard>,
+    pub(super) watches: Arc<Watches>,
+    pub(super) asked: Semaphore,
+}
+
+/// A deck that listens.
+pub struct Running {
+    /// Where.
+    pub address: SocketAddr,
+    /// The URL that opens it.
+    pub url: String,
+    end: Arc<Notify>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Running {
+    /// The URL that opens a page of it.
+    pub fn url_of(&self, page: &str) -> String {
+        let Running { address, url, .. } = self;
+        let key = url.rsplit_once('=').map_or("", |(_, key)| key);
+        let sign = if page.contains('?') { '&' } else { '?' };
+        format!("http://{address}{page}{sign}key={key}")
+    }
+
+    /// Ends it. Jobs that it has started go on.
+    pub fn stop(self) {
+        self.end.notify_one();
+        // A thread that has panicked has ended too.
+        let _ = self.thread.join();
+    }
+}
+
+/// Starts the deck on a thread of its own.
+pub fn start(setup: Setup) -> Result<Running, Failure> {
+    let asked = setup.listen;
+    if !asked.ip().is_loopback() {
+        return Err(Failure::usage(format!(
+            "--listen {asked} is not a loopback address: whoever opens the deck can start programs as you; listen on \
+             127.0.0.1, and use `ssh -L {}:127.0.0.1:{} THIS_MACHINE` from elsewhere, which adds encryption and a login",
+            asked.port(),
+            asked.port()
+        )));
+    }
+    let refused = |e: std::io::Error| Failure::usage(format!("--listen {asked}: {e}; choose another port"));
+    let listener = TcpListener::bind(asked).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    let guard = Arc::new(Guard::new(address.port())?);
+    let url = format!("http://{address}/?key={}", guard.key());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::tool(format!("cannot start the deck: {e}")))?;
+    let end = Arc::new(Notify::new());
+    let deck = Deck { setup, guard, watches: Arc::default(), asked: Semaphore::new(ASKED_MAX) };
+    let ended = end.clone();
+    let thread = std::thread::spawn(move || {
+        runtime.block_on(async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            tokio::select! {
+                _ = async { axum::serve(Gate::new(listener), router(deck)).await } => {}
+                () = ended.notified() => {}
+            }
+        });
+        // Viewers hold connections open without an end.
+        runtime.shutdown_background();
+    });
+    Ok(Running { address, url, end, thread })
+}
+
+/// Serves the deck until Ctrl-C. `say` gets the URL that opens it.
+pub fn serve(setup: Setup, say: impl FnOnce(&str)) -> Result<(), Failure> {
+    let runtime = crate::run::runtime::start()?;
+    let running = start(setup)?;
+    say(&running.url);
+    let ended = runtime.block_on(asked_to_end());
+    running.stop();
+    ended.map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))
+}
+
+async fn asked_to_end() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut hangup = signal(SignalKind::hangup())?;
+    let hangup_counts = !schemas::terminal::hangup_is_ignored();
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv(), if hangup_counts => {}
+    }
+    Ok(())
+}
+
+/// All pages behind the guard.
+pub(super) fn router(deck: Deck) -> Router {
+    let guard = deck.guard.clone();
+    Router::new()
+        .route("/", get(home))
+        .route("/new", get(new).post(submit))
+        .route("/runs/{name}", get(run).post(act))
+        .route("/runs/{name}/{cell}", get(cell).post(act_on_cell))
+        .route("/compare", get(compare))
+        .route("/events", get(events))
+        .route("/answer", get(answer))
+        .route("/export", get(export))
+        .route("/files/{*path}", get(file))
+        .route("/deck.css", get(async || ([(header::CONTENT_TYPE, "text/css")], pages::style())))
+        .route("/deck.js", get(async || ([(header::CONTENT_TYPE, "text/javascript")], include_str!("deck.js"))))
+        .fallback(async || pages::error(StatusCode::NOT_FOUND, "the deck has no such page"))
+        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .layer(from_fn_with_state(guard, guarded))
+        .with_state(Arc::new(deck))
+}
+
+type Shared = State<Arc<Deck>>;
+
+fn query_of(RawQuery(query): RawQuery) -> Form {
+    Form::of(&query.unwrap_or_default())
+}
+
+/// Draws a page beside the connections: it reads files.
+async fn drawn(draw: impl FnOnce() -> Response + Send + 'static) -> Response {
+    let failed = |_| pages::error(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made; see the terminal");
+    tokio::task::spawn_blocking(draw).await.unwrap_or_else(failed)
+}
+
+/// The form of a request, if it is one of the deck's.
+fn form_of(deck: &Deck, body: &Bytes) -> Result<Form, Refused> {
+    let text = std::str::from_utf8(body).map_err(|_| Refused("the form is not text"))?;
+    let form = Form::of(text);
+    deck.guard.check(&form)?;
+    Ok(form)
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        pages::error(StatusCode::FORBIDDEN, self.0)
+    }
+}
+
+async fn home(State(deck): Shared, query: RawQuery) -> Response {
+    let query = query_of(query);
+    drawn(move || pages::home::page(&deck, &query)).await
+}
+
+async fn new(State(deck): Shared, query: RawQuery) -> Response {
+    let query = query_of(query);
+    drawn(move || pages::new::page(&deck, &query)).await
+}
+
+async fn submit(State(deck): Shared, body: Bytes) -> Response {
+    let form = match form_of(&deck, &body) {
+        Ok(form) => form,
+        Err(refused) => return refused.into_response(),
+    };
+    pages::new::submit(&deck, form).await
+}
+
+async fn run(deck: Shared, Path(name): Path<String>, query: RawQuery) -> Response {
+    show(deck, Name::new([name.as_str()]), query_of(query)).await
+}
+
+async fn cell(deck: Shared, Path((name, cell)): Path<(String, String)>, query: RawQuery) -> Response {
+    show(deck, Name::new([name.as_str(), cell.as_str()]), query_of(query)).await
+}
+
+async fn show(State(deck): Shared, name: Option<Name>, query: Form) -> Response {
+    let Some(name) = name else { return pages::no_run() };
+    match query.get("show") {
+        Some("sql") => pages::sql::page(&deck, &name, &query).await,
+        Some("live") => drawn(move || pages::live::page(&deck, &name)).await,
+        _ => drawn(move || pages::run::page(&deck, &name)).await,
+    }
+}
+
+async fn act(deck: Shared, Path(name): Path<String>, body: Bytes) -> Response {
+    acted(deck, Name::new([name.as_str()]), body).await
+}
+
+async fn act_on_cell(deck: Shared, Path((name, cell)): Path<(String, String)>, body: Bytes) -> Response {
+    acted(deck, Name::new([name.as_str(), cell.as_str()]), body).await
+}
+
+async fn acted(State(deck): Shared, name: Option<Name>, body: Bytes) -> Response {
+    let Some(name) = name else { return pages::no_run() };
+    match form_of(&deck, &body) {
+        Ok(form) => pages::run::act(&deck, &name, &form).await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+async fn compare(State(deck): Shared, query: RawQuery) -> Response {
+    pages::compare::page(&deck, &query_of(query)).await
+}
+
+async fn events(State(deck): Shared, headers: axum::http::HeaderMap, query: RawQuery) -> Response {
+    let Some(name) = Name::of(query_of(query).get("run").unwrap_or_default()) else { return pages::no_run() };
+    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    pages::live::events(deck.watches.subscribe(&deck.setup.folder, &name), seen)
+}
+
+async fn answer(State(deck): Shared, query: RawQuery) -> Response {
+    pages::sql::download(&deck, &query_of(query)).await
+}
+
+async fn export(State(deck): Shared, query: RawQuery) -> Response {
+    pages::run::export(&deck, &query_of(query)).await
+}
+
+async fn file(State(deck): Shared, Path(path): Path<String>) -> Response {
+    drawn(move || pages::file(&deck.setup.folder, &path)).await
+}
+
+/// After a form: the page that shows what came of it.
+pub(super) fn see(url: &str) -> Response {
+    Redirect::to(url).into_response()
+}

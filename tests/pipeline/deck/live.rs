@@ -1,0 +1,106 @@
+//! What a run shows while it runs: its feed, the same for all viewers, and the metrics for Prometheus.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+use schemas::run::{LiveEvent, LiveLine};
+
+use super::Deck;
+use crate::support::Workplace;
+
+const LONG: [&str; 7] =
+    ["run", "busy.toml", "--store=memory:?latency_us=500", "--threads=4", "--duration=8s", "--rate=400", "--name=long"];
+
+/// The next event of a stream of pictures: its id and its data.
+fn next(reader: &mut impl BufRead) -> Option<(String, String)> {
+    let (mut id, mut line) = (String::new(), String::new());
+    loop {
+        line.clear();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(own) = line.strip_prefix("id: ") {
+            id = own.trim().to_string();
+        }
+        if let Some(data) = line.strip_prefix("data: ").filter(|data| data.len() > 2) {
+            return Some((id, data.to_string()));
+        }
+    }
+}
+
+fn watch(deck: &Deck, seen: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(&deck.address).expect("a connection");
+    let seen = if seen.is_empty() { String::new() } else { format!("Last-Event-ID: {seen}\r\n") };
+    let request = format!("GET /events?run=long HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}{seen}\r\n", deck.address, deck.cookie());
+    stream.write_all(request.as_bytes()).expect("a request");
+    BufReader::new(stream)
+}
+
+#[test]
+fn all_viewers_of_a_run_see_the_same() {
+    let place = Workplace::new();
+    let deck = Deck::start(&place);
+    let mut child = place.command(&LONG).stdout(Stdio::null()).spawn().expect("the run starts");
+    deck.until("/runs/long?show=live", "wanted operations/s");
+    let mut viewers: Vec<_> = (0..10).map(|_| watch(&deck, "")).collect();
+    let pictures: Vec<_> = viewers.iter_mut().map(|viewer| next(viewer).expect("a picture")).collect();
+    // They may have come just before and just after a picture was made.
+    let mut ids: Vec<_> = pictures.iter().map(|(id, _)| id.clone()).collect();
+    ids.dedup();
+    assert!(ids.len() <= 2, "{ids:?}");
+    for (id, data) in &pictures {
+        assert!(pictures.iter().filter(|(own, _)| own == id).all(|(_, own)| own == data));
+    }
+    // Who comes back gets a picture that he has not seen.
+    let (seen, _) = &pictures[0];
+    let (id, _) = next(&mut watch(&deck, seen)).expect("the next picture");
+    assert_ne!(id, *seen);
+    child.wait().expect("the run ends");
+    while next(&mut viewers[0]).is_some() {}
+    let text = std::fs::read_to_string(place.path("runs/long/live.jsonl")).unwrap();
+    let lines: Vec<LiveLine> = text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
+    let figures = lines.iter().filter_map(|line| match &line.event {
+        LiveEvent::Running(figures) => Some(figures),
+        _ => None,
+    });
+    let figures: Vec<_> = figures.collect();
+    assert!(figures.iter().any(|own| own.wanted_per_s.is_some() && own.ok_per_s > 0.0 && own.replayers.len() == 1));
+    assert!(matches!(lines.last().map(|line| &line.event), Some(LiveEvent::Ended(_))));
+}
+
+#[test]
+fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
+    let place = Workplace::new();
+    let arguments = [&LONG[..], &["--metrics-listen=127.0.0.1:0", "--deck"]].concat();
+    let mut command = place.command(&arguments);
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the run starts");
+    let mut said = BufReader::new(child.stderr.take().expect("its errors"));
+    let mut line = || {
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        line.trim().to_string()
+    };
+    let metrics = line().strip_prefix("metrics  http://").expect("the address of the metrics").to_string();
+    let deck = line().strip_prefix("deck   http://").expect("the URL of the deck").to_string();
+    let get = |url: &str| {
+        let (address, path) = url.split_once('/').expect("a path");
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    let opened = get(&deck);
+    assert!(opened.starts_with("HTTP/1.1 303") && opened.contains("/runs/long?show=live"), "{opened}");
+    let mut text = get(&metrics);
+    while !text.contains("encore_replayer_cpus{replayer=") || text.contains("{outcome=\"ok\"} 0\n") {
+        assert!(child.try_wait().expect("a child").is_none(), "the run ended before its metrics were seen: {text}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        text = get(&metrics);
+    }
+    assert!(text.contains("application/openmetrics-text") && text.trim_end().ends_with("# EOF"), "{text}");
+    child.wait().expect("it ends");
+}

@@ -1,0 +1,106 @@
+//! The pages of the deck: forms with the errors of the command line, runs that they start, SQL.
+
+use super::{Deck, encoded};
+use crate::support::Workplace;
+
+const SHORT: [(&str, &str); 3] = [("kind", "run"), ("threads", "2"), ("sessions", "300")];
+
+#[test]
+fn errors_stand_beside_their_fields() {
+    let place = Workplace::new();
+    let deck = Deck::start(&place);
+    let check = |fields: &[(&str, &str)]| deck.post("/new", &[fields, &[("do", "check")]].concat()).body;
+    let wrong = check(&[("kind", "rate"), ("name", "a"), ("sla", "fast"), ("max-threads", "0"), ("store", "memory:")]);
+    for field in ["sla", "max-threads"] {
+        assert!(wrong.contains(&format!("id=\"why-{field}\"")), "{field}: {wrong}");
+    }
+    assert!(!wrong.contains("id=\"why-store\""), "{wrong}");
+    let unknown = check(&[("kind", "rate"), ("name", "a"), ("store", "oracle://x")]);
+    assert!(unknown.contains("id=\"why-store\""), "{unknown}");
+    let secret = check(&[("kind", "rate"), ("name", "a"), ("store", "postgres://me:hush-hush@127.0.0.1/x")]);
+    assert!(secret.contains("id=\"why-store\"") && secret.contains("environment variable"), "{secret}");
+    assert!(!secret.contains("hush-hush"), "{secret}");
+    let variable = check(&[("kind", "rate"), ("name", "a"), ("store", "postgres://me:${DECK_PASSWORD}@127.0.0.1/x")]);
+    assert!(variable.contains("All is correct") && !variable.contains("hush-hush"), "{variable}");
+    assert!(variable.contains("${DECK_PASSWORD}"), "the command names the variable: {variable}");
+    let spec = check(&[("kind", "rate"), ("name", "a"), ("text", "name = \"x\"\nseed = 1\n[data]\nmembers = -1\n")]);
+    assert!(spec.contains("id=\"why-spec\""), "{spec}");
+    let right = check(&[("kind", "rate"), ("name", "a"), ("spec", "busy.toml"), ("store", "memory:")]);
+    assert!(right.contains("All is correct") && right.contains("rate busy.toml --store=memory: --name=a"), "{right}");
+    assert!(!place.path("runs/a").exists());
+}
+
+#[test]
+fn a_run_is_started_watched_and_asked() {
+    let place = Workplace::new();
+    let deck = Deck::start(&place);
+    let own = [("name", "first"), ("spec", "busy.toml"), ("store", "memory:"), ("do", "start")];
+    let started = deck.post("/new", &[&SHORT[..], &own].concat());
+    assert!(started.status == 303 && started.head.contains("/runs/first?show=live"), "{}", started.head);
+    let page = deck.until("/runs/first", ">complete<");
+    assert!(page.contains("/files/first/report.html") && page.contains("run busy.toml"), "{page}");
+    assert!(deck.get("/files/first/report.html").body.contains("</html>"));
+    // The live page of a run that has ended is the page of the run.
+    let live = deck.get("/runs/first?show=live");
+    assert!(live.status == 303 && live.head.to_lowercase().contains("location: /runs/first\r"), "{}", live.head);
+    let question = "SELECT operation, count(*) AS n FROM operations GROUP BY ALL ORDER BY n";
+    let answer = deck.get(&format!("/runs/first?show=sql&q={}", encoded(question))).body;
+    assert!(answer.contains("view_profile") && answer.contains("unpredictable"), "{answer}");
+    let lines = "SELECT i, i * i AS square FROM range(10) AS t(i)";
+    let drawn = deck.get(&format!("/runs/first?show=sql&q={}", encoded(lines))).body;
+    assert!(drawn.contains("<svg") && drawn.contains("square by i"), "{drawn}");
+    let csv = deck.get(&format!("/answer?run=first&format=csv&q={}", encoded(lines)));
+    assert!(csv.body.starts_with("i,square\n0,0\n1,1\n") && csv.head.contains("attachment"), "{}", csv.body);
+    for (statement, expect) in [
+        ("SELECT * FROM read_csv('/etc/passwd')", "not allowed"),
+        ("SELECT * FROM read_text('/etc/passwd')", "not allowed"),
+        ("DROP VIEW operations", "only statements that read"),
+        ("COPY operations TO 'x.csv'", "only statements that read"),
+        ("SET enable_external_access = true", "only statements that read"),
+    ] {
+        let refused = deck.get(&format!("/runs/first?show=sql&q={}", encoded(statement))).body;
+        assert!(refused.contains(expect), "{statement}: {refused}");
+    }
+    let export = deck.get("/export?run=first&rows=experiments&format=csv");
+    assert!(export.status == 200 && export.body.contains("experiment"), "{}", export.body);
+    // A name that is taken is an error beside its field.
+    let again = deck.post("/new", &[&SHORT[..], &own].concat());
+    assert!(again.status == 200 && again.body.contains("id=\"why-name\""), "{}", again.body);
+    // Two runs beside each other.
+    place.run(&["run", "busy.toml", "--store=memory:", "--threads=2", "--sessions=300", "--name=second"]).ends();
+    let home = deck.get("/?filter=second").body;
+    assert!(home.contains("/runs/second") && !home.contains("/runs/first"), "{home}");
+    let compared = deck.get("/compare?run=first&run=second").body;
+    assert!(compared.contains("analyze compare runs/first runs/second"), "{compared}");
+    let page = deck.get("/compare?run=first&run=second&page=1");
+    assert!(page.status == 200 && page.body.contains("Comparison of first and second"), "{}", page.body);
+}
+
+/// A run is stopped as by Ctrl-C, and goes on where it stood, also under a deck that was started later.
+#[test]
+fn a_rating_is_stopped_and_resumed() {
+    let place = Workplace::new();
+    let deck = Deck::start(&place);
+    let rating = [
+        ("kind", "rate"),
+        ("name", "r"),
+        ("spec", "busy.toml"),
+        ("store", "memory:"),
+        ("sla", "95% < 100ms, 1% unpredictable, 2s"),
+        ("max-threads", "2"),
+        ("rating", "socialites"),
+        ("search-s", "1"),
+        ("do", "start"),
+    ];
+    let started = deck.post("/new", &rating);
+    assert_eq!(started.status, 303, "{}", started.body);
+    deck.until("/runs/r?show=live", "operations/s");
+    drop(deck);
+    let deck = Deck::start(&place);
+    assert!(deck.get("/runs/r").body.contains(">running<"), "the run outlives its deck");
+    assert_eq!(deck.post("/runs/r", &[("act", "stop")]).status, 303);
+    let stopped = deck.until("/runs/r", ">interrupted<");
+    assert!(stopped.contains("Resume it"), "{stopped}");
+    assert_eq!(deck.post("/runs/r", &[("act", "resume")]).status, 303);
+    deck.until("/runs/r", ">complete<");
+}
