@@ -3,6 +3,7 @@
 mod import;
 mod import_logs;
 mod import_table;
+mod physical;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,7 @@ struct Cli {
 enum Command {
     Gen(GenArgs),
     Import(import::ImportArgs),
+    Physical(physical::PhysicalArgs),
     /// Prints what a trace set holds: its spec, sizes, mix and fragments
     Show {
         /// The trace set
@@ -171,6 +173,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Gen(args) => run_gen(&args),
         Command::Import(args) => import::run(&args),
+        Command::Physical(args) => physical::run(&args),
         Command::Show { dir, json } => run_show(&dir, json),
         Command::Verify { dir } => run_verify(&dir),
         Command::Digest { dir, sessions, after } => run_digest(&dir, sessions, after.as_deref()),
