@@ -134,6 +134,12 @@ impl Anomalies {
         self.counts[class as usize]
     }
 
+    /// Whether nothing can be concluded: no operation says which version it has read or written. So it is with
+    /// statements of SQL.
+    pub fn is_blind(&self) -> bool {
+        self.operations == 0 && self.ambiguous_reads > 0
+    }
+
     /// Whether there was a transaction.
     pub fn has_transactions(&self) -> bool {
         self.committed + self.aborted + self.unknown > 0

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// An input or output error that names its file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
@@ -15,6 +17,19 @@ pub struct FileError {
     /// The operating system's error.
     #[source]
     pub source: io::Error,
+}
+
+/// One file of a trace set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Path below the trace set's folder, with '/'.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Rows.
+    pub rows: u64,
+    /// BLAKE3 sum, hex.
+    pub blake3: String,
 }
 
 /// Whether the system refuses a file because of the name that the user gave: no such file, or a

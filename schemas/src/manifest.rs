@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+pub use crate::files::FileEntry;
 use crate::files::{self, FileError};
 use crate::spec::{Spec, SpecError};
 use crate::table::TableError;
@@ -124,19 +125,6 @@ pub struct FragmentCounts {
     pub sessions: u64,
     /// Operations.
     pub operations: u64,
-}
-
-/// One file of a trace set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// Path below the trace set's folder, with '/'.
-    pub path: String,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// Rows.
-    pub rows: u64,
-    /// BLAKE3 sum, hex.
-    pub blake3: String,
 }
 
 /// Statistics as a manifest holds them.

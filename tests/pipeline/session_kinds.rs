@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use crate::conditions::{Conditions, replay, verdict, workplace};
 use crate::key_value::ask;
+use crate::support::Workplace;
 
 #[test]
 fn sessions_are_counted_by_their_kinds_and_sql_gives_the_same() {
@@ -50,7 +51,7 @@ fn sessions_are_counted_by_their_kinds_and_sql_gives_the_same() {
     }
     place.run(&["analyze", "report", "run-0"]).succeeds();
     let page = std::fs::read_to_string(place.path("run-0/report.html")).expect("a page");
-    assert!(page.contains("<h2>Sessions</h2>") && page.contains("FROM session_kinds"), "the page lacks the sessions");
+    assert!(page.contains(">Sessions</h2>") && page.contains("FROM session_kinds"), "the page lacks the sessions");
 }
 
 /// Without transactions each operation counts by itself, so what the trace wants rolled back is committed.
@@ -62,4 +63,29 @@ fn sessions_without_transactions_are_not_rolled_back() {
     let found = verdict(&place, "off")["figures"]["by_session"]["refused"].clone();
     assert_eq!((&found["committed"], &found["rolled_back"]), (&10.into(), &0.into()), "{found}");
     assert_eq!(ask(&place, "off", "SELECT committed, rolled_back FROM session_kinds WHERE kind = 'refused'"), "10,0");
+}
+
+/// TPC-C, scaled down.
+const ORDERS: &str = "name = 'orders'\nfamily = 'tpcc'\nsessions = 20000\n[data]\nitems = 200\ncustomers = 30\n\
+                      [mix]\nnew_order = 45\npayment = 30\norder_status = 9\ndelivery = 8\nstock_level = 8\n";
+
+#[test]
+fn a_rating_of_tpcc_ends_with_its_headline_and_its_conditions() {
+    let place = Workplace::alone();
+    std::fs::write(place.path("orders.toml"), ORDERS).expect("a specification");
+    let rate = ["rate", "orders.toml", "--store", "sqlite:orders.db?synchronous=off", "--max-threads", "2"];
+    let few = ["--search-s", "0.3", "--sla", "1% < 10s, 100% unpredictable, 0.3s"];
+    let said = place.measures("r", &[&rate[..], &few].concat()).ends();
+    let (before, after) = said.split_once("SoAR ").unwrap_or_default();
+    assert!(!before.contains("tpmC ") && after.contains(": tpmC "), "{said}");
+    assert!(
+        after.contains("(committed new_order sessions a minute); 1 constraint of the benchmark is missed"),
+        "{said}"
+    );
+    assert!(after.contains(": 11 of 11 conditions hold (3.3.2.11 is checked after a load only)"), "{said}");
+    let sql = "SELECT count(*), count(*) FILTER (outcome = 'holds') FROM checks GROUP BY experiment";
+    assert!(ask(&place, "runs/r", sql).starts_with("12,11"), "{said}");
+    let summary = place.run(&["analyze", "summary", "runs/r"]).ends();
+    assert!(summary.contains("% of the sessions are payment, and at least 43% are required"), "{summary}");
+    assert!(summary.contains("stock_level") && summary.contains("20s pass"), "{summary}");
 }

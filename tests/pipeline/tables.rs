@@ -65,7 +65,7 @@ fn processes_start_at_the_times_of_the_table() {
     let json: serde_json::Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!((json["folder"].as_str(), json["sessions"].as_u64()), (Some("open.trace"), Some(500)), "{json}");
     let shown = place.run(&["trace", "show", "open.trace"]).succeeds();
-    assert!(shown.contains("mine") && shown.contains("500 a second"), "{shown}");
+    assert!(shown.contains("mine") && shown.contains("500 sessions a second"), "{shown}");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::consistency::availability::Availability;
 use crate::consistency_words::outages;
 use crate::error::AnalyzeError;
 use crate::families::AnyFamily;
-use crate::figures::percent;
 use crate::over_time;
+use crate::shares::percent;
 use crate::sql::Database;
 use crate::tables::new_table;
 

@@ -7,7 +7,7 @@ use schemas::verdict::{ConsistencyFigures, Verdict};
 use schemas::words::{plural, thousands};
 
 use crate::consistency::availability::Availability;
-use crate::figures::percent;
+use crate::shares::percent;
 
 /// What the registers show, in one sentence.
 pub(crate) fn sentence(figures: &ConsistencyFigures) -> String {

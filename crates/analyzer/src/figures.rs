@@ -18,6 +18,7 @@ use crate::consistency::summary::ConsistencySummary;
 use crate::freshness::FreshnessSummary;
 use crate::join::{Row, response_ns, service_ns};
 use crate::session_kinds::SessionKinds;
+use crate::shares::percent;
 use crate::timeline::{Measured, TimelineSummary};
 use crate::transactions::CountTries;
 use crate::validate::{Findings, Sum};
@@ -461,11 +462,6 @@ impl Summary {
             score: is_known.then(|| sum.off as f64 / sum.transactions.max(1) as f64),
         }
     }
-}
-
-/// A share in percent; 0 if the whole is 0.
-pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 #[cfg(test)]

@@ -32,6 +32,11 @@ pub(crate) fn name(level: Option<Isolation>) -> &'static str {
     level.map_or("none", Isolation::name)
 }
 
+/// The strongest level that the transactions are consistent with, in words.
+pub(crate) fn shown(anomalies: &Anomalies) -> &'static str {
+    if anomalies.is_blind() { "not known" } else { name(anomalies.strongest()) }
+}
+
 /// The counts of the classes that were found.
 pub(crate) fn in_words(anomalies: &Anomalies) -> String {
     let found = Class::ALL.into_iter().filter(|class| anomalies.count(*class) > 0);
@@ -42,6 +47,9 @@ pub(crate) fn in_words(anomalies: &Anomalies) -> String {
 
 /// What the transactions show, in one sentence.
 pub fn sentence(anomalies: &Anomalies) -> String {
+    if anomalies.is_blind() {
+        return "isolation: not known, since what was read does not say who wrote it".to_string();
+    }
     let level = name(anomalies.strongest());
     let mut out = format!("isolation: consistent with {level}; {}", in_words(anomalies));
     if anomalies.unordered_writes > 0 {
@@ -110,18 +118,18 @@ pub(crate) fn verdict_in_words(figures: &Figures, family: &dyn AnyFamily) -> Str
 /// One row for each experiment: counts by class, the level, and whether that is what was promised.
 pub(crate) fn table(verdicts: &[&Verdict], promised: Option<Isolation>) -> String {
     let judged = || verdicts.iter().filter_map(|verdict| Some((verdict, verdict.figures.anomalies.as_ref()?)));
-    let shown: Vec<Class> =
+    let classes: Vec<Class> =
         Class::ALL.into_iter().filter(|class| judged().any(|(_, found)| found.count(*class) > 0)).collect();
     let mut columns = vec!["#", "T", "committed", "aborted", "unknown"];
-    columns.extend(shown.iter().map(|class| class.words()));
+    columns.extend(classes.iter().map(|class| class.words()));
     columns.push("shows");
     let mut table = new_table(&columns, columns.len() - 1);
     for (verdict, found) in judged() {
         let mut row = vec![verdict.experiment.to_string(), verdict.threads.to_string()];
         row.extend([found.committed, found.aborted, found.unknown].map(thousands));
-        row.extend(shown.iter().map(|class| thousands(found.count(*class))));
+        row.extend(classes.iter().map(|class| thousands(found.count(*class))));
         let mark = if is_weaker(found, promised) { " (weaker than promised)" } else { "" };
-        row.push(format!("{}{mark}", name(found.strongest())));
+        row.push(format!("{}{mark}", shown(found)));
         table.add_row(row);
     }
     let mut out = if judged().next().is_none() { String::new() } else { format!("{}\n", table.trim_fmt()) };

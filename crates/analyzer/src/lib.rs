@@ -56,6 +56,7 @@ pub mod ruling;
 mod seal;
 mod session_kinds;
 mod sessions_text;
+mod shares;
 pub mod sql;
 mod summarize;
 mod tables;
@@ -72,5 +73,5 @@ pub use isolation::{sentence as isolation_in_words, transactions as transactions
 pub use ratings::ratings;
 pub use report::{operations, sla_in_words, thousands};
 pub use ruling::void_verdict;
-pub use sessions_text::headline;
+pub use sessions_text::{headline, sessions};
 pub use summarize::{SummaryDocument, summarize};

@@ -8,7 +8,7 @@ use schemas::verdict::{Figures, Freshness, Slice, Spread};
 use schemas::words::{plural, rate, thousands};
 
 use crate::consistency_words::sentence;
-use crate::figures::percent;
+use crate::shares::percent;
 use crate::tables::new_table;
 
 /// The most characters of a sparkline.

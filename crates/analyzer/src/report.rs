@@ -15,10 +15,10 @@ use schemas::words::{rate, short_percent};
 use crate::consistency_words::availability_in_words;
 use crate::families::AnyFamily;
 use crate::family::{ItemIs, ItemWords, WritePlace};
-use crate::figures::percent;
 use crate::isolation;
 use crate::over_time;
-use crate::sessions_text::sessions;
+use crate::sessions_text::{headline, sessions};
+use crate::shares::percent;
 use crate::tables::new_table;
 use crate::witness::{Offender, Witness};
 
@@ -147,6 +147,9 @@ pub(crate) fn experiment(verdict: &Verdict) -> String {
     let by_session = sessions(figures);
     if !by_session.is_empty() {
         let _ = write!(out, "\n{by_session}");
+        headline(figures).iter().for_each(|headline| {
+            let _ = writeln!(out, "{headline}");
+        });
     }
     if !verdict.replayers.is_empty() {
         let mut table = new_table(&["replayer", "T", "throughput/s", "% within", "% unpred.", "missed"], 0);

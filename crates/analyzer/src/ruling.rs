@@ -8,6 +8,7 @@ mod sum;
 mod void;
 
 use schemas::RUN_FORMAT_VERSION;
+use schemas::anomalies::Anomalies;
 use schemas::run::ReplayReport;
 use schemas::sla::{Sla, short_time};
 use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
@@ -47,6 +48,13 @@ pub fn rule(
         let reason = format!(
             "the SLA asks for {} transactions, and the store ran none; use a trace with transactions, a store that has \
              them, and --transactions on, or remove the clause",
+            level.name()
+        );
+        return (Ruling::Void, vec![reason]);
+    }
+    if let (Some(level), Some(true)) = (sla.isolation, figures.anomalies.as_ref().map(Anomalies::is_blind)) {
+        let reason = format!(
+            "the SLA asks for {} transactions, and what this workload reads does not say who wrote it; remove the clause",
             level.name()
         );
         return (Ruling::Void, vec![reason]);

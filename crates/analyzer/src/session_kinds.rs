@@ -9,8 +9,8 @@ use schemas::verdict::SessionFigures;
 use schemas::vocabulary::Operation;
 use serde::{Deserialize, Serialize};
 
-use crate::figures::percent;
 use crate::join::Row;
+use crate::shares::percent;
 use crate::timeline::Measured;
 
 /// How a session ended, from the best to the worst: the worst end of its transactions is its own. The view
@@ -197,8 +197,10 @@ mod tests {
         Measured { from_ns: 0, elapsed_ns: 60_000_000_000, counted_ns: 30_000_000_000, planned_ns: None };
 
     /// A row of a session: its step, the transaction with its try and end, and when it ended.
-    fn rows(session: u64, all: &[(u16, Option<(u16, u16, TryEnd)>, i64)]) -> Vec<Row<schemas::social::Operation>> {
-        let of = |(step, txn, end_ns): &(u16, Option<(u16, u16, TryEnd)>, i64)| {
+    type OneRow = (u16, Option<(u16, u16, TryEnd)>, i64);
+
+    fn rows(session: u64, all: &[OneRow]) -> Vec<Row<schemas::social::Operation>> {
+        let of = |(step, txn, end_ns): &OneRow| {
             let mut row = read_row(session, end_ns - 10, *end_ns);
             (row.log.step, row.kind) = (*step, (session % 2) as u8);
             if let Some((txn, try_number, end)) = txn {

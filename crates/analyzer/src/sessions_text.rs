@@ -8,9 +8,9 @@ use schemas::words::{rate, short_percent, thousands};
 
 use crate::tables::new_table;
 
-/// One row for each kind of session, what the benchmark asks of them, and its headline; empty if there are none.
+/// One row for each kind of session, and what the benchmark asks of them; empty if there are none.
 /// Columns that are 0 in every row are omitted.
-pub(crate) fn sessions(figures: &Figures) -> String {
+pub fn sessions(figures: &Figures) -> String {
     type Count = fn(&SessionFigures) -> u64;
     if figures.by_session.is_empty() {
         return String::new();
@@ -51,9 +51,6 @@ pub(crate) fn sessions(figures: &Figures) -> String {
         own.misses(kind).iter().for_each(|missed| {
             let _ = writeln!(out, "missed: {missed}");
         });
-    }
-    if let Some(headline) = headline(figures) {
-        let _ = writeln!(out, "{headline}");
     }
     out
 }
@@ -119,7 +116,8 @@ mod tests {
         figures.by_session =
             [("new-order".to_string(), orders), ("payment".to_string(), payments)].into_iter().collect();
         figures.headline = Some(Headline { name: "tpmC".into(), kind: "new-order".into() });
-        insta::assert_snapshot!(sessions(&figures));
+        let (table, headline_of) = (sessions(&figures), headline(&figures).unwrap());
+        insta::assert_snapshot!(format!("{table}{headline_of}"));
         figures.by_session.shift_remove("new-order");
         assert_eq!(headline(&figures).as_deref(), Some("tpmC 0.0 (committed new-order sessions a minute)"));
     }

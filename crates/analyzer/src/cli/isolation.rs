@@ -69,7 +69,7 @@ fn json(document: &RunDocument, chosen: &[&Verdict], family: &dyn AnyFamily) -> 
 fn judged(verdict: &Verdict, promised: Option<Level>, family: &dyn AnyFamily) -> Map<String, Value> {
     let found = verdict.figures.anomalies.as_ref();
     let object = serde_json::json!({
-        "shows": found.map(|found| isolation::name(found.strongest())),
+        "shows": found.map(isolation::shown),
         "is_weaker_than_promised": found.map(|found| isolation::is_weaker(found, promised)),
         "anomalies": found,
         "stories": found.map(|found| isolation::stories(found, family)),

@@ -12,8 +12,8 @@ use super::load::rates;
 use crate::chart::{Across, LineChart, LineSeries, Rule, Scale};
 use crate::consistency_words::{availability_in_words, sentence};
 use crate::error::AnalyzeError;
-use crate::figures::percent;
 use crate::report::thousands as grouped;
+use crate::shares::percent;
 
 /// None if no register was written.
 pub(super) fn consistency(data: &RunData<'_>, verdict: &Verdict) -> Result<Option<Section>, AnalyzeError> {

@@ -6,7 +6,7 @@ use schemas::verdict::Verdict;
 
 use super::RunData;
 use super::layout::{Column, Section, section, statement, table};
-use crate::isolation::{SECONDS_SHOWN, is_weaker, name, promised, sentence, stories, without};
+use crate::isolation::{SECONDS_SHOWN, is_weaker, promised, sentence, shown, stories, without};
 use crate::report::{plural, thousands as grouped};
 
 /// None if the workload has no transactions.
@@ -32,7 +32,7 @@ fn content(data: &RunData<'_>, verdict: &Verdict) -> Markup {
             let mut row = vec![html! { (verdict.experiment) }, html! { (verdict.threads) }];
             row.extend(counts.map(|count| html! { (grouped(count)) }));
             row.push(html! {
-                (name(found.strongest()))
+                (shown(found))
                 @if is_weaker(found, level) { span.fail { " weaker than promised" } }
             });
             row

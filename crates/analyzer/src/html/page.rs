@@ -8,8 +8,8 @@ use schemas::verdict::{OperationFigures, Rating, Ruling, ServiceTimes, Verdict};
 use super::RunData;
 use super::conclusion::conclusion;
 use super::layout::{Column, Section, command_line, section, statement, table};
-use crate::figures::percent;
 use crate::report::{plural, sla_in_words, thousands as grouped};
+use crate::shares::percent;
 
 /// The title, the conclusion and the ratings.
 pub(super) fn head(data: &RunData<'_>) -> Markup {

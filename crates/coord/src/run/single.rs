@@ -35,7 +35,12 @@ pub fn run(single: Single) -> Result<Verdict, Failure> {
             campaign.voice().say(&note);
         }
         campaign.voice().say(&format!("\n{}", terminal::operations(&trial.verdict.figures)));
-        trial.about_transactions().iter().for_each(|line| campaign.voice().say(line));
+        let sessions = analyzer::sessions(&trial.verdict.figures);
+        if !sessions.is_empty() {
+            campaign.voice().say(&format!("\n{}", sessions.trim_end()));
+        }
+        let lines = trial.about_transactions().into_iter().chain(trial.about_sessions());
+        lines.for_each(|line| campaign.voice().say(&line));
         trial.verdict
     });
     campaign.close(result)

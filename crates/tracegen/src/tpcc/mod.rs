@@ -11,8 +11,6 @@ mod show;
 mod statements;
 mod table;
 mod tables;
-#[cfg(test)]
-mod tests;
 mod transactions;
 
 use std::path::Path;

@@ -132,7 +132,8 @@ mod tests {
             assert!((65..=119).contains(&difference) && difference != 96 && difference != 112, "{constants:?}");
         }
         // Trace sets depend on these numbers: a change of them is a change of format.
-        insta::assert_debug_snapshot!(Constants::new(1));
+        let pinned = Constants { last_at_load: 244, last: 153, customer: 172, item: 3_790 };
+        assert_eq!(Constants::new(1), pinned);
     }
 
     /// By the bits that OR sets, some items are drawn far more often than others.

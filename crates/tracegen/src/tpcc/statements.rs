@@ -244,7 +244,7 @@ impl Delivery {
             )?,
             read_order: add(
                 "delivery: order",
-                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
+                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
                 &[Integer; 3],
             )?,
             ship_order: add(

@@ -10,6 +10,7 @@ mod properties;
 mod replay;
 mod script;
 mod statistics;
+mod tpcc;
 mod unique;
 mod waits;
 mod writes;

@@ -133,7 +133,7 @@ fn settings_replace_keys() {
         unknown.starts_with("t.toml: --set fragmnts=4: fragmnts: unknown key; a workload of the family social has")
     );
     let family = set("family=kw").unwrap_err().to_string();
-    let all = "social, kv, economy, consbench, sql";
+    let all = "social, kv, economy, consbench, sql, tpcc";
     assert_eq!(family, format!("t.toml: --set family=kw: family: \"kw\" is unknown; use one of {all}"));
     assert!(set("data").unwrap_err().to_string().contains("not key=value"));
 }

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::{FileError, at};
-use crate::manifest::Manifest;
+use crate::files::{FileEntry, FileError, at};
 use crate::vocabulary::sql::Statement;
 use crate::vocabulary::sql::text::{Dialect, effect};
 
@@ -96,9 +95,9 @@ pub fn checks_text(checks: &[Check]) -> String {
         .unwrap_or_else(|e| unreachable!("checks are plain data: {e}"))
 }
 
-/// The conditions of the trace set in a folder. None where its manifest lists no file of them.
-pub fn read_checks(folder: &Path, manifest: &Manifest, dialect: Dialect) -> Result<Vec<Check>, FileError> {
-    if !manifest.files.iter().any(|file| file.path == CHECKS) {
+/// The conditions of the trace set in a folder. None where its manifest lists no file of them among its `files`.
+pub fn read_checks(folder: &Path, files: &[FileEntry], dialect: Dialect) -> Result<Vec<Check>, FileError> {
+    if !files.iter().any(|file| file.path == CHECKS) {
         return Ok(Vec::new());
     }
     let path = folder.join(CHECKS);

@@ -12,7 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 
-use crate::manifest::FileEntry;
+use crate::files::FileEntry;
 use crate::table::{ParquetBatches, TableError};
 use crate::vocabulary::sql::canonical;
 
@@ -58,7 +58,10 @@ fn table_of(path: &str) -> Option<(u32, &str)> {
 /// The files of a fragment, in the order of these tables.
 pub fn row_files(folder: &Path, files: &[FileEntry], fragment: u32, tables: &[&str]) -> Vec<RowFile> {
     let of_table = |table: &&str| {
-        let is_its = |file: &&FileEntry| table_of(&file.path) == Some((fragment, *table));
+        // Databases fold the letters of names in different ways.
+        let is_its = |file: &&FileEntry| {
+            table_of(&file.path).is_some_and(|(of, name)| of == fragment && name.eq_ignore_ascii_case(table))
+        };
         let found = files.iter().find(is_its)?;
         Some(RowFile { table: table.to_string(), path: folder.join(&found.path) })
     };
@@ -221,7 +224,7 @@ mod tests {
     #[test]
     fn a_file_is_of_a_table_of_a_fragment() {
         let entry = |path: &str| FileEntry { path: path.into(), bytes: 0, rows: 3, blake3: String::new() };
-        let files = ["dataset/fragment=0/b.parquet", "dataset/fragment=0/a.parquet", "dataset/fragment=1/a.parquet"];
+        let files = ["dataset/fragment=0/B.parquet", "dataset/fragment=0/a.parquet", "dataset/fragment=1/a.parquet"];
         let files: Vec<FileEntry> = files.into_iter().chain(["dataset/preload.parquet"]).map(entry).collect();
         let found = row_files(Path::new("t"), &files, 0, &["a", "b", "c"]);
         assert_eq!(found.iter().map(|file| &file.table[..]).collect::<Vec<_>>(), ["a", "b"]);

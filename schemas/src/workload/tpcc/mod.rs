@@ -4,12 +4,13 @@
 //! An actor is a terminal. A fragment owns whole warehouses; the remote transactions of a warehouse go to those of
 //! other fragments too.
 
+mod goals;
 mod statistics;
 
 use serde::{Deserialize, Serialize};
 
 use super::sql::{Results, SqlSet, rules_of};
-use super::{ActorWords, Workload};
+use super::{ActorWords, SessionGoals, Workload};
 use crate::spec::{Spec, SpecOf, Wrong};
 use crate::trace::Rules;
 use crate::vocabulary::sql::Sql;
@@ -95,7 +96,7 @@ impl Kind {
 
 /// What a specification of the family says besides what every one has.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct TpccWorkload {
     /// The data set and the terminals.
     pub data: Data,
@@ -177,7 +178,7 @@ impl Workload for TpccWorkload {
         }
         let all = Kind::ALL.map(Kind::name).join(", ");
         if let Some((name, _)) = common.kinds().into_iter().find(|(name, _)| Kind::from_name(name).is_none()) {
-            return Err(Wrong::new(&format!("mix.{name}"), format!("is no transaction of TPC-C; use one of {all}")));
+            return Err(Wrong::new(format!("mix.{name}"), format!("is no transaction of TPC-C; use one of {all}")));
         }
         if u64::from(common.fragments) > data.warehouses {
             let message = format!(
@@ -241,6 +242,10 @@ impl Workload for TpccWorkload {
 
     fn has_conditions(_spec: &SpecOf<TpccWorkload>) -> bool {
         true
+    }
+
+    fn session_goals(_spec: &SpecOf<TpccWorkload>) -> SessionGoals {
+        goals::goals()
     }
 
     fn unchecked(_spec: &SpecOf<TpccWorkload>) -> Option<String> {

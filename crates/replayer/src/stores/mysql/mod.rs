@@ -4,7 +4,7 @@
 //! | parameter | values |
 //! |---|---|
 //! | `isolation` | `repeatable-read` (default), `read-committed`, `serializable`, `read-uncommitted` |
-//! | `locking` | `none` (default); `read`: reads of a transaction are `SELECT … FOR UPDATE` |
+//! | `locking` | `written` (default): statements of SQL lock as they are written, records are not locked; `none`; `read`: reads of records in a transaction are `SELECT … FOR UPDATE` |
 //! | `reset` | `copy` (default): touched rows come from a loaded copy; `reload`: every load inserts all rows |
 //! | `timeout_ms` | how long an operation may take before it times out (10,000) |
 //! | `connections` | the most connections of all threads together; default: one a thread |

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `synchronous_commit` | `on`, `off`, `local`, `remote_write`, `remote_apply`; default: the server's setting |
 //! | `isolation` | `read-committed` (default), `repeatable-read`, `serializable` |
-//! | `locking` | `none` (default); `read`: reads of a transaction are `SELECT … FOR UPDATE` |
+//! | `locking` | `written` (default): statements of SQL lock as they are written, records are not locked; `none`; `read`: reads of records in a transaction are `SELECT … FOR UPDATE` |
 //! | `reset` | `template` (default): a loaded database is copied; `reload`: every load inserts all rows |
 //! | `timeout_ms` | how long an operation may take before it times out (10,000) |
 //! | `connections` | the most connections of all threads together; default: one a thread |

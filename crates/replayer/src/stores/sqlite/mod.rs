@@ -6,7 +6,7 @@
 //! | `journal` | `wal` (default), `delete` |
 //! | `synchronous` | `full` (default), `normal`, `off` |
 //! | `isolation` | `serializable`: SQLite has no other level |
-//! | `locking` | `none` (default); `read`: a transaction has the write lock from its beginning |
+//! | `locking` | `written` (default): a transaction has the write lock from its beginning if a statement of its trace set locks; `none`; `read`: always |
 //! | `busy_ms` | how long a statement waits for a lock before it is retried (10,000) |
 //!
 //! Tables and statements are those of [`relational`](super::relational), whose

@@ -47,6 +47,7 @@ pub fn write(imported: &mut Imported, place: &Path, options: &SetOptions) -> Res
         kinds: KINDS.map(String::from).to_vec(),
         fragments: options.fragments,
         log_results: options.log_results,
+        checks: Vec::new(),
     };
     let mut writer = SetWriter::create(place, header)?;
     let mut first_us = None;

@@ -1,10 +1,10 @@
 //! Imports tables that any tool can write: CSV or Parquet files with the columns of statements and operations.
 //!
-//! | file | a row is | columns, optional ones in brackets |
+//! | file | a row is | columns |
 //! |---|---|---|
-//! | `statements` | a statement | `statement`, `text`, [`parameters`] |
-//! | `operations` | a step of a process, in order | `process`, `statement`, [`parameters`, `client`, `kind`, `due_us`, `think_us`, `custom`] |
-//! | [`preload`] | a statement that fills the tables | `statement`, [`parameters`] |
+//! | `statements` | a statement | `statement`, `text`, `parameters` (optional) |
+//! | `operations` | a step of a process, in order | `process`, `statement`; optional: `parameters`, `client`, `kind`, `due_us`, `think_us`, `custom` |
+//! | `preload` (optional) | a statement that fills the tables | `statement`, `parameters` (optional) |
 //!
 //! `schema.sql` defines the tables. The operations are read twice: first for the kinds of processes and the types of
 //! parameters that no one has declared, then to write them. Memory holds one process at a time.

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, RecordBatch, StringArray};
-use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use schemas::files::at;
 use schemas::table::ParquetBatches;
 
@@ -82,8 +83,20 @@ pub(super) const fn optional(name: &'static str) -> Column {
 }
 
 enum Source {
-    Csv { reader: Box<csv::Reader<File>>, record: csv::StringRecord },
-    Parquet { batches: ParquetBatches, columns: Vec<StringArray>, row: usize, rows: usize, before: u64 },
+    /// The reader takes the line feed after a carriage return for the beginning of the next record, so its lines are
+    /// `behind` by one.
+    Csv {
+        reader: Box<csv::Reader<BufReader<File>>>,
+        record: csv::StringRecord,
+        behind: u64,
+    },
+    Parquet {
+        batches: ParquetBatches,
+        columns: Vec<StringArray>,
+        row: usize,
+        rows: usize,
+        before: u64,
+    },
 }
 
 /// The rows of a file, one after the other.
@@ -135,7 +148,9 @@ impl Rows {
     /// Goes to the next row. Returns false after the last one.
     pub(super) fn next_row(&mut self) -> Result<bool, ImportError> {
         match &mut self.source {
-            Source::Csv { reader, record } => reader.read_record(record).map_err(|error| damaged(&self.path, &error)),
+            Source::Csv { reader, record, behind } => {
+                reader.read_record(record).map_err(|error| damaged(&self.path, &error, *behind))
+            }
             Source::Parquet { batches, columns, row, rows, before } => loop {
                 *row = row.wrapping_add(1);
                 if *row < *rows {
@@ -181,7 +196,7 @@ impl Rows {
     /// Where this row is.
     pub(super) fn place(&self) -> Place {
         let at = match &self.source {
-            Source::Csv { record, .. } => At::Line(record.position().map_or(0, csv::Position::line)),
+            Source::Csv { record, behind, .. } => At::Line(record.position().map_or(0, csv::Position::line) + behind),
             Source::Parquet { row, before, .. } => At::Row(before + *row as u64),
         };
         Place { path: self.path.clone(), at }
@@ -194,11 +209,14 @@ impl Rows {
 }
 
 fn open_csv(path: &Path) -> Result<(Source, Vec<String>), ImportError> {
-    let file = File::open(path).map_err(at(path))?;
-    let mut reader = Box::new(csv::ReaderBuilder::new().buffer_capacity(1 << 16).from_reader(file));
-    let names = reader.headers().map_err(|error| damaged(path, &error))?;
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(at(path))?);
+    let beginning = file.fill_buf().map_err(at(path))?;
+    let first_line = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let behind = u64::from(first_line.ends_with(b"\r"));
+    let mut reader = Box::new(csv::Reader::from_reader(file));
+    let names = reader.headers().map_err(|error| damaged(path, &error, 0))?;
     let names = names.iter().map(|name| name.trim_start_matches('\u{feff}').to_string()).collect();
-    Ok((Source::Csv { reader, record: csv::StringRecord::new() }, names))
+    Ok((Source::Csv { reader, record: csv::StringRecord::new(), behind }, names))
 }
 
 fn open_parquet(path: &Path) -> Result<(Source, Vec<String>), ImportError> {
@@ -220,9 +238,12 @@ fn texts(batch: &RecordBatch, path: &Path) -> Result<Vec<StringArray>, ImportErr
         if !is_plain {
             return Err(wrong(format!("has the type {}; write numbers or texts", column.data_type())));
         }
-        let texts = cast(column, &DataType::Utf8).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-        let texts = texts.as_any().downcast_ref::<StringArray>().cloned();
-        texts.ok_or_else(|| wrong("cannot be read as texts".into()))
+        // A file may have any plain type; this writes the text of each.
+        let unreadable = |error| wrong(format!("cannot be read: {error}"));
+        let options = FormatOptions::default();
+        let formatter = ArrayFormatter::try_new(column, &options).map_err(unreadable)?;
+        let text = |row| column.is_valid(row).then(|| formatter.value(row).to_string());
+        Ok((0..column.len()).map(text).collect())
     };
     columns.map(text).collect()
 }
@@ -235,7 +256,7 @@ fn is_plain(kind: &DataType) -> bool {
 }
 
 /// The error of a CSV file that its reader does not accept.
-fn damaged(path: &Path, error: &csv::Error) -> ImportError {
+fn damaged(path: &Path, error: &csv::Error, behind: u64) -> ImportError {
     let message = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("has {len} fields, and the first line has {expected_len}")
@@ -245,7 +266,7 @@ fn damaged(path: &Path, error: &csv::Error) -> ImportError {
     };
     match error.position() {
         Some(position) => {
-            let place = Place { path: path.to_path_buf(), at: At::Line(position.line()) };
+            let place = Place { path: path.to_path_buf(), at: At::Line(position.line() + behind) };
             ImportError::Row { place, message }
         }
         None => ImportError::whole(path, message),

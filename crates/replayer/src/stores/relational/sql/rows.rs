@@ -28,6 +28,16 @@ impl DataSet<'_> {
     pub fn new(source: &Source, statements: Statements, dialect: text::Dialect) -> DataSet<'_> {
         DataSet { source, statements, dialect }
     }
+
+    /// The name of a column in the database, which gets the schema of another dialect in lower case if it is
+    /// PostgreSQL.
+    fn folded(&self, name: &str) -> String {
+        let postgres = text::Dialect::Postgres;
+        match self.dialect == postgres && self.source.sql().dialect != postgres {
+            true => name.to_lowercase(),
+            false => name.to_string(),
+        }
+    }
 }
 
 impl Contents for DataSet<'_> {
@@ -66,7 +76,8 @@ impl Contents for DataSet<'_> {
             let rows = read_rows(&path, CELLS_MAX)?;
             all.push(Box::new(rows.map(move |some| {
                 let Rows { columns, rows } = some?;
-                let names = columns.iter().map(|name| quoted(name, self.dialect)).collect::<Vec<_>>().join(", ");
+                let names = columns.iter().map(|name| quoted(&self.folded(name), self.dialect));
+                let names = names.collect::<Vec<_>>().join(", ");
                 let table = format!("{} ({names})", quoted(&table, self.dialect)).into();
                 Ok(Batch { table, rows_of_data_set: rows.len() as u64, rows })
             })));

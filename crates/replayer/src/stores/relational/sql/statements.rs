@@ -72,9 +72,9 @@ impl Statements {
             let is_upsert_of_a_row = is_upsert_of_a_row(&statement.text, from);
             Ok(Prepared { text: sql(text), parameters, is_ordered: statement.ordered, is_upsert_of_a_row })
         });
-        let checks = read_checks(&source.folder, &source.manifest, from).map_err(|e| e.to_string())?;
+        let checks = read_checks(&source.folder, &source.manifest.files, from).map_err(|e| e.to_string())?;
         let conditions = checks.into_iter().map(|check| {
-            let query = translate(&check.statement(), from, to, &keys).map(sql);
+            let query = translate(&check.statement(), from, to, &keys, &[]).map(sql);
             Conditional { query: query.map_err(|why| format!("its query {why}")), check }
         });
         let conditions = conditions.collect();

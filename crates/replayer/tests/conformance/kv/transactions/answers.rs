@@ -168,7 +168,7 @@ fn levels_that_a_store_lacks_are_refused_with_those_that_it_has() {
     refused("mongodb://h/d?isolation=serializable", &["\"serializable\" is not one of snapshot"]);
     refused("memory:?isolation=chaos", &["serializable, snapshot, read-committed, read-uncommitted, none"]);
     refused("redis://h/0?isolation=serializable", &["unknown parameter isolation"]);
-    refused("postgres://h/d?locking=all", &["\"all\" is not one of none, read"]);
+    refused("postgres://h/d?locking=all", &["\"all\" is not one of written, none, read"]);
     refused("casql+sqlite:x.db?memcached=h:1&locking=read", &["locking concerns transactions"]);
     refused("memory:?stale=0.1&isolation=snapshot", &["stale, lost, lag_ms and invert_ms do not go with transactions"]);
 }

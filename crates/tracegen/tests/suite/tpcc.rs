@@ -6,12 +6,11 @@ use schemas::manifest::Manifest;
 use schemas::spec::Spec;
 use schemas::trace::Chunk;
 use schemas::vocabulary::sql::text::Dialect;
-use schemas::vocabulary::sql::{Operation, Parameter, Sql, Type, Value, Verb, read_statements};
+use schemas::vocabulary::sql::{Operation, Parameter, Sql, Type, Value, Verb, decode, read_statements};
 use schemas::workload::sql::checks::{When, read_checks};
 use schemas::workload::sql::rows::{Cell, read_rows};
 use schemas::workload::tpcc::{TpccStatistics, TpccWorkload};
-
-use crate::{GenerateOptions, generate};
+use tracegen::{GenerateOptions, generate};
 
 const SMALL: &str = "name = 't'\nfamily = 'tpcc'\n[data]\nitems = 50\ncustomers = 30\n";
 
@@ -141,7 +140,7 @@ fn a_new_order_uses_what_it_has_read() {
     for row in 0..all.len() {
         let operation: Operation = all.operation(row);
         let (bytes, _) = all.columns().bytes(&operation);
-        let parameters: Vec<Parameter<'_>> = operation.parameters(bytes).map(Result::unwrap).collect();
+        let parameters: Vec<Parameter<'_>> = decode(bytes).map(Result::unwrap).collect();
         match operation.verb {
             Verb::Abort => rolled_back += 1,
             Verb::Begin | Verb::Commit => {}
@@ -220,7 +219,7 @@ fn twelve_conditions_are_part_of_the_trace_set() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("t.trace");
     let manifest = generated(&place, SMALL, &["sessions=5"], 1);
-    let checks = read_checks(&place, &manifest, Dialect::Logical).unwrap();
+    let checks = read_checks(&place, &manifest.files, Dialect::Logical).unwrap();
     let names: Vec<&str> = checks.iter().map(|check| &check.name[..]).collect();
     assert_eq!(names, (1..=12).map(|number| format!("3.3.2.{number}")).collect::<Vec<_>>());
     let at_load: Vec<usize> = (0..12).filter(|at| checks[*at].when == When::AfterLoad).collect();
