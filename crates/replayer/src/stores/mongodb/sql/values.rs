@@ -186,7 +186,7 @@ mod tests {
         check(&[y.clone(), x.clone()], Some(doc! { "_id": { "x": 1_i64, "y": 2_i64 } }));
         let more = doc! { "$and": [{ "_id": { "x": 1_i64, "y": 2_i64 } }, { "z": { "$gt": "t" } }] };
         check(&[x.clone(), y, is(2, Relation::Greater, 2)], Some(more));
-        check(&[x.clone()], Some(doc! { "x": { "$eq": 1_i64 } }));
+        check(std::slice::from_ref(&x), Some(doc! { "x": { "$eq": 1_i64 } }));
         check(&[x, is(1, Relation::Equal, 3)], None);
         check(&[is(2, Relation::NotEqual, 2)], Some(doc! { "z": { "$nin": ["t", Bson::Null] } }));
         let some = Condition { column: 2, is: Match::In(vec![Term::Parameter(3), Term::Parameter(2)]) };
