@@ -81,7 +81,7 @@ const KINDS: [Kind; 12] = [
     Kind {
         schemes: &["cassandra"],
         example: "cassandra://HOST/KEYSPACE",
-        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().serving::<Sql>().boxed()),
     },
     Kind {
         schemes: &["casql+sqlite"],

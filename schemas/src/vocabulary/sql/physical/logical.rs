@@ -78,13 +78,22 @@ impl Aggregate {
     }
 }
 
+/// A value that is computed of all rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Computed {
+    /// What is computed.
+    pub aggregate: Aggregate,
+    /// How many digits after its point it is rounded to.
+    pub digits: Option<u32>,
+}
+
 /// What a query returns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Returns {
     /// Columns of rows.
     Columns(Vec<usize>),
     /// One row of values computed of all rows.
-    Aggregates(Vec<Aggregate>),
+    Aggregates(Vec<Computed>),
 }
 
 /// A statement on one table.
@@ -395,7 +404,7 @@ fn returned(select: &Select, scope: &Scope<'_>) -> Result<Returns, String> {
             SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
                 match scope.column(expression) {
                     Some(column) => columns.push(column),
-                    None => aggregates.push(aggregate(expression, scope)?),
+                    None => aggregates.push(computed(expression, scope)?),
                 }
             }
             other => return Err(format!("returns {other}, which is not supported")),
@@ -408,8 +417,22 @@ fn returned(select: &Select, scope: &Scope<'_>) -> Result<Returns, String> {
     }
 }
 
+/// An aggregate, or one that is rounded.
+fn computed(expression: &Expr, scope: &Scope<'_>) -> Result<Computed, String> {
+    if let Expr::Function(function) = expression
+        && last_name(&function.name).eq_ignore_ascii_case("round")
+        && let Some([inner, digits]) = arguments(function).as_deref()
+        && let Some(digits) = constant(digits).and_then(small)
+    {
+        return Ok(Computed { aggregate: aggregate(inner, scope)?, digits: Some(digits) });
+    }
+    Ok(Computed { aggregate: aggregate(expression, scope)?, digits: None })
+}
+
 fn aggregate(expression: &Expr, scope: &Scope<'_>) -> Result<Aggregate, String> {
-    let wrong = || format!("returns {expression}; supported are columns, COUNT, SUM, MIN and MAX of a column");
+    let wrong = || {
+        format!("returns {expression}; supported are columns, and COUNT, SUM, MIN and MAX of a column, also with ROUND")
+    };
     let Expr::Function(function) = expression else { return Err(wrong()) };
     let is_plain = function.over.is_none() && function.filter.is_none();
     let FunctionArguments::List(list) = &function.args else { return Err(wrong()) };

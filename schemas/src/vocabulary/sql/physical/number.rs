@@ -35,6 +35,11 @@ impl Number {
         self.digits.checked_mul(factor).ok_or(TOO_LONG)
     }
 
+    /// Its digits as a whole number, and how many of them are after its point.
+    pub fn parts(self) -> (i128, u32) {
+        (self.digits, self.scale)
+    }
+
     /// A sum, difference or product.
     pub fn calculate(self, operator: Operator, other: Number) -> Result<Number, &'static str> {
         if operator == Operator::Multiply {

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::design::Placed;
-use super::logical::{Aggregate, Condition, Does, Logical, Match, Relation, Returns};
+use super::logical::{Computed, Condition, Does, Logical, Match, Relation, Returns};
 use super::recommend::{equal, has_key, needed};
-use super::tables::{Table, Tables};
+use super::tables::{Column, Table, Tables};
 use super::term::Term;
+use super::value::{Datum, convert};
 
 /// What to do for a statement. Collections are given by their places in the design.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +49,7 @@ pub struct Group {
     /// Which rows.
     pub conditions: Vec<Condition>,
     /// The values.
-    pub aggregates: Vec<Aggregate>,
+    pub aggregates: Vec<Computed>,
 }
 
 /// New rows.
@@ -211,4 +212,15 @@ fn check_write(
         return Err(format!("changes collection {} by {path}, and it has no path of these; add one", collection.name));
     }
     Ok(())
+}
+
+impl Insert {
+    /// The rows: a value for each column of the table, in the column's kind.
+    pub fn rows(&self, table: &Table, parameters: &[Datum]) -> Result<Vec<Vec<Datum>>, String> {
+        let value = |(term, column): (&Term, &Column)| {
+            let value = term.value(parameters).and_then(|value| convert(value, column.kind));
+            value.map_err(|why| format!("column {}: {why}", column.name))
+        };
+        self.rows.iter().map(|row| row.iter().zip(&table.columns).map(value).collect()).collect()
+    }
 }

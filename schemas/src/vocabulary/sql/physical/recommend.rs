@@ -32,7 +32,7 @@ pub(super) fn needed(logical: &Logical) -> BTreeSet<usize> {
             columns.extend(order.iter().map(|(column, _)| *column));
             match returns {
                 Returns::Columns(all) => columns.extend(all),
-                Returns::Aggregates(all) => columns.extend(all.iter().filter_map(|one| one.column())),
+                Returns::Aggregates(all) => columns.extend(all.iter().filter_map(|one| one.aggregate.column())),
             }
         }
         Does::Update(set) => set.iter().for_each(|(_, term)| term.columns(&mut |column| _ = columns.insert(column))),

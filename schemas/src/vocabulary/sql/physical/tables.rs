@@ -40,6 +40,8 @@ pub struct Column {
     pub default: Constant,
     /// Whether the database counts it up, so that inserts must not leave it out here.
     pub counts_up: bool,
+    /// Whether it is never NULL.
+    pub is_required: bool,
 }
 
 /// A table.
@@ -108,11 +110,12 @@ fn read_table(created: &CreateTable) -> Result<Table, String> {
         let kind = kind(&column.data_type).ok_or_else(|| {
             format!("table {}, column {own}: documents have no type for {}", table.name, column.data_type)
         })?;
-        let mut read = Column { name: own, kind, default: Constant::Null, counts_up: false };
+        let mut read = Column { name: own, kind, default: Constant::Null, counts_up: false, is_required: false };
         read.counts_up = matches!(holds(&column.data_type), Holds::Serial(_));
         for option in &column.options {
             match &option.option {
                 ColumnOption::PrimaryKey(_) => table.key = vec![at],
+                ColumnOption::NotNull => read.is_required = true,
                 ColumnOption::Unique(_) => table.unique.push(vec![at]),
                 ColumnOption::Default(value) => {
                     read.default = constant(value).ok_or_else(|| {
@@ -146,6 +149,9 @@ fn read_table(created: &CreateTable) -> Result<Table, String> {
         }
     }
     let key = table.key.clone();
+    for column in &key {
+        table.columns[*column].is_required = true;
+    }
     table.unique.retain(|columns| *columns != key);
     Ok(table)
 }

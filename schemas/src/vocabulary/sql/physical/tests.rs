@@ -33,13 +33,17 @@ fn statements() -> Vec<Statement> {
     ]
 }
 
+fn work(statements: &[Statement]) -> Work<'_> {
+    Work { schema: SCHEMA, dialect: Dialect::Logical, statements, uses: &[], loads: &NO_LOADS }
+}
+
 fn mapped(design: &Design, statements: &[Statement]) -> Mapping {
-    Mapping::new(SCHEMA, Dialect::Logical, statements, design).unwrap()
+    Mapping::new(&work(statements), design).unwrap()
 }
 
 #[test]
 fn each_access_path_has_a_collection_of_what_its_queries_need() {
-    let design = recommend(SCHEMA, Dialect::Logical, &statements()).unwrap();
+    let design = recommend(&work(&statements())).unwrap();
     let expect = "\
 [[collections]]
 name = \"NEW-ORDER\"
@@ -72,9 +76,9 @@ columns = [\"at\", \"what\"]
 #[test]
 fn reads_choose_a_collection_and_writes_go_to_all_that_hold_a_column() {
     let statements = statements();
-    let design = recommend(SCHEMA, Dialect::Logical, &statements).unwrap();
+    let design = recommend(&work(&statements)).unwrap();
     let mapping = mapped(&design, &statements);
-    assert_eq!(mapping.refused(&statements, |_| true), [""; 0]);
+    assert_eq!(mapping.refused(&work(&statements)), [""; 0]);
     let plan = |number: usize| mapping.plans[number].as_ref().unwrap();
     let [Plan::Find(by_key), Plan::Find(by_name)] = [plan(0), plan(1)] else { panic!() };
     assert_eq!((by_key.collection, by_name.collection), (0, 2));
@@ -96,8 +100,8 @@ fn reads_choose_a_collection_and_writes_go_to_all_that_hold_a_column() {
 fn what_cannot_be_mapped_is_refused_with_its_reason() {
     let check = |text: &str, types: &[Type], expect: &str| {
         let statements = [statement(text, types)];
-        let design = recommend(SCHEMA, Dialect::Logical, &statements).unwrap();
-        let refused = mapped(&design, &statements).refused(&statements, |_| true);
+        let design = recommend(&work(&statements)).unwrap();
+        let refused = mapped(&design, &statements).refused(&work(&statements));
         let [line] = &refused[..] else { panic!("{text}: {refused:?}") };
         assert!(line.starts_with("statement 0 ") && line.ends_with(text) && line.contains(expect), "{line}");
     };
@@ -105,8 +109,8 @@ fn what_cannot_be_mapped_is_refused_with_its_reason() {
     check("SELECT c.first FROM customer c, log l", &[], "joins tables");
     check("SELECT w, COUNT(*) FROM customer GROUP BY w", &[], "groups rows");
     check("SELECT DISTINCT w FROM customer", &[], "DISTINCT");
-    check("SELECT COUNT(DISTINCT w) FROM customer", &[], "supported are columns, COUNT, SUM");
-    check("SELECT AVG(balance) FROM customer", &[], "supported are columns, COUNT, SUM");
+    check("SELECT COUNT(DISTINCT w) FROM customer", &[], "supported are columns, and COUNT, SUM");
+    check("SELECT AVG(balance) FROM customer", &[], "supported are columns, and COUNT, SUM");
     check("SELECT w, COUNT(*) FROM customer", &[], "beside values");
     check("SELECT balance * 2 FROM customer", &[], "supported are columns");
     check("SELECT w FROM customer WHERE last LIKE ?", &[Text], "has the condition last LIKE ?1; supported are");
@@ -122,40 +126,48 @@ fn what_cannot_be_mapped_is_refused_with_its_reason() {
     check("INSERT INTO log (what) SELECT last FROM customer", &[], "inserts what is not VALUES");
     // A statement that no session has is no hindrance.
     let join = [statement("SELECT c.first FROM customer c, log l", &[])];
-    let design = recommend(SCHEMA, Dialect::Logical, &join).unwrap();
-    assert_eq!(mapped(&design, &join).refused(&join, |_| false), [""; 0]);
+    let unused = Work { uses: &[0], ..work(&join) };
+    let design = recommend(&unused).unwrap();
+    assert_eq!(mapped(&design, &join).refused(&unused), [""; 0]);
 }
 
 #[test]
 fn an_edited_design_must_serve_its_statements() {
     let statements = statements();
-    let design = recommend(SCHEMA, Dialect::Logical, &statements).unwrap();
+    let design = recommend(&work(&statements)).unwrap();
     // One collection with two indexes instead of two collections.
     let mut edited = design.clone();
     edited.collections.remove(2);
     edited.collections[1].paths.push(vec!["w".into(), "last".into()]);
     let mapping = mapped(&edited, &statements);
-    assert_eq!(mapping.refused(&statements, |_| true), [""; 0]);
+    assert_eq!(mapping.refused(&work(&statements)), [""; 0]);
     assert_eq!(mapping.plans[2].as_ref().unwrap().writes(), 1);
     let wrong = |edit: &dyn Fn(&mut Design), expect: &str| {
         let mut edited = design.clone();
         edit(&mut edited);
-        let done = Mapping::new(SCHEMA, Dialect::Logical, &statements, &edited);
-        let error = done.map_or_else(|error| error, |mapping| mapping.refused(&statements, |_| true).join("\n"));
+        let done = Mapping::of(&work(&statements), Some(&edited.text()));
+        let error = done.map_or_else(|error| error, |(_, mapping)| mapping.refused(&work(&statements)).join("\n"));
         assert!(error.contains(expect), "{error}\nis not\n{expect}");
     };
     wrong(&|design| _ = design.collections.remove(3), "table log has no collection");
-    wrong(&|design| design.collections[2].columns.retain(|name| name != "id"), "lacks column id, which its key");
+    wrong(
+        &|design| design.collections[2].columns.retain(|name| name != "id"),
+        "line 17: collection \"customer_by_w_last\" lacks column id, which its key",
+    );
     wrong(
         &|design| design.collections[2].columns.retain(|name| name != "first"),
         "statement 1 reads table customer by w, last",
     );
-    wrong(&|design| design.collections[1].columns.retain(|name| name != "data"), "does not have all its columns");
-    wrong(&|design| design.collections[2].name = "customer".into(), "is there twice");
-    wrong(&|design| design.collections[2].table = "nothing".into(), "which is no table");
+    wrong(
+        &|design| design.collections[1].columns.retain(|name| name != "data"),
+        "line 11: collection \"customer\" is the first one of table customer and must have all its columns; add data",
+    );
+    wrong(&|design| design.collections[2].name = "customer".into(), "line 14: collection \"customer\" is there twice");
+    wrong(&|design| design.collections[2].table = "nothing".into(), "line 15: ");
     wrong(
         &|design| design.collections[2].paths.truncate(1),
         "statement 5 changes collection customer_by_w_last by last",
     );
-    assert!(Design::parse("[[collections]]\nname = 1").unwrap_err().contains("name"));
+    let damaged = Design::parse("[[collections]]\nname = 1").unwrap_err();
+    assert!(damaged.starts_with("line 2: ") && damaged.ends_with("`encore trace physical`"), "{damaged}");
 }

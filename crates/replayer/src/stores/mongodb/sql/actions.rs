@@ -10,11 +10,12 @@ use mongodb::raw_batch_cursor::RawBatch;
 use mongodb::{ClientSession, Collection, Database};
 use schemas::vocabulary::Request as _;
 use schemas::vocabulary::sql::physical::{
-    Aggregate, Change, Condition, Datum, Find, Group, Insert, Kind, Mapping, Plan, Remove, Table, Term, Update,
+    Aggregate, Change, Computed, Condition, Datum, Find, Group, Insert, Kind, Mapping, Plan, Remove, Table, Term,
+    Update,
 };
 use schemas::vocabulary::sql::{Request, Rows, Sql};
 
-use super::documents::{document, rows_of};
+use super::documents::document;
 use super::expression;
 use super::values::{add, filter};
 use crate::stores::mongodb::retry::{Pause, Refusal};
@@ -164,7 +165,8 @@ impl Shared {
         let found = match filter(&group.conditions, table, parameters)? {
             None => None,
             Some(filter) => {
-                let pipeline = vec![doc! { "$match": filter }, doc! { "$group": accumulators(group, table) }];
+                let mut pipeline = vec![doc! { "$match": filter }, doc! { "$group": accumulators(group, table) }];
+                pipeline.extend(rounds(group));
                 let command = self.collections[group.collection].aggregate(pipeline);
                 match session {
                     None => command.await?.try_next().await?,
@@ -174,7 +176,7 @@ impl Shared {
         };
         let found = found.map(|found| RawDocumentBuf::try_from(&found)).transpose().map_err(Error::from)?;
         let value = |name: String| found.as_ref().and_then(|found| found.get(name).ok().flatten());
-        for (at, aggregate) in group.aggregates.iter().enumerate() {
+        for (at, Computed { aggregate, .. }) in group.aggregates.iter().enumerate() {
             let is_empty = matches!(value(format!("n{at}")), Some(RawBsonRef::Int32(0) | RawBsonRef::Int64(0)));
             let own = value(format!("a{at}"));
             match aggregate {
@@ -198,7 +200,7 @@ impl Shared {
         mut session: Option<&mut ClientSession>,
     ) -> Result<u64, Refusal> {
         let table = &self.mapping.tables.0[insert.table];
-        let rows = rows_of(insert, table, parameters)?;
+        let rows = insert.rows(table, parameters)?;
         for at in &insert.collections {
             let documents = rows.iter().map(|row| {
                 let document = document(&self.mapping.collections[*at], table, row)?;
@@ -277,7 +279,7 @@ fn count(term: &Option<Term>, parameters: &[Datum]) -> Result<Option<u64>, Refus
 /// What the server computes: `aN` for each aggregate, and `nN` for the number of values that a sum has.
 fn accumulators(group: &Group, table: &Table) -> Document {
     let mut all = doc! { "_id": Bson::Null };
-    for (at, aggregate) in group.aggregates.iter().enumerate() {
+    for (at, Computed { aggregate, .. }) in group.aggregates.iter().enumerate() {
         let field = aggregate.column().map(|column| format!("${}", table.columns[column].name)).unwrap_or_default();
         let some = doc! { "$sum": { "$cond": [{ "$gt": [&field, Bson::Null] }, 1, 0] } };
         let own = match aggregate {
@@ -293,6 +295,16 @@ fn accumulators(group: &Group, table: &Table) -> Document {
         all.insert(format!("a{at}"), own);
     }
     all
+}
+
+/// The stage that rounds what the server has computed, if something is rounded.
+fn rounds(group: &Group) -> Option<Document> {
+    let all = group.aggregates.iter().enumerate().filter_map(|(at, one)| {
+        let digits = one.digits?;
+        Some((format!("a{at}"), expression::rounded(Bson::String(format!("$a{at}")), digits)))
+    });
+    let fields: Document = all.collect();
+    (!fields.is_empty()).then(|| doc! { "$addFields": fields })
 }
 
 async fn take_all(

@@ -7,7 +7,7 @@ use mongodb::error::Error;
 use mongodb::options::IndexOptions;
 use mongodb::{Database, IndexModel};
 use schemas::table::TableError;
-use schemas::vocabulary::sql::physical::{Datum, Insert, Kind, Placed, Plan, Table, Term, convert};
+use schemas::vocabulary::sql::physical::{Datum, Kind, Placed, Plan, Table, row_of};
 use schemas::vocabulary::sql::values;
 use schemas::workload::sql::dataset::{self, PRELOAD};
 use schemas::workload::sql::rows::{Cell, Rows, read_rows, row_files};
@@ -36,16 +36,6 @@ pub(super) fn document(collection: &Placed, table: &Table, row: &[Datum]) -> Res
         document.insert(table.columns[*column].name.clone(), value(*column)?);
     }
     Ok(document)
-}
-
-/// The rows of an insert: a value for each column of the table, in the column's kind.
-pub(super) fn rows_of(insert: &Insert, table: &Table, parameters: &[Datum]) -> Result<Vec<Vec<Datum>>, String> {
-    let value = |(term, column): (&Term, &schemas::vocabulary::sql::physical::Column)| {
-        term.value(parameters)
-            .and_then(|value| convert(value, column.kind))
-            .map_err(|why| format!("column {}: {why}", column.name))
-    };
-    insert.rows.iter().map(|row| row.iter().zip(&table.columns).map(value).collect()).collect()
 }
 
 impl DataSet {
@@ -89,7 +79,7 @@ impl DataSet {
                         match &mapping.plans[number as usize] {
                             Ok(Plan::Insert(insert)) if insert.table == collection.table => {
                                 let parameters: Vec<Datum> = values(&parameters).map(Datum::of).collect();
-                                for row in rows_of(insert, table, &parameters).map_err(wrong)? {
+                                for row in insert.rows(table, &parameters).map_err(wrong)? {
                                     made.push(raw(collection, table, &row).map_err(wrong)?);
                                 }
                             }
@@ -133,21 +123,7 @@ fn documents(
         Err(error) => return vec![Err(error.into())],
     };
     let places: Vec<Option<usize>> = rows.columns.iter().map(|name| table.column(name)).collect();
-    let one = |cells: Vec<Cell>| {
-        let mut row: Vec<Datum> = table.columns.iter().map(|column| column.default.datum()).collect();
-        for (cell, place) in cells.into_iter().zip(&places) {
-            let Some(place) = place else { continue };
-            let value = match cell {
-                Cell::Null => Datum::Null,
-                Cell::Integer(number) => Datum::Integer(number),
-                Cell::Float(number) => Datum::Float(number),
-                Cell::Text(text) => Datum::Text(text),
-                Cell::Bytes(bytes) => Datum::Bytes(bytes),
-            };
-            row[*place] = convert(value, table.columns[*place].kind)?;
-        }
-        raw(collection, table, &row)
-    };
+    let one = |cells: Vec<Cell>| raw(collection, table, &row_of(table, &places, cells)?);
     let wrong = |why: String| DocumentError::from(TableError::new(path, why));
     rows.rows.into_iter().map(|cells| one(cells).map_err(wrong)).collect()
 }

@@ -1,6 +1,6 @@
 //! Expressions that the server computes from the document that it changes.
 
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Decimal128, Document, doc};
 use schemas::vocabulary::sql::physical::{Datum, Kind, Operator, Table, Term, Test};
 
 use super::values::{bson, value, word};
@@ -60,7 +60,7 @@ fn expression(term: &Term, table: &Table, parameters: &[Datum]) -> Result<Bson, 
             };
             Document::from_iter([(word.to_string(), Bson::Array(vec![inner(left)?, inner(right)?]))]).into()
         }
-        Term::Round(term, digits) => doc! { "$round": [inner(term)?, i64::from(*digits)] }.into(),
+        Term::Round(term, digits) => rounded(inner(term)?, *digits),
         Term::Concat(terms) => {
             let texts = terms.iter().map(|term| Ok(doc! { "$toString": inner(term)? }.into()));
             doc! { "$concat": texts.collect::<Result<Vec<Bson>, String>>()? }.into()
@@ -79,6 +79,16 @@ fn expression(term: &Term, table: &Table, parameters: &[Datum]) -> Result<Bson, 
         // Both are fixed.
         Term::Parameter(_) | Term::Constant(_) => Bson::Null,
     })
+}
+
+/// A number with so many digits after its point, a half away from zero as in SQL: the server's own rounding takes a half
+/// to the even digit.
+pub fn rounded(number: Bson, digits: u32) -> Bson {
+    let half = format!("0.{}5", "0".repeat(digits as usize));
+    // A number of zeros and a five is one that the type has.
+    let half = half.parse::<Decimal128>().map_or(Bson::Null, Bson::Decimal128);
+    let away = doc! { "$cond": [{ "$lt": ["$$number", 0] }, { "$subtract": ["$$number", &half] }, { "$add": ["$$number", &half] }] };
+    doc! { "$let": { "vars": { "number": number }, "in": { "$trunc": [away, i64::from(digits)] } } }.into()
 }
 
 /// A comparison. NULL, which is less than any value here, passes none.

@@ -18,9 +18,8 @@ use mongodb::bson::doc;
 use mongodb::error::Error;
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
-use schemas::vocabulary::sql::physical::{Design, Mapping, recommend};
-use schemas::vocabulary::sql::{Rows, Sql, Statement, read_statements};
-use schemas::workload::sql::dataset::read_schema;
+use schemas::vocabulary::sql::physical::Mapping;
+use schemas::vocabulary::sql::{Rows, Sql, Statement};
 use schemas::workload::sql::rows::rows_in_files;
 use schemas::workload::sql::{SqlStatistics, SqlWorkload};
 
@@ -28,6 +27,7 @@ use super::collections::FAMILY_OF_TABLES;
 use super::visit::visit;
 use super::{MongoDb, Reads, closing, load};
 use crate::source::Source;
+use crate::stores::physical::{Described, PHYSICAL, PHYSICAL_SETTING, physical_file};
 use crate::stores::relational::sql::ROW;
 use crate::stores::url::StoreUrl;
 use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
@@ -37,12 +37,6 @@ use documents::DataSet;
 
 /// The version of the documents. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
-
-/// The parameter of the URL, and what the marker says of the design.
-const PHYSICAL: &str = "physical";
-
-/// The most reasons for a refusal that an error shows.
-const REFUSED_MAX: usize = 10;
 
 /// Refuses a store that was loaded with other documents than these.
 pub fn check(url: &StoreUrl, held: &HeldState) -> Result<(), StoreError> {
@@ -58,45 +52,29 @@ struct Mapped {
     statements: Vec<Statement>,
     /// What the marker says of the design.
     design: BTreeMap<String, String>,
+    /// The file of the design.
+    text: String,
 }
 
 impl MongoDb {
-    /// Maps the statements of a trace set. Refuses those of its sessions that cannot be mapped.
-    fn mapped(&self, source: &Source) -> Result<Mapped, StoreError> {
-        let folder = source.folder.display();
-        let schema = read_schema(&source.folder).map_err(|error| self.misused(error))?;
-        let statements = read_statements(&source.folder).map_err(|error| self.misused(error))?;
-        let dialect = source.sql().dialect;
-        let recommended = || recommend(&schema, dialect, &statements).map_err(|why| format!("{folder}: {why}"));
-        let design = match self.url.text(PHYSICAL) {
-            None => recommended(),
-            Some(file) => std::fs::read_to_string(file)
-                .map_err(|error| error.to_string())
-                .and_then(|text| Design::parse(&text))
-                .map_err(|why| format!("{PHYSICAL}={file}: {why}")),
-        };
-        let design = design.map_err(|why| self.misused(why))?;
-        let mapping = Mapping::new(&schema, dialect, &statements, &design).map_err(|why| self.misused(why))?;
-        // The statistics of each family of this vocabulary have those of its statements.
-        let uses = source.manifest.statistics_of::<SqlWorkload>().unwrap_or_else(|_| SqlStatistics::default()).uses;
-        let refused = mapping.refused(&statements, |number| uses.get(number).is_none_or(|uses| *uses > 0));
-        if !refused.is_empty() {
-            let all = refused.len();
-            let shown = refused.iter().take(REFUSED_MAX).cloned().collect::<Vec<_>>().join("\n  ");
-            let more = if all > REFUSED_MAX { format!("\n  and {} more", all - REFUSED_MAX) } else { String::new() };
-            return Err(self.misused(format!(
-                "cannot run {all} of the statements of {folder}; leave them out, or choose a relational store\n  {shown}{more}"
-            )));
-        }
-        let sum = blake3::hash(design.text().as_bytes()).to_hex()[..16].to_string();
+    /// Maps the statements of a trace set. Refuses those of its sessions that cannot be mapped, and of its load too, if
+    /// that is to be checked.
+    fn mapped(&self, source: &Source, checks_load: bool) -> Result<Mapped, StoreError> {
+        let described = Described::of(source, checks_load).map_err(|why| self.misused(why))?;
+        let file = physical_file(&self.url)?;
+        let mapping = Mapping::of(&described.work(), file.as_deref());
+        let (design, mapping) = mapping.map_err(|why| self.misused(described.blamed(&self.url, &why)))?;
+        described.check(&self.url, &mapping.refused(&described.work()))?;
+        let text = design.text();
+        let sum = blake3::hash(text.as_bytes()).to_hex()[..16].to_string();
         let (family, sql) = FAMILY_OF_TABLES;
         let design = BTreeMap::from([(family.to_string(), sql.to_string()), (PHYSICAL.to_string(), sum)]);
-        Ok(Mapped { mapping, statements, design })
+        Ok(Mapped { mapping, statements: described.statements, design, text })
     }
 
     /// The shared part of connections, after a check that the store was loaded with this design.
     async fn shared(&self, source: &Source, database: &Database) -> Result<Arc<Shared>, StoreError> {
-        let mapped = self.mapped(source)?;
+        let mapped = self.mapped(source, false)?;
         let held = self.held().await?;
         if held.is_some_and(|held| held.design != mapped.design) {
             let message = "was loaded with another physical schema; load it again with `encore replay load`, or change \
@@ -125,7 +103,7 @@ impl Serves<Sql> for MongoDb {
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
-        let mapped = self.mapped(source)?;
+        let mapped = self.mapped(source, true)?;
         let client = self.keeper().await?;
         closing(&client, load::load(self, &DataSet(mapped), &client, source, progress)).await
     }
@@ -134,8 +112,14 @@ impl Serves<Sql> for MongoDb {
         check(&self.url, held)
     }
 
+    fn design_settings(&self, source: &Source) -> BTreeMap<String, String> {
+        // A schema that cannot be used is refused when the threads connect.
+        let text = self.mapped(source, false).map(|mapped| mapped.text).unwrap_or_default();
+        BTreeMap::from([(PHYSICAL_SETTING.to_string(), text)])
+    }
+
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {
-        let mapped = self.mapped(source)?;
+        let mapped = self.mapped(source, false)?;
         let client = self.keeper().await?;
         let database = client.database(&self.database);
         let counted = async {
@@ -157,7 +141,7 @@ impl Serves<Sql> for MongoDb {
     }
 
     async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {
-        let mapped = self.mapped(source)?;
+        let mapped = self.mapped(source, false)?;
         let client = self.keeper().await?;
         let database = client.database(&self.database);
         let read = async {

@@ -89,7 +89,7 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
         Some(self.engine().isolation())
     }
 
-    fn design_settings(&self) -> BTreeMap<String, String> {
+    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
         let locking = match self.locking {
             None => "as written",
             Some(true) => "read",
