@@ -45,6 +45,7 @@ Examples:
   encore trace gen quickstart.trace --sessions 5000000 -o quickstart.trace     make it longer
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
   encore trace import benchfoundry tpcc/                     writes tpcc.trace
+  encore trace physical tpcc.trace --for mongodb             collections for its tables
   encore trace show quickstart.trace
   encore trace verify quickstart.trace
   encore trace digest quickstart.trace --sessions 1000

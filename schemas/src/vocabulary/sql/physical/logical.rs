@@ -404,6 +404,9 @@ fn returned(select: &Select, scope: &Scope<'_>) -> Result<Returns, String> {
             SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
                 match scope.column(expression) {
                     Some(column) => columns.push(column),
+                    None if matches!(expression, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {
+                        return Err(format!("returns {expression}, which is no column of table {}", scope.table.name));
+                    }
                     None => aggregates.push(computed(expression, scope)?),
                 }
             }
