@@ -1,7 +1,8 @@
 //! What the stores share that need a physical schema for statements of SQL: what it is made for, and its file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use schemas::run::NOTE;
 use schemas::vocabulary::sql::physical::{Work, listed};
 use schemas::vocabulary::sql::text::Dialect;
 use schemas::vocabulary::sql::{Statement, read_statements};
@@ -17,7 +18,7 @@ use crate::source::Source;
 pub(crate) const PHYSICAL: &str = "physical";
 
 /// The setting of a run that has the content of the file.
-pub(crate) const PHYSICAL_SETTING: &str = "physical_schema";
+const PHYSICAL_SETTING: &str = "physical_schema";
 
 /// The statements of a trace set, and what they are on.
 pub(crate) struct Described {
@@ -80,6 +81,19 @@ impl Described {
         );
         Err(StoreError::usage(url, message))
     }
+}
+
+/// The settings of a run with this physical schema. A schema that cannot be used has none: it is refused when the threads
+/// connect.
+pub(crate) fn settings(source: &Source, schema: Option<String>) -> BTreeMap<String, String> {
+    let mut settings: BTreeMap<String, String> =
+        schema.into_iter().map(|text| (PHYSICAL_SETTING.to_string(), text)).collect();
+    if source.has_conditions() {
+        let note = "this store cannot check the consistency conditions, which join tables, so they are not checked; compare \
+                    the rows with those of a run on a relational store (`encore analyze compare --results`)";
+        settings.insert(NOTE.to_string(), note.to_string());
+    }
+    settings
 }
 
 /// The text of the file that the URL names, if it names one.

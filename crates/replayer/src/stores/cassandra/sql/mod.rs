@@ -23,7 +23,7 @@ use scylla::client::session::Session;
 use super::rows::{self, Whole};
 use super::{Cassandra, LAYOUT, schema};
 use crate::source::Source;
-use crate::stores::physical::{Described, PHYSICAL, PHYSICAL_SETTING, physical_file};
+use crate::stores::physical::{self, Described, PHYSICAL, physical_file};
 use crate::stores::relational::sql::ROW;
 use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
 pub use actions::SqlConnection;
@@ -117,9 +117,7 @@ impl Serves<Sql> for Cassandra {
     }
 
     fn design_settings(&self, source: &Source) -> BTreeMap<String, String> {
-        // A schema that cannot be used is refused when the threads connect.
-        let text = self.mapped(source, false).map(|mapped| mapped.text).unwrap_or_default();
-        BTreeMap::from([(PHYSICAL_SETTING.to_string(), text)])
+        physical::settings(source, self.mapped(source, false).ok().map(|mapped| mapped.text))
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {

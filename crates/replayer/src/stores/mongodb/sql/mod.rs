@@ -27,7 +27,7 @@ use super::collections::FAMILY_OF_TABLES;
 use super::visit::visit;
 use super::{MongoDb, Reads, closing, load};
 use crate::source::Source;
-use crate::stores::physical::{Described, PHYSICAL, PHYSICAL_SETTING, physical_file};
+use crate::stores::physical::{self, Described, PHYSICAL, physical_file};
 use crate::stores::relational::sql::ROW;
 use crate::stores::url::StoreUrl;
 use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
@@ -113,9 +113,7 @@ impl Serves<Sql> for MongoDb {
     }
 
     fn design_settings(&self, source: &Source) -> BTreeMap<String, String> {
-        // A schema that cannot be used is refused when the threads connect.
-        let text = self.mapped(source, false).map(|mapped| mapped.text).unwrap_or_default();
-        BTreeMap::from([(PHYSICAL_SETTING.to_string(), text)])
+        physical::settings(source, self.mapped(source, false).ok().map(|mapped| mapped.text))
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {

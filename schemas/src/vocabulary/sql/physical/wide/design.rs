@@ -172,7 +172,7 @@ impl Wide {
             }
         }
         if table.key.is_empty() {
-            return Err(("table", no_key(table)));
+            return Err(("table", format!("cannot be: table {}", no_key(table))));
         }
         if let Some(missing) = table.key.iter().find(|column| !seen.contains(column)) {
             let why = format!(
@@ -205,8 +205,7 @@ impl Wide {
 /// Why a table without a primary key has no place.
 pub(super) fn no_key(table: &Table) -> String {
     format!(
-        "is of {}, which has no primary key; Cassandra has one row for each key, so give the table a primary key, or choose \
-         another store",
+        "{} has no primary key; Cassandra has one row for each key, so give the table a primary key, or choose another store",
         table.name
     )
 }

@@ -20,7 +20,7 @@ pub(super) fn recommend(tables: &Tables, statements: &[Logical]) -> Result<WideD
     let mut drafts = Vec::new();
     for (place, table) in tables.0.iter().enumerate() {
         if table.key.is_empty() {
-            return Err(format!("a table {}", no_key(table)));
+            return Err(format!("table {}", no_key(table)));
         }
         let (partition, columns) = (table.key.clone(), (0..table.columns.len()).collect());
         drafts.push(Draft { table: place, partition, clustering: Vec::new(), columns });

@@ -115,7 +115,7 @@ fn what_cql_cannot_do_is_refused_with_its_reason() {
     let refused = WideMapping::of(&work(&both), None, "").unwrap().1.refused(&work(&both));
     assert!(refused.len() == 1 && refused[0].contains("table customer_by_last without a condition on"), "{refused:?}");
     let no_key = Work { schema: "CREATE TABLE log (at DATETIME)", ..work(&[]) };
-    assert!(recommend(&no_key).unwrap_err().contains("log, which has no primary key"));
+    assert!(recommend(&no_key).unwrap_err().contains("table log has no primary key"));
 }
 
 #[test]
