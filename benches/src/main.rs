@@ -18,6 +18,7 @@ mod sample;
 mod simulated;
 mod table;
 mod tools;
+mod tpcc;
 mod truth;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ const EXAMPLES: &str = "Examples:
   benches/run fleet                              measure the coordinator's cost per fleet size
   benches/run pacing                             measure how precisely due times are kept
   benches/run isolation                          measure the check of isolation
+  benches/run tpcc                               TPC-C beside go-tpc
 
 A command replaces its own sections of the report, and keeps the others.
 The report names peers that are not installed, and skips them. go builds go-ycsb, mvn
@@ -156,6 +158,27 @@ enum Command {
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/pacing")]
         output: PathBuf,
     },
+    /// Compare TPC-C with go-tpc on PostgreSQL and MariaDB
+    Tpcc {
+        /// Store; repeat the flag for more values
+        #[arg(long, value_enum, default_values_t = [tpcc::Store::Postgres, tpcc::Store::Mysql])]
+        store: Vec<tpcc::Store>,
+        /// Number of threads; repeat the flag for more values
+        #[arg(long, value_name = "T", default_values_t = [1, 16, 64])]
+        threads: Vec<u32>,
+        /// Number of warehouses
+        #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        warehouses: u32,
+        /// Number of rounds
+        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// Duration of each run in seconds
+        #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/tpcc")]
+        output: PathBuf,
+    },
     /// Measure speed and memory of the check of isolation
     Isolation {
         /// Transactions of each history
@@ -263,6 +286,12 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             let folder = work_folder(cli.folder.as_deref())?;
             readable_by_servers(folder.path())?;
             return kv::main(&kv, &std::path::absolute(&cli.peers)?, folder.path());
+        }
+        Some(Command::Tpcc { store, threads, warehouses, rounds, seconds, output }) => {
+            let folder = work_folder(cli.folder.as_deref())?;
+            readable_by_servers(folder.path())?;
+            let peers = tpcc::Peers { stores: store, threads, warehouses, rounds, seconds, output };
+            return tpcc::main(&peers, &std::path::absolute(&cli.peers)?, folder.path());
         }
         Some(Command::Isolation { transactions, rounds, output }) => {
             return isolation::main(transactions, rounds, &output);

@@ -3,6 +3,7 @@
 pub mod bare;
 pub mod driver;
 pub mod encore;
+pub mod go_tpc;
 pub mod go_ycsb;
 pub mod memtier;
 pub mod pgbench;

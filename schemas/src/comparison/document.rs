@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ComparisonPlan;
 use crate::run::{COMPARISON, Host, RunState};
-use crate::verdict::{OperationFigures, Rating, Ruling, TransactionFigures, Verdict};
+use crate::verdict::{ConditionFigures, Figures, OperationFigures, Rating, Ruling, TransactionFigures, Verdict};
 
 /// The paths of a comparison's folder.
 ///
@@ -151,6 +151,12 @@ pub struct Measurement {
     /// How far the sum of all money is off, a transaction. None if no closing read tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anomaly_score: Option<f64>,
+    /// The figure that the benchmark is known by, such as tpmC. None if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<Counted>,
+    /// What became of the conditions that the data keep. None if the trace set has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<ConditionFigures>,
     /// 95th percentile of the response times, from the due time of the session. None in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_ns_p95: Option<u64>,
@@ -168,6 +174,15 @@ pub struct Measurement {
     /// they show.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub by_operation: IndexMap<String, OperationTimes>,
+}
+
+/// How many sessions of the kind that a benchmark is known by were committed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The figure's name, such as `tpmC`.
+    pub name: String,
+    /// So many a minute.
+    pub per_minute: f64,
 }
 
 /// Response times of the operations of one name that succeeded.
@@ -199,6 +214,8 @@ impl From<&Verdict> for Measurement {
             reads: verdict.figures.reads,
             unpredictable_reads: verdict.figures.unpredictable_reads,
             anomaly_score: verdict.figures.sum.as_ref().and_then(|sum| sum.score),
+            headline: counted(&verdict.figures),
+            conditions: verdict.figures.conditions.clone(),
             response_ns_p95: verdict.figures.overall.service.map(|_| verdict.figures.overall.p95_ns),
             service_ns_p95: verdict.figures.overall.service.map(|service| service.p95_ns),
             ruling: verdict.ruling,
@@ -210,6 +227,12 @@ impl From<&Verdict> for Measurement {
             },
         }
     }
+}
+
+fn counted(figures: &Figures) -> Option<Counted> {
+    let headline = figures.headline.as_ref()?;
+    let own = figures.by_session.get(&headline.kind)?;
+    Some(Counted { name: headline.name.clone(), per_minute: own.per_minute })
 }
 
 fn times((name, figures): (&String, &OperationFigures)) -> (String, OperationTimes) {
@@ -244,7 +267,7 @@ pub enum Concern {
 mod tests {
     use super::*;
     use crate::comparison::{Question, Wanted};
-    use crate::verdict::ServiceTimes;
+    use crate::verdict::{Headline, ServiceTimes, SessionFigures};
 
     /// A `comparison.json` from before comparisons could measure. `rating` is always present;
     /// `measure`, `threads` and measured outcomes do not exist.
@@ -301,6 +324,12 @@ mod tests {
         open.figures.overall.service = Some(ServiceTimes { p95_ns: 4, ..Default::default() });
         let open = Measurement::from(&open);
         assert_eq!((open.response_ns_p95, open.service_ns_p95), (Some(9), Some(4)));
+        let mut counted = verdict.clone();
+        counted.figures.headline = Some(Headline { name: "tpmC".into(), kind: "new-order".into() });
+        assert_eq!(Measurement::from(&counted).headline, None, "no session of the kind");
+        let own = SessionFigures { per_minute: 7.5, ..SessionFigures::default() };
+        counted.figures.by_session.insert("new-order".into(), own);
+        assert_eq!(Measurement::from(&counted).headline, Some(Counted { name: "tpmC".into(), per_minute: 7.5 }));
         assert_eq!(Measurement { reads: 0, ..measured.clone() }.unpredictable_percent(), None);
         let json = serde_json::to_value(Outcome::Measured(measured)).unwrap();
         assert_eq!(

@@ -51,7 +51,8 @@ mod question;
 mod store;
 
 pub use document::{
-    Cell, ComparisonDocument, ComparisonFolder, Concern, Measurement, OperationTimes, Outcome, SettingDifference,
+    Cell, ComparisonDocument, ComparisonFolder, Concern, Counted, Measurement, OperationTimes, Outcome,
+    SettingDifference,
 };
 pub use plan::{Axis, ComparisonPlan, ComparisonPlanError, Point};
 pub use question::{Measure, Question, Wanted};

@@ -32,6 +32,8 @@ pub enum Measure {
     ResponseTime,
     /// The 95th percentile of Γ of the values that were written.
     Gamma,
+    /// Committed sessions of the kind that the benchmark is known by, a minute (tpmC).
+    PerMinute,
     /// How far the sum of all money is off, a transaction (`economy`).
     AnomalyScore,
 }

@@ -26,7 +26,7 @@ pub struct ConditionFigures {
 }
 
 /// A condition that does not hold, or could not be checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BrokenCondition {
     /// Its name.
     pub name: String,
@@ -69,6 +69,12 @@ impl ConditionFigures {
     /// The names of the conditions that rows violate.
     pub fn violated(&self) -> Vec<&str> {
         self.broken.iter().filter(|one| one.violations.is_some()).map(|one| one.name.as_str()).collect()
+    }
+
+    /// The names of all that do not hold, with commas between; None if nothing was checked.
+    pub fn broken_names(&self) -> Option<String> {
+        let names: Vec<&str> = self.broken.iter().map(|one| one.name.as_str()).collect();
+        self.missing.is_none().then(|| names.join(", "))
     }
 
     /// Whether a user should look at it.
@@ -131,6 +137,8 @@ mod tests {
         let figures = ConditionFigures::of(&all);
         assert_eq!((figures.checked, figures.holds, figures.took_ns), (3, 1, 8));
         assert_eq!(figures.violated(), ["3"]);
+        assert_eq!(figures.broken_names().as_deref(), Some("3, 4"));
+        assert_eq!(ConditionFigures::missing("why".into()).broken_names(), None);
         let read: ConditionFigures = serde_json::from_str(&serde_json::to_string(&figures).unwrap()).unwrap();
         assert_eq!(read, figures);
     }

@@ -2,7 +2,7 @@
 
 use duckdb::{Connection, params};
 use schemas::comparison::{Cell, ComparisonDocument, Measurement, Outcome};
-use schemas::verdict::Rating;
+use schemas::verdict::{ConditionFigures, Rating};
 
 /// The statement that makes the table.
 pub(super) const DEFINITION: &str = include_str!("cells.sql");
@@ -12,7 +12,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
     connection.execute_batch(DEFINITION)?;
     let mut insert = connection.prepare(
         "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for Cell { point, store, run, workload_id, outcome, .. } in &document.cells {
         let (name, ratings, measured, error) = match outcome {
@@ -34,6 +34,7 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
         let void = |rating: Option<&Rating>| rating.and_then(|rating| rating.rests_on_void.clone());
         // An experiment in which nothing ran has no figures.
         let ran = measured.filter(|measured| measured.reads > 0 || measured.throughput_per_s > 0.0);
+        let counted = measured.and_then(|measured| measured.headline.as_ref());
         insert.execute(params![
             point,
             store,
@@ -71,6 +72,9 @@ pub(super) fn fill(connection: &Connection, document: &ComparisonDocument) -> Re
             measured.and_then(|measured| measured.anomaly_score),
             measured.and_then(|measured| measured.response_ns_p95),
             measured.and_then(|measured| measured.service_ns_p95),
+            counted.map(|counted| &counted.name),
+            counted.map(|counted| counted.per_minute),
+            measured.and_then(|measured| measured.conditions.as_ref()).and_then(ConditionFigures::broken_names),
             measured.map(|measured| measured.ruling.name()),
             error,
         ])?;
@@ -102,6 +106,9 @@ mod tests {
         {"point": "d", "store": "one", "run": "d", "workload_id": "w", "store_settings": {},
          "outcome": {"measured": {"threads": 4, "throughput_per_s": 9.0, "within_beta_percent": 50.0, "reads": 200,
            "unpredictable_reads": 1, "response_ns_p95": 1200000000, "service_ns_p95": 900000,
+           "headline": {"name": "tpmC", "per_minute": 12.5},
+           "conditions": {"checked": 2, "holds": 1, "took_ns": 1,
+             "broken": [{"name": "3.3.2.1", "title": "T", "violations": 4}]},
            "ruling": "fail", "reasons": []}}},
         {"point": "e", "store": "one", "run": "e", "workload_id": "w", "store_settings": {},
          "outcome": {"measured": {"threads": 4, "throughput_per_s": 0.0, "within_beta_percent": 0.0, "reads": 0,
@@ -148,6 +155,9 @@ mod tests {
             &[text("measured"), double(9.0), double(50.0), double(0.5), text("fail")],
         );
         check("response_ns_p95, service_ns_p95", "d", &[Value::UBigInt(1_200_000_000), Value::UBigInt(900_000)]);
+        check("counted_name, counted_per_minute", "d", &[text("tpmC"), double(12.5)]);
+        check("conditions_broken", "d", &[text("3.3.2.1")]);
+        check("counted_name, counted_per_minute, conditions_broken", "e", &[Value::Null, Value::Null, Value::Null]);
         check("response_ns_p95, service_ns_p95", "e", &[Value::Null, Value::Null]);
         check("throughput_per_s, unpredictable_percent, ruling", "e", &[Value::Null, Value::Null, text("void")]);
         check(

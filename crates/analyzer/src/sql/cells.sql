@@ -10,6 +10,7 @@ CREATE TABLE cells (
     rate_at_least BOOLEAN, rate_confirmed_by UINTEGER, rate_void VARCHAR,
     threads UINTEGER, throughput_per_s DOUBLE, within_beta_percent DOUBLE, p95_ns UBIGINT, gamma_p95_ns UBIGINT,
     reads UBIGINT, unpredictable_reads UBIGINT, unpredictable_percent DOUBLE, anomaly_score DOUBLE,
-    response_ns_p95 UBIGINT, service_ns_p95 UBIGINT, ruling VARCHAR,
+    response_ns_p95 UBIGINT, service_ns_p95 UBIGINT, counted_name VARCHAR, counted_per_minute DOUBLE,
+    conditions_broken VARCHAR, ruling VARCHAR,
     error VARCHAR
 );

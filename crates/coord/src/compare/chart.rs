@@ -99,12 +99,18 @@ fn lines(document: &ComparisonDocument, table: &Table) -> LineChart {
         // A share of 0 is a value like any other, but a logarithmic axis has no place for it.
         y_scale: match table.metric {
             Metric::WithinBeta => Scale::Near,
-            Metric::Unpredictable | Metric::AnomalyScore | Metric::Gamma | Metric::Response | Metric::Service => {
-                Scale::Linear
-            }
-            Metric::ResponseTime | Metric::Throughput | Metric::Soar | Metric::Socialites | Metric::Rate => {
-                Scale::suited_to(values(table))
-            }
+            Metric::Unpredictable
+            | Metric::AnomalyScore
+            | Metric::Conditions
+            | Metric::Gamma
+            | Metric::Response
+            | Metric::Service => Scale::Linear,
+            Metric::ResponseTime
+            | Metric::Throughput
+            | Metric::PerMinute
+            | Metric::Soar
+            | Metric::Socialites
+            | Metric::Rate => Scale::suited_to(values(table)),
         },
         series: series.collect(),
         rules: Vec::new(),

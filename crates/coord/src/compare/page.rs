@@ -126,6 +126,8 @@ fn statement(metric: Metric) -> String {
         Metric::ResponseTime => "p95_ns, ruling",
         Metric::Gamma => "gamma_p95_ns, ruling",
         Metric::AnomalyScore => "anomaly_score, ruling",
+        Metric::PerMinute => "counted_name, counted_per_minute, ruling",
+        Metric::Conditions => "conditions_broken, ruling",
         Metric::Response => "response_ns_p95, ruling",
         Metric::Service => "service_ns_p95, ruling",
     };

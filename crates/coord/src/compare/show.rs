@@ -15,12 +15,22 @@ use super::table::{self, Entry, Mark, Metric, Table};
 use super::transactions::{self, TextTable};
 use crate::terminal::sla_in_words;
 
-/// One table for each number that the comparison is about, and the times of open loops.
+/// One table for each number that the comparison is about, the times of open loops, and what benchmarks count.
 pub fn tables(document: &ComparisonDocument) -> Vec<Table> {
     let is_open = |cell: &Cell| matches!(&cell.outcome, Outcome::Measured(own) if own.service_ns_p95.is_some());
     let times = if document.cells.iter().any(is_open) { &Metric::OF_OPEN_LOOPS[..] } else { &[] };
-    let metrics = Metric::of(document.plan.question()).iter().chain(times);
-    metrics.map(|metric| Table::new(document, *metric)).collect()
+    let asked = Metric::of(document.plan.question());
+    let counts = Metric::OF_BENCHMARKS.iter().filter(|metric| !asked.contains(metric) && is_known(document, **metric));
+    asked.iter().chain(times).chain(counts).map(|metric| Table::new(document, *metric)).collect()
+}
+
+/// Whether an experiment has a number that only some benchmarks have.
+fn is_known(document: &ComparisonDocument, metric: Metric) -> bool {
+    document.cells.iter().any(|cell| match &cell.outcome {
+        Outcome::Measured(own) if metric == Metric::PerMinute => own.headline.is_some(),
+        Outcome::Measured(own) => own.conditions.is_some(),
+        _ => false,
+    })
 }
 
 /// What the axis varies; empty without an axis.

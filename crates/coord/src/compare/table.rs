@@ -2,7 +2,7 @@
 //! chart all show these.
 
 use schemas::comparison::{Cell, ComparisonDocument, Concern, Measure, Measurement, Outcome, Question, Wanted};
-use schemas::verdict::{Rating, Ruling};
+use schemas::verdict::{ConditionFigures, Rating, Ruling};
 
 use crate::terminal::{percent, thousands};
 
@@ -27,6 +27,10 @@ pub enum Metric {
     Gamma,
     /// How far the sum of all money was off, a transaction.
     AnomalyScore,
+    /// Committed sessions of the kind that the benchmark is known by, a minute.
+    PerMinute,
+    /// How many of the conditions that the data keep do not hold.
+    Conditions,
     /// The 95th percentile of its response times in an open loop.
     Response,
     /// The 95th percentile of its service times in an open loop.
@@ -37,6 +41,10 @@ impl Metric {
     /// The numbers that follow those of [`Metric::of`] if a cell is an open loop. A stall shows in full
     /// in the first, and not in the second.
     pub const OF_OPEN_LOOPS: [Metric; 2] = [Metric::Response, Metric::Service];
+
+    /// The numbers that follow those of [`Metric::of`] if a cell has them: those of benchmarks that are known by
+    /// a figure of their own, and of data that keep conditions.
+    pub const OF_BENCHMARKS: [Metric; 2] = [Metric::PerMinute, Metric::Conditions];
 
     /// Its name with its unit.
     pub fn title(self) -> &'static str {
@@ -50,6 +58,8 @@ impl Metric {
             Metric::ResponseTime => "Response time, 95th percentile (ms)",
             Metric::Gamma => "Γ, 95th percentile (ms)",
             Metric::AnomalyScore => "Anomaly score (money off, a transaction)",
+            Metric::PerMinute => "Committed sessions a minute, of the kind that the benchmark counts",
+            Metric::Conditions => "Conditions that do not hold after the experiment",
             Metric::Response => "Response time from the due time, p95 (ms)",
             Metric::Service => "Service time, p95 (ms)",
         }
@@ -67,6 +77,8 @@ impl Metric {
             Metric::ResponseTime => ("95th percentile of the response time", " ms"),
             Metric::Gamma => ("95th percentile of Γ", " ms"),
             Metric::AnomalyScore => ("anomaly score", ""),
+            Metric::PerMinute => ("counted sessions", " a minute"),
+            Metric::Conditions => ("number of conditions that do not hold", ""),
             Metric::Response => ("response time p95", " ms"),
             Metric::Service => ("service time p95", " ms"),
         }
@@ -75,7 +87,8 @@ impl Metric {
     /// The numbers that a comparison shows, the main one first.
     pub fn of(question: Question) -> &'static [Metric] {
         use Metric::{
-            AnomalyScore, Gamma, Rate, ResponseTime, Soar, Socialites, Throughput, Unpredictable, WithinBeta,
+            AnomalyScore, Conditions, Gamma, PerMinute, Rate, ResponseTime, Soar, Socialites, Throughput,
+            Unpredictable, WithinBeta,
         };
         match question {
             Question::Rate(Wanted::Both) => &[Soar, Socialites],
@@ -88,6 +101,7 @@ impl Metric {
             Question::Measure(Measure::ResponseTime) => &[ResponseTime, WithinBeta, Unpredictable, Throughput],
             Question::Measure(Measure::Gamma) => &[Gamma, ResponseTime, WithinBeta, Throughput],
             Question::Measure(Measure::AnomalyScore) => &[AnomalyScore, Throughput],
+            Question::Measure(Measure::PerMinute) => &[PerMinute, Conditions, ResponseTime, Throughput],
         }
     }
 
@@ -116,11 +130,18 @@ impl Metric {
             Metric::ResponseTime => measured.p95_ns.map(|ns| ns as f64 / 1e6),
             Metric::Gamma => measured.gamma_p95_ns.map(|ns| ns as f64 / 1e6),
             Metric::AnomalyScore => measured.anomaly_score,
+            Metric::PerMinute => measured.headline.as_ref().map(|counted| counted.per_minute),
+            Metric::Conditions => measured.conditions.as_ref().filter(|found| found.missing.is_none()).map(broken),
             Metric::Response => measured.response_ns_p95.map(|ns| ns as f64 / 1e6),
             Metric::Service => measured.service_ns_p95.map(|ns| ns as f64 / 1e6),
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
         }
     }
+}
+
+/// How many conditions do not hold.
+fn broken(found: &ConditionFigures) -> f64 {
+    found.broken.len() as f64
 }
 
 /// What a reader has to know about a number. The sign is beside the number, its meaning below the
@@ -277,6 +298,8 @@ impl Entry {
             None if self.has(Mark::Unmeasured) => Mark::Unmeasured.sign().to_string(),
             None if self.metric == Metric::AnomalyScore => "no sum".to_string(),
             None if Metric::OF_OPEN_LOOPS.contains(&self.metric) => "closed loop".to_string(),
+            None if self.metric == Metric::PerMinute => "not counted".to_string(),
+            None if self.metric == Metric::Conditions => "not checked".to_string(),
             None if self.metric == Metric::Gamma => "no writes".to_string(),
             None if self.metric == Metric::ResponseTime => "no answers".to_string(),
             None => "no reads".to_string(),
@@ -381,6 +404,9 @@ fn unequal_stores(document: &ComparisonDocument) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use schemas::comparison::Counted;
+    use schemas::verdict::BrokenCondition;
+
     use super::*;
 
     #[test]
@@ -421,6 +447,12 @@ mod tests {
                 reads,
                 unpredictable_reads,
                 anomaly_score: None,
+                headline: (reads == 10).then(|| Counted { name: "tpmC".into(), per_minute: 6_592.4 }),
+                conditions: (reads > 0).then(|| ConditionFigures {
+                    broken: vec![BrokenCondition::default(); unpredictable_reads as usize],
+                    missing: (reads == 11).then(|| "no answer".to_string()),
+                    ..ConditionFigures::default()
+                }),
                 response_ns_p95: Some(1_250_000_000),
                 service_ns_p95: (reads > 10).then_some(980_000),
                 ruling,
@@ -448,5 +480,11 @@ mod tests {
         check(Metric::Response, (1234.5, 100_000, 0), Ruling::Fail, "1250.00 †");
         check(Metric::Service, (1234.5, 100_000, 0), Ruling::Fail, "0.98 †");
         check(Metric::Service, (1234.5, 10, 0), Ruling::Pass, "closed loop");
+        check(Metric::PerMinute, (1234.5, 10, 0), Ruling::Pass, "6,592");
+        check(Metric::PerMinute, (1234.5, 11, 0), Ruling::Pass, "not counted");
+        check(Metric::Conditions, (1234.5, 10, 0), Ruling::Pass, "0");
+        check(Metric::Conditions, (1234.5, 10, 3), Ruling::Fail, "3 †");
+        check(Metric::Conditions, (1234.5, 11, 0), Ruling::Pass, "not checked");
+        check(Metric::Conditions, (1234.5, 0, 0), Ruling::Pass, "not checked");
     }
 }

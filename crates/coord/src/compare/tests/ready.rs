@@ -46,6 +46,7 @@ fn the_ready_plans_are_whole() {
                     "figure-8" | "transaction-cost" => Measure::Throughput,
                     "anomaly-score" => Measure::AnomalyScore,
                     "ycsb-d-2016-consistency" => Measure::Gamma,
+                    "tpcc-isolation" => Measure::PerMinute,
                     _ => Measure::Unpredictable,
                 };
                 assert_eq!(measure, of_paper, "{}", plan.name);
@@ -69,6 +70,7 @@ fn the_ready_plans_are_whole() {
         ("figure-6-stores", (3, 5)),
         ("figure-8", (4, 5)),
         ("figure-11", (4, 5)),
+        ("tpcc-isolation", (3, 11)),
         ("transaction-cost", (5, 6)),
         ("ycsb-d-2016-consistency", (8, 3)),
     ];

@@ -1,0 +1,5 @@
+module encore/benches/go-tpc
+
+go 1.21
+
+require github.com/pingcap/go-tpc v1.0.12
