@@ -27,6 +27,7 @@ mod killed;
 mod lies;
 mod logs;
 mod open_loop;
+mod physical;
 mod rating;
 mod refused;
 mod replays;
