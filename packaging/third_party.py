@@ -4,10 +4,12 @@
     third_party.py PACKAGE
 
 The texts come from the sources of the crates, where cargo keeps them. A crate whose sources have
-no text is listed with the licence that it declares. DuckDB's text is beside this script.
+no text is listed with the licence that it declares. DuckDB's text is beside this script, uPlot's in
+UPLOT_DIR.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -51,13 +53,15 @@ def texts_of(folder):
 def print_notices(crates):
     """Every text once, after the list of the crates that it belongs to."""
     owners = defaultdict(list)
-    print("Encore is linked with the following crates from crates.io, and with DuckDB.\n")
+    print("Encore is linked with the following crates from crates.io, and with DuckDB. Its pages contain uPlot.\n")
     for crate in crates:
         title = f"{crate['name']} {crate['version']}"
         print(f"{title}: {crate['license'] or crate['license_file']}")
         for text in texts_of(Path(crate["manifest_path"]).parent):
             owners[text].append(title)
     owners[(Path(__file__).parent / "duckdb-license.txt").read_text().strip()].append("DuckDB")
+    if uplot := os.environ.get("UPLOT_DIR"):
+        owners[(Path(uplot) / "LICENSE").read_text().strip()].append("uPlot")
     for text, titles in owners.items():
         print(f"\n{'=' * 78}\n{', '.join(titles)}\n\n{text}")
 

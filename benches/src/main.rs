@@ -13,6 +13,7 @@ mod memcached;
 mod null;
 mod pacing;
 mod postgres;
+mod processes;
 mod report;
 mod sample;
 mod simulated;
@@ -45,6 +46,7 @@ const EXAMPLES: &str = "Examples:
   benches/run consistency                        measure what the consistency metrics cost
   benches/run fleet                              measure the coordinator's cost per fleet size
   benches/run pacing                             measure how precisely due times are kept
+  benches/run processes                          the same for TPC-C's business processes, on PostgreSQL
   benches/run isolation                          measure the check of isolation
   benches/run tpcc                               TPC-C beside go-tpc
 
@@ -156,6 +158,24 @@ enum Command {
         seconds: u32,
         /// Path of the report, without .md and .json
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/pacing")]
+        output: PathBuf,
+    },
+    /// Measure how precisely TPC-C's business processes start at their due times
+    Processes {
+        /// Load factor: two processes a second times this; repeat the flag for more values
+        #[arg(long, value_name = "N", default_values_t = [1, 5, 25, 125])]
+        load_factor: Vec<u32>,
+        /// Load factor that several replayers share
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        shared_factor: u32,
+        /// Number of replayers that share one load, 1 to 5; repeat the flag for more values
+        #[arg(long, value_name = "N", default_values_t = [1, 2, 3, 4, 5], value_parser = clap::value_parser!(u32).range(1..=5))]
+        replayers: Vec<u32>,
+        /// Duration of each run in seconds
+        #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/processes")]
         output: PathBuf,
     },
     /// Compare TPC-C with go-tpc on PostgreSQL and MariaDB
@@ -286,6 +306,12 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             let folder = work_folder(cli.folder.as_deref())?;
             readable_by_servers(folder.path())?;
             return kv::main(&kv, &std::path::absolute(&cli.peers)?, folder.path());
+        }
+        Some(Command::Processes { load_factor, shared_factor, replayers, seconds, output }) => {
+            let folder = work_folder(cli.folder.as_deref())?;
+            readable_by_servers(folder.path())?;
+            let wanted = processes::Processes { load_factors: load_factor, shared_factor, replayers, seconds, output };
+            return processes::main(&wanted, folder.path());
         }
         Some(Command::Tpcc { store, threads, warehouses, rounds, seconds, output }) => {
             let folder = work_folder(cli.folder.as_deref())?;

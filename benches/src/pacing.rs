@@ -33,7 +33,7 @@ pub struct Precision {
 }
 
 /// The base unit of the paper: two business processes a second.
-const BASE_PER_S: u32 = 2;
+pub const BASE_PER_S: u32 = 2;
 
 /// The load factor of the paper's experiment with several instances.
 const SHARED_FACTOR: u32 = 50;
@@ -57,7 +57,7 @@ const WAIT_US: u32 = 500;
 const PGBENCH_SCRIPT: &str = "SELECT pg_sleep(0.001);";
 
 /// The percentiles of the paper, and one more.
-const PERCENTILES: [f64; 7] = [5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9];
+pub const PERCENTILES: [f64; 7] = [5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9];
 
 /// The longest run at that rate, in seconds: a longer one needs a large trace set and shows nothing
 /// more.
@@ -308,7 +308,7 @@ fn read(output: &str) -> anyhow::Result<ReplayReport> {
 }
 
 /// How often each scheduling latency occurs, from the log by SQL.
-fn latencies(run: &Path) -> anyhow::Result<Vec<(i64, u64)>> {
+pub fn latencies(run: &Path) -> anyhow::Result<Vec<(i64, u64)>> {
     let run = RunFolder::new(run);
     let verdict = analyzer::analyze(&run, 1, None)?;
     let answer = Database::open(&run, &[verdict], None)?.query(LATENCIES)?;
@@ -320,7 +320,7 @@ fn latencies(run: &Path) -> anyhow::Result<Vec<(i64, u64)>> {
 }
 
 /// The latency that this share of the sessions did not exceed.
-fn percentile(counts: &BTreeMap<i64, u64>, percent: f64) -> i64 {
+pub fn percentile(counts: &BTreeMap<i64, u64>, percent: f64) -> i64 {
     let all: u64 = counts.values().sum();
     let wanted = (all as f64 * percent / 100.0).ceil().max(1.0) as u64;
     let mut seen = 0;

@@ -4,7 +4,8 @@
 //! the folder that it was linked from, for programs that stay in cargo's target folder.
 //! `packaging/build` removes the second from what it packages.
 
-fn main() {
+/// Says to cargo what to link with.
+pub fn main() {
     println!("cargo:rerun-if-env-changed=DUCKDB_LIB_DIR");
     let bundled = std::env::var_os("CARGO_FEATURE_BUNDLED").is_some();
     if let (false, Ok(folder)) = (bundled, std::env::var("DUCKDB_LIB_DIR")) {

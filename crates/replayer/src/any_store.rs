@@ -66,7 +66,7 @@ const KINDS: [Kind; 12] = [
     Kind {
         schemes: &["mongodb", "mongodb+srv"],
         example: "mongodb://HOST/DATABASE",
-        open: |url| Ok(Opened::new(MongoDb::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(MongoDb::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
     },
     Kind {
         schemes: &["redis", "rediss"],
@@ -81,7 +81,7 @@ const KINDS: [Kind; 12] = [
     Kind {
         schemes: &["cassandra"],
         example: "cassandra://HOST/KEYSPACE",
-        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().boxed()),
+        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().serving::<Sql>().boxed()),
     },
     Kind {
         schemes: &["casql+sqlite"],

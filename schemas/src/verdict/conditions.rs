@@ -93,6 +93,9 @@ impl ConditionFigures {
         if let Some(why) = &self.missing {
             return vec![format!("the conditions were not checked: {why}")];
         }
+        if self.checked == 0 && self.broken.is_empty() {
+            return vec!["no condition was checked, since the store cannot".to_string()];
+        }
         if self.broken.is_empty() {
             let kept = match self.load_only.as_slice() {
                 [] => String::new(),

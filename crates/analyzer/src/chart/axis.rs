@@ -96,6 +96,16 @@ impl Axis {
         Axis { scale: Scale::Log, low: 10f64.powi(first), high: 10f64.powf(needed.max(f64::from(last))), ticks }
     }
 
+    /// The values at its two ends.
+    pub fn range(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    /// Whether equal distances are equal ratios.
+    pub fn is_log(&self) -> bool {
+        self.scale == Scale::Log
+    }
+
     /// The position of a value, from 0 (the low end) to 1. A value outside the axis is placed at
     /// the nearer end.
     pub fn place(&self, value: f64) -> f64 {

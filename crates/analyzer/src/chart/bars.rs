@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 use super::axis::{Axis, Scale};
 use super::below::Names;
 use super::frame::{self, Drawn, Frame, Shape, Surface, Words};
-use super::{Chart, ChartError};
+use super::{Chart, ChartError, data};
 
 /// A chart of grouped bars.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,12 +27,14 @@ pub struct BarChart {
 }
 
 /// The bars of one colour.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BarSeries {
     /// Its name in the legend.
     pub label: String,
     /// One bar per group, in the order of the groups.
     pub bars: Vec<Bar>,
+    /// Where each bar leads to, such as the page of its run; empty for nowhere.
+    pub links: Vec<String>,
 }
 
 /// A bar.
@@ -63,8 +65,7 @@ pub fn bars(chart: &BarChart) -> Result<String, ChartError> {
 impl Chart for BarChart {
     fn svg(&self, shape: Shape) -> Result<String, ChartError> {
         let layout = Layout::of(self, shape);
-        let bars = self.series.iter().flat_map(|series| &series.bars);
-        let axis = Axis::new(self.scale, bars.flat_map(|bar| [bar.value, bar.top()]).flatten(), layout.free);
+        let axis = self.axis(&layout);
         let words = Words {
             title: &self.title,
             description: &self.description,
@@ -80,6 +81,17 @@ impl Chart for BarChart {
             },
         };
         frame::chart(&words, axis, |surface, frame| draw(self, &layout, surface, frame))
+    }
+
+    fn data(&self) -> Option<serde_json::Value> {
+        Some(data::bars(self, &self.axis(&Layout::of(self, Shape::Wide))))
+    }
+}
+
+impl BarChart {
+    fn axis(&self, layout: &Layout) -> Axis {
+        let bars = self.series.iter().flat_map(|series| &series.bars);
+        Axis::new(self.scale, bars.flat_map(|bar| [bar.value, bar.top()]).flatten(), layout.free)
     }
 }
 

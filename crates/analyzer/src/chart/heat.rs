@@ -5,7 +5,7 @@ use plotters::style::RGBColor;
 
 use super::axis::{Axis, Scale, tick_label};
 use super::frame::{self, Drawn, Frame, Shape, Surface, Words};
-use super::{Chart, ChartError, below};
+use super::{Chart, ChartError, below, data};
 
 /// A heat map.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +31,6 @@ pub struct HeatCell {
     pub y: (f64, f64),
     /// How many values are in it, more than 0.
     pub count: u64,
-    /// Its tooltip.
-    pub tooltip: String,
 }
 
 /// The colours from a single value to the fullest cell, as an SVG names them. A page may replace
@@ -43,8 +41,7 @@ pub const HEAT_COLOURS: [&str; 8] =
 /// Colours are logarithmic, so rare values are visible too.
 impl Chart for HeatMap {
     fn svg(&self, shape: Shape) -> Result<String, ChartError> {
-        let y = Axis::new(Scale::Log, self.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]), 0.0);
-        let most = self.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
+        let (y, most) = (self.y_axis(), self.most());
         let (labels, steps) = legend(most);
         let words = Words {
             title: &self.title,
@@ -62,6 +59,26 @@ impl Chart for HeatMap {
             },
         };
         frame::chart(&words, y, |surface, frame| draw(self, most, surface, frame))
+    }
+
+    fn data(&self) -> Option<serde_json::Value> {
+        let most = self.most();
+        Some(data::heat(self, &self.x_axis(), &self.y_axis(), |count| step(count, most)))
+    }
+}
+
+impl HeatMap {
+    fn x_axis(&self) -> Axis {
+        Axis::new(Scale::Linear, self.cells.iter().map(|cell| cell.x.1), 0.0)
+    }
+
+    fn y_axis(&self) -> Axis {
+        Axis::new(Scale::Log, self.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]), 0.0)
+    }
+
+    /// The count of the fullest cell.
+    fn most(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.count).max().unwrap_or(1)
     }
 }
 
@@ -92,13 +109,15 @@ fn colour(step: usize) -> RGBColor {
 }
 
 fn draw(chart: &HeatMap, most: u64, surface: &Surface, frame: &Frame) -> Drawn {
-    let x = Axis::new(Scale::Linear, chart.cells.iter().map(|cell| cell.x.1), 0.0);
+    let x = chart.x_axis();
     let across = |value: f64| frame.left + (x.place(value) * f64::from(frame.right - frame.left)).round() as i32;
-    for cell in &chart.cells {
+    let place = |cell: &HeatCell| {
         let from = (across(cell.x.0), frame.y(cell.y.1));
-        let to = (across(cell.x.1).max(from.0 + 1), frame.y(cell.y.0).max(from.1 + 1));
-        frame::rectangle(surface, from, to, colour(step(cell.count, most)))?;
-        frame.tooltip(from, to, &cell.tooltip);
+        (from, (across(cell.x.1).max(from.0 + 1), frame.y(cell.y.0).max(from.1 + 1)))
+    };
+    for own in 0..HEAT_COLOURS.len() {
+        let cells = chart.cells.iter().filter(|cell| step(cell.count, most) == own);
+        frame.rectangles(cells.map(place), colour(own));
     }
     below::ticks(surface, frame, x.ticks.iter().map(|tick| (across(*tick), *tick)))
 }

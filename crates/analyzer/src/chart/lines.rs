@@ -1,14 +1,16 @@
 //! Lines with a marker at each point, such as throughput against T, over numbers
 //! or over named points.
 
+use std::borrow::Cow;
+
 use plotters::element::{Circle, Polygon};
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, WHITE};
 
-use super::axis::{Axis, Scale};
+use super::axis::{Axis, Scale, tick_label};
 use super::below::{self, Names};
 use super::frame::{self, Drawn, Frame, Shape, Surface, Words};
-use super::{Chart, ChartError};
+use super::{Chart, ChartError, data, thin};
 
 /// A chart of lines.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +76,10 @@ pub struct LineSeries {
     /// Its values belong to a second vertical axis on the right, with this label and its unit; None for
     /// the axis on the left.
     pub on_right: Option<String>,
+    /// Where each point leads to, such as the row of its experiment; empty for nowhere.
+    pub links: Vec<String>,
+    /// Only the legend of a page has it, until a reader asks for it.
+    pub is_off: bool,
     /// Which colour and marker it has; None for those of its place among the series.
     pub look: Option<usize>,
 }
@@ -117,7 +123,7 @@ pub enum Mark {
 const ASIDE_PX: f64 = 13.0;
 
 /// The colour of the band around a rule.
-const BAND_LOOK: usize = 2;
+pub(super) const BAND_LOOK: usize = 2;
 
 /// The font size of the label of a rule.
 const RULE_SIZE: i32 = 12;
@@ -129,6 +135,44 @@ pub fn lines(chart: &LineChart) -> Result<String, ChartError> {
 
 impl Chart for LineChart {
     fn svg(&self, shape: Shape) -> Result<String, ChartError> {
+        self.drawn().picture(shape)
+    }
+
+    fn data(&self) -> Option<serde_json::Value> {
+        let thin = self.thinned();
+        Some(data::lines(&thin, thin.x_axis().as_ref(), &thin.y_axis()))
+    }
+
+    fn left_out(&self) -> Option<String> {
+        let count = |series: &[LineSeries]| series.iter().map(|series| series.points.len()).sum::<usize>() as f64;
+        let (all, drawn) = (count(&self.series), count(&self.thinned().series));
+        let words = || {
+            let (all, drawn) = (tick_label(all), tick_label(drawn));
+            format!("Drawn are {drawn} of {all} points: the highest and the lowest of each short stretch.")
+        };
+        (drawn < all).then(words)
+    }
+}
+
+impl LineChart {
+    /// The chart without points that the eye cannot tell.
+    fn thinned(&self) -> Cow<'_, LineChart> {
+        if self.series.iter().all(|series| series.points.len() <= thin::POINTS_MAX) {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(LineChart { series: self.series.iter().map(thin::thinned).collect(), ..self.clone() })
+    }
+
+    /// The chart that a picture shows: thinned, without the lines that only the legend of a page has.
+    fn drawn(&self) -> Cow<'_, LineChart> {
+        let mut chart = self.thinned();
+        if self.series.iter().any(|series| series.is_off) {
+            chart.to_mut().series.retain(|series| !series.is_off);
+        }
+        chart
+    }
+
+    fn picture(&self, shape: Shape) -> Result<String, ChartError> {
         let names = match &self.across {
             Across::Points(names) => Names::new(names, shape.frame_width() / names.len().max(1) as i32, shape),
             Across::Numbers(_) => Names::new(&[], 0, shape),
@@ -145,11 +189,15 @@ impl Chart for LineChart {
             legend: self.series.iter().map(|s| s.label.as_str()).collect(),
             sign: &|surface, series, at| self.sign(surface, series, at),
         };
-        frame::chart(&words, self.y_axis(), |surface, frame| self.data(&names, surface, frame))
+        frame::chart(&words, self.y_axis(), |surface, frame| self.draw(&names, surface, frame))
     }
-}
 
-impl LineChart {
+    /// The axis across; None where points have names.
+    fn x_axis(&self) -> Option<Axis> {
+        let Across::Numbers(scale) = &self.across else { return None };
+        Some(Axis::across(*scale, self.series.iter().flat_map(|s| &s.points).map(|point| point.x)))
+    }
+
     /// A marker may be half above the frame: there is no free space, so that 100% can be the upper
     /// end.
     fn y_axis(&self) -> Axis {
@@ -160,14 +208,14 @@ impl LineChart {
     }
 
     /// The second vertical axis, if any series needs it: from 0 on.
-    fn right_axis(&self) -> Option<(&str, Axis)> {
+    pub(super) fn right_axis(&self) -> Option<(&str, Axis)> {
         let own = || self.series.iter().filter(|series| series.on_right.is_some());
         let label = own().find_map(|series| series.on_right.as_deref())?;
         let points = own().flat_map(|series| &series.points).map(|point| point.y);
         Some((label, Axis::new(Scale::Linear, points, 0.0)))
     }
 
-    fn look(&self, order: usize) -> usize {
+    pub(super) fn look(&self, order: usize) -> usize {
         self.series.get(order).and_then(|series| series.look).unwrap_or(order)
     }
 
@@ -184,7 +232,7 @@ impl LineChart {
         }
     }
 
-    fn data(&self, names: &Names, surface: &Surface, frame: &Frame) -> Drawn {
+    fn draw(&self, names: &Names, surface: &Surface, frame: &Frame) -> Drawn {
         match &self.across {
             Across::Numbers(scale) => {
                 let x = Axis::across(*scale, self.series.iter().flat_map(|s| &s.points).map(|point| point.x));

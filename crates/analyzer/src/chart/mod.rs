@@ -17,8 +17,8 @@
 //!     y_label: "SoAR (operations/s)".into(),
 //!     groups: vec!["none".into()],
 //!     series: vec![
-//!         BarSeries { label: "a".into(), bars: vec![bar(100.0)] },
-//!         BarSeries { label: "b".into(), bars: vec![bar(3000.0)] },
+//!         BarSeries { label: "a".into(), bars: vec![bar(100.0)], ..BarSeries::default() },
+//!         BarSeries { label: "b".into(), bars: vec![bar(3000.0)], ..BarSeries::default() },
 //!     ],
 //!     scale: Scale::suited_to([100.0, 3000.0]),
 //! })
@@ -29,12 +29,14 @@
 mod axis;
 mod bars;
 mod below;
+mod data;
 mod frame;
 mod heat;
 mod lines;
 mod spans;
 #[cfg(test)]
 mod tests;
+mod thin;
 
 pub use axis::Scale;
 pub use bars::{Bar, BarChart, BarSeries, bars};
@@ -47,6 +49,16 @@ pub use spans::{Span, SpanChart};
 pub trait Chart {
     /// Draws it as SVG.
     fn svg(&self, shape: Shape) -> Result<String, ChartError>;
+
+    /// The same chart as JSON, for the script of a page; None if the picture is all there is.
+    fn data(&self) -> Option<serde_json::Value> {
+        None
+    }
+
+    /// What a reader has to know about points that are not drawn; None if all are.
+    fn left_out(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A chart that cannot be drawn.

@@ -6,7 +6,7 @@ fn bar(value: f64, label: &str) -> Bar {
 
 /// Figure 3 of bg-2013, with the numbers that can be read off it.
 fn figure_3() -> BarChart {
-    let series = |label: &str, bars: [Bar; 4]| BarSeries { label: label.into(), bars: bars.into() };
+    let series = |label: &str, bars: [Bar; 4]| BarSeries { label: label.into(), bars: bars.into(), links: Vec::new() };
     BarChart {
         title: "View Profile by size of the profile image".into(),
         description: "three stores at four sizes".into(),
@@ -326,4 +326,46 @@ fn named_points_stand_at_equal_distances_and_markers_side_by_side() {
     assert!(across.windows(3).all(|w| (w[2] - w[1] - (w[1] - w[0])).abs() <= 1), "{across:?}");
     // The last two series have the same values and do not hide each other.
     assert!(drawn[3].iter().zip(&drawn[4]).all(|(a, b)| a.1 == b.1 && b.0 - a.0 > 10), "{drawn:?}");
+}
+
+/// A long run makes no larger page, and the page says what is left out.
+#[test]
+fn a_line_of_very_many_points_stays_small() {
+    let point = |x: u32| LinePoint { x: f64::from(x), y: f64::from(x % 97), mark: Mark::Filled };
+    let mut chart = figure_11();
+    chart.across = Across::Numbers(Scale::Linear);
+    chart.series.truncate(1);
+    chart.series[0].stroke = Stroke::Plain;
+    chart.series[0].points = (0..500_000).map(point).collect();
+    let (svg, data) = (chart.svg(Shape::Wide).unwrap(), chart.data().unwrap().to_string());
+    assert!(svg.len() < 60_000 && data.len() < 60_000, "{} {}", svg.len(), data.len());
+    assert_eq!(
+        chart.left_out().as_deref(),
+        Some("Drawn are 2,400 of 500,000 points: the highest and the lowest of each short stretch.")
+    );
+    chart.series[0].points.truncate(2000);
+    assert_eq!(chart.left_out(), None);
+}
+
+/// The script gets what the picture shows: the ends of the axes, colours, marks, gaps, links.
+#[test]
+fn a_chart_is_data_too() {
+    let mut chart = figure_11();
+    chart.series[0].links = vec!["#a".into(); 4];
+    chart.series[4].is_off = true;
+    let data = chart.data().unwrap();
+    assert_eq!(data["x"]["names"], serde_json::json!(["1", "10", "50", "100"]));
+    assert_eq!(data["y"]["range"], serde_json::json!([0.0, 40.0]));
+    assert_eq!(data["series"][0]["colour"], "#0072b2");
+    assert_eq!(data["series"][1]["y"], serde_json::json!([1.0, 11.0, null, 20.0]));
+    assert_eq!(data["series"][2]["signs"], "fffh");
+    assert_eq!((&data["series"][0]["links"][3], &data["series"][4]["off"]), (&"#a".into(), &true.into()));
+    // What only the legend of a page has is not in the picture.
+    let svg = lines(&chart).unwrap();
+    assert!(svg.contains("invalidation") && !svg.contains("\nleases\n"), "{svg}");
+    let bars = figure_3().data().unwrap();
+    assert_eq!(
+        (&bars["kind"], &bars["series"][0]["y"][3], &bars["y"]["log"]),
+        (&"bars".into(), &0.0.into(), &true.into())
+    );
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use schemas::verdict::{Rating, Ruling};
+use schemas::verdict::{RatedExperiment, Rating, Ruling};
 
 use super::RunData;
 use super::figures::{Answer, number, rounded, text};
@@ -123,8 +123,8 @@ fn chart(data: &RunData<'_>, number: Number, soar: Option<&Rating>) -> Result<Ma
     let mut in_words: Vec<String> = rules.iter().map(|rule| rule.label.clone()).collect();
     in_words.extend(series.iter().flat_map(|series| series.tooltips.iter().cloned()));
     if column == "throughput_per_s" {
-        // The line is below the marks.
-        series.insert(0, means(&points));
+        // The lines are below the marks.
+        series.splice(0..0, means(data.rating.map(|rating| rating.experiments.as_slice()), &points));
     }
     series.extend(soar.map(soar_ring));
     series.retain(|series| !series.points.is_empty());
@@ -180,7 +180,9 @@ fn marks_of(points: &[&Point], axis: &Axis, mark: Mark, phase: &str, unit: &str)
             tooltips: own().map(in_words).collect(),
             names: own().map(|point| point.experiment.to_string()).collect(),
             stroke: Stroke::Scattered,
+            links: own().map(|point| format!("#experiment-{}", point.experiment)).collect(),
             on_right: None,
+            is_off: false,
             // The colour of SoAR is no ruling's.
             look: Some(if look < SOAR_LOOK { look } else { look + 1 }),
         }
@@ -188,10 +190,27 @@ fn marks_of(points: &[&Point], axis: &Axis, mark: Mark, phase: &str, unit: &str)
     [Ruling::Pass, Ruling::Fail, Ruling::Void].into_iter().enumerate().map(of).collect()
 }
 
+/// A line for each search, through the means of its experiments with the same load. Experiments of another length
+/// belong to another search, and final experiments to none.
+fn means(trials: Option<&[RatedExperiment]>, points: &[Point]) -> Vec<LineSeries> {
+    let Some(trials) = trials else { return vec![mean_line(points.iter(), "mean, without void".into())] };
+    let search = || trials.iter().filter(|own| !own.is_final);
+    let mut lengths: Vec<f64> = search().map(|own| own.duration_s).collect();
+    lengths.sort_by(f64::total_cmp);
+    lengths.dedup();
+    let line = |length_s: &f64| {
+        let is_own =
+            |point: &&Point| search().any(|own| own.duration_s == *length_s && own.experiment == point.experiment);
+        let of = if lengths.len() > 1 { format!(" of {length_s} s") } else { String::new() };
+        mean_line(points.iter().filter(is_own), format!("mean of the search{of}, without void"))
+    };
+    lengths.iter().map(line).collect()
+}
+
 /// A line through the means of the experiments with the same load, to the nearest whole one.
-fn means(points: &[Point]) -> LineSeries {
+fn mean_line<'a>(points: impl Iterator<Item = &'a Point>, label: String) -> LineSeries {
     let mut by_load: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for point in points.iter().filter(|point| point.ruling != Ruling::Void.name()) {
+    for point in points.filter(|point| point.ruling != Ruling::Void.name()) {
         by_load.entry(point.load.round() as u64).or_default().push(point.value);
     }
     let mean = |(load, values): (u64, Vec<f64>)| LinePoint {
@@ -202,7 +221,6 @@ fn means(points: &[Point]) -> LineSeries {
     let points: Vec<LinePoint> = by_load.into_iter().map(mean).collect();
     // One point is no line.
     let points = if points.len() > 1 { points } else { Vec::new() };
-    let label = "mean, without void".into();
     LineSeries { label, points, stroke: Stroke::Plain, look: Some(MEAN_LOOK), ..LineSeries::default() }
 }
 
@@ -231,4 +249,41 @@ fn soar_ring(soar: &Rating) -> LineSeries {
 
 fn whole(value: f64) -> String {
     grouped(value.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Before, one line led through experiments of all lengths, and through final ones.
+    #[test]
+    fn a_line_connects_experiments_of_one_search() {
+        let trial = |(experiment, threads, duration_s, is_final): (u32, u32, f64, bool)| {
+            serde_json::json!({
+                "experiment": experiment, "started_unix_s": 0, "threads": threads, "duration_s": duration_s,
+                "is_final": is_final, "ruling": "pass", "reasons": [], "throughput_per_s": 1.0, "sessions_per_s": 1.0,
+                "within_beta_percent": 100.0, "unpredictable_percent": 0.0,
+            })
+        };
+        let trials = [
+            (1, 1, 3.0, false),
+            (2, 2, 3.0, false),
+            (3, 2, 3.0, false),
+            (4, 1, 10.0, false),
+            (5, 4, 10.0, false),
+            (6, 2, 60.0, true),
+        ];
+        let experiments: Vec<RatedExperiment> =
+            serde_json::from_value(trials.map(trial).to_vec().into()).expect("experiments");
+        let point = |(experiment, threads, ..): (u32, u32, f64, bool)| Point {
+            experiment,
+            load: f64::from(threads),
+            value: f64::from(experiment),
+            ruling: Ruling::Pass.name().into(),
+        };
+        let lines = means(Some(&experiments), &trials.map(point));
+        let of = |line: &LineSeries| line.points.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>();
+        assert_eq!(lines.iter().map(of).collect::<Vec<_>>(), [[(1.0, 1.0), (2.0, 2.5)], [(1.0, 4.0), (4.0, 5.0)]]);
+        assert_eq!(lines[1].label, "mean of the search of 10 s, without void");
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) fn write(runs: &[Compared], path: &Path) -> Result<(), AnalyzeError> 
     let judged = judged(runs);
     let head = html! {
         h1 { (title) }
-        @for sentence in conclusions(runs, &judged) { p.conclusion { (sentence) } }
+        @for sentence in conclusions(runs, &judged) { p.conclusion { (super::spaced(&html! { (sentence) })) } }
         @let differences = unequal(runs);
         @if !differences.is_empty() {
             p.fail { "Setup differences:" }

@@ -14,6 +14,22 @@ pub(super) fn conclusion(data: &RunData<'_>) -> Option<String> {
     }
 }
 
+/// The verdict in a word, and the class of its colour; None if no experiment has ended.
+pub(super) fn verdict_in_a_word(data: &RunData<'_>) -> Option<(&'static str, &'static str)> {
+    match data.rating {
+        Some(rating) => Some(match rating.exit_code() {
+            0 => (Ruling::Pass.name(), "Rated"),
+            1 => (Ruling::Fail.name(), "Not met"),
+            _ => (Ruling::Void.name(), "Not confirmed"),
+        }),
+        None => data.detailed().map(|verdict| match verdict.ruling {
+            Ruling::Pass => (Ruling::Pass.name(), "Pass"),
+            Ruling::Fail => (Ruling::Fail.name(), "Fail"),
+            Ruling::Void => (Ruling::Void.name(), "Void"),
+        }),
+    }
+}
+
 fn of_rating(document: &RatingDocument, verdicts: &[Verdict]) -> Option<String> {
     if let Some(rate) = &document.rate {
         return Some(of_rate(rate, verdicts));

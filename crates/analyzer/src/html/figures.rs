@@ -171,6 +171,7 @@ fn spectrum(
     if series.is_empty() {
         return Ok(html! {});
     }
+    let note = deciding_first(&mut series, verdict);
     let p95 = PERCENTS.iter().position(|percent| *percent == "95").unwrap_or(0);
     let p95s = series.iter().filter_map(|series| series.tooltips.get(p95)).cloned().collect::<Vec<_>>();
     let title = format!("{} by percentile: {kind}", times.plural());
@@ -184,7 +185,29 @@ fn spectrum(
         series,
         rules: times.rules(verdict),
     };
-    Ok(figure(&chart, &title, "", &sql)?)
+    Ok(figure(&chart, &title, &note, &sql)?)
+}
+
+/// How many lines by percentile a reader can tell apart.
+const LINES_MAX: usize = 6;
+
+/// Puts the operations first that decide whether the SLA is met: the slowest at its percentile. Of many, only they are
+/// drawn at first. Returns what a reader has to know about that.
+fn deciding_first(series: &mut [LineSeries], verdict: &Verdict) -> String {
+    let alpha = verdict.sla.alpha_percent;
+    let place = PERCENTS.iter().position(|percent| percent.parse().is_ok_and(|own: f64| own >= alpha)).unwrap_or(0);
+    let time = |series: &LineSeries| series.points.get(place).map_or(f64::NEG_INFINITY, |point| point.y);
+    series.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    if series.len() <= LINES_MAX {
+        return String::new();
+    }
+    series.iter_mut().skip(LINES_MAX).for_each(|series| series.is_off = true);
+    format!(
+        "Drawn are the {LINES_MAX} operations that decide the SLA, the slowest at {}%. The legend has all {}, and so has \
+         the table of operations.",
+        PERCENTS[place],
+        series.len()
+    )
 }
 
 /// The names of operations, as SQL strings.
@@ -215,20 +238,18 @@ pub(super) fn heat_map(data: &RunData<'_>, verdict: &Verdict, times: Times) -> R
         let from_s = slice * width_ns as f64 / 1e9;
         let x = (from_s, from_s + width_ns as f64 / 1e9);
         let (from_ns, to_ns) = ((step / 4.0).exp2(), ((step + 1.0) / 4.0).exp2());
-        let tooltip = format!(
-            "{} operations of {} to {}, at {:.2} s",
-            grouped(count as u64),
-            short_time(from_ns as u64),
-            short_time(to_ns as u64),
-            x.0
-        );
-        HeatCell { x, y: (from_ns / 1e6, to_ns / 1e6), count: count as u64, tooltip }
+        HeatCell { x, y: (from_ns / 1e6, to_ns / 1e6), count: count as u64 }
     };
     let cells: Vec<HeatCell> = answer.rows.iter().map(cell).collect();
     if cells.is_empty() {
         return Ok(html! {});
     }
-    let fullest = cells.iter().max_by_key(|cell| cell.count).map(|cell| cell.tooltip.clone()).unwrap_or_default();
+    let in_words = |cell: &HeatCell| {
+        let time = |ms: f64| short_time((ms * 1e6) as u64);
+        let (from, to) = (time(cell.y.0), time(cell.y.1));
+        format!("{} operations of {from} to {to}, at {:.2} s", grouped(cell.count), cell.x.0)
+    };
+    let fullest = cells.iter().max_by_key(|cell| cell.count).map(in_words).unwrap_or_default();
     let title = format!("{} over time", times.plural());
     let chart = HeatMap {
         title: title.clone(),
@@ -431,5 +452,39 @@ pub(super) fn popularity(data: &RunData<'_>) -> Markup {
     match families::of(&manifest.spec).ok().and_then(|family| family.popularity(&manifest)) {
         Some(popularity) => html! { p { "Popularity: " (popularity) } },
         None => html! {},
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::sla::Sla;
+
+    use super::*;
+
+    /// Before, the lines of eleven actions hid each other, whichever of them missed the SLA.
+    #[test]
+    fn operations_that_decide_the_sla_come_first() {
+        let verdict = crate::void_verdict(1, 1, Sla::default(), Vec::new());
+        // At 95% the later ones are slower; at 100% it is the other way round.
+        let line = |number: u32| LineSeries {
+            label: number.to_string(),
+            points: PERCENTS
+                .iter()
+                .enumerate()
+                .map(|(place, percent)| {
+                    point(place as f64, if *percent == "100" { 1000.0 - f64::from(number) } else { f64::from(number) })
+                })
+                .collect(),
+            ..LineSeries::default()
+        };
+        let mut many: Vec<LineSeries> = (1..=8).map(line).collect();
+        let note = deciding_first(&mut many, &verdict);
+        let labels = |series: &[LineSeries]| series.iter().map(|own| own.label.as_str()).collect::<String>();
+        assert_eq!(labels(&many), "87654321");
+        assert!(many.iter().map(|own| own.is_off).eq([false, false, false, false, false, false, true, true]));
+        assert!(note.contains("the slowest at 95%") && note.contains("has all 8"), "{note}");
+        let mut few: Vec<LineSeries> = (1..=6).map(line).collect();
+        assert_eq!(deciding_first(&mut few, &verdict), "");
+        assert!(few.iter().all(|own| !own.is_off));
     }
 }

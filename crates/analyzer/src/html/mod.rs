@@ -2,7 +2,8 @@
 //! load nothing. Also the parts of such a page, for the page of a comparison of stores.
 //!
 //! Every chart draws the answer to a SQL statement that is shown below it, so readers can check
-//! it with `encore analyze sql`. The page has no script, and its policy forbids loading anything.
+//! it with `encore analyze sql`. The page has one script, of Encore and uPlot; its policy allows that one alone, by its
+//! hash, and forbids loading anything. Without scripts the page shows static charts.
 //! All text goes through `maud`, which escapes it.
 
 mod by_load;
@@ -14,14 +15,19 @@ mod figures;
 mod isolation;
 mod layout;
 mod load;
+mod numbers;
 mod page;
 mod reads;
 mod sessions;
 
 use std::path::PathBuf;
 
-pub use layout::{Column, Section, command_line, figure, page, picture, quoted, section, style, table};
+pub use layout::{
+    Column, SCRIPT, SCRIPT_HASH, Section, command_line, figure, page, picture, policy, quoted, section, shell,
+    statement, style, table,
+};
 use maud::html;
+pub use numbers::spaced;
 use schemas::files;
 use schemas::run::{ReplayReport, RunFolder};
 use schemas::verdict::{RatingDocument, Verdict};

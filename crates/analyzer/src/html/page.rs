@@ -7,7 +7,9 @@ use schemas::verdict::{OperationFigures, Rating, Ruling, ServiceTimes, Verdict};
 
 use super::RunData;
 use super::conclusion::conclusion;
+use super::conclusion::verdict_in_a_word;
 use super::layout::{Column, Section, command_line, section, statement, table};
+use super::numbers::spaced;
 use crate::report::{plural, sla_in_words, thousands as grouped};
 use crate::shares::percent;
 
@@ -21,7 +23,12 @@ pub(super) fn head(data: &RunData<'_>) -> Markup {
     html! {
         h1 { (document.name) }
         p.soft { (document.store) " · " (began) " · Encore " (document.encore_version) }
-        @if let Some(sentence) = conclusion(data) { p.conclusion { (sentence) } }
+        @if let Some(sentence) = conclusion(data) {
+            div.answer {
+                @if let Some((kind, word)) = verdict_in_a_word(data) { span class=(format!("badge {kind}")) { (word) } }
+                p.conclusion { (spaced(&html! { (sentence) })) }
+            }
+        }
         p { "SLA: " (sla_in_words(&sla)) "." }
         @for note in document.notes() { p.soft { "Note: " (note) "." } }
         @if let schemas::run::RunState::Failed(why) = &document.state { p.fail { "The run failed: " (why) } }
@@ -46,10 +53,13 @@ fn ratings(data: &RunData<'_>) -> Markup {
         html! {
             div.rating {
                 span.soft { (name) }
-                b { @if rated.at_least { "≥ " } (value) }
+                b { @if rated.at_least { "≥ " } (spaced(&html! { (value) })) }
                 p { (unit) @if name != "Socialites" { ", with " (plural(rated.threads.into(), "thread")) } }
                 @if let Some(interval) = &rated.interval {
-                    p.soft { "from " (grouped(interval.low.round() as u64)) " to " (grouped(interval.high.round() as u64)) ": " (interval.basis) }
+                    p.soft {
+                        @let ends = [interval.low, interval.high].map(|end| grouped(end.round() as u64));
+                        "from " (spaced(&html! { (ends[0]) })) " to " (spaced(&html! { (ends[1]) })) ": " (interval.basis)
+                    }
                 }
                 @match rated.confirmed_by {
                     Some(experiment) => p.soft { "confirmed by experiment " (experiment) },
@@ -88,7 +98,7 @@ pub(super) fn experiments(data: &RunData<'_>) -> Section {
         let (figures, overall) = (&verdict.figures, &verdict.figures.overall);
         let times = [overall.p50_ns, overall.p95_ns, overall.p99_ns, overall.max_ns].map(short_time);
         let mut row = vec![
-            html! { (verdict.experiment) @if data.is_final(verdict.experiment) { " final" } },
+            html! { span id=(format!("experiment-{}", verdict.experiment)) { (verdict.experiment) } @if data.is_final(verdict.experiment) { " final" } },
             html! { (verdict.threads) },
         ];
         let rate = |rate: f64| html! { (grouped(rate.round() as u64)) };
@@ -132,7 +142,9 @@ pub(super) fn operations(verdict: &Verdict) -> Markup {
         let aborted = aborted.map(|_| grouped(figures.aborted));
         let texts = counts.into_iter().chain(aborted).chain(times.map(short_time));
         let texts = texts.chain([within, grouped(figures.unpredictable)]);
-        std::iter::once(name.to_string()).chain(texts).map(|text| html! { (text) }).collect::<Vec<Markup>>()
+        // The total stays below the operations when the table is sorted.
+        let name = html! { span.total[name == "all"] { (name) } };
+        std::iter::once(name).chain(texts.map(|text| html! { (text) })).collect::<Vec<Markup>>()
     };
     let mut by_operation: Vec<_> = verdict.figures.by_operation.iter().collect();
     by_operation.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.p95_ns));

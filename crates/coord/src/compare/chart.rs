@@ -1,12 +1,13 @@
 //! The chart of a comparison: bars for ratings, lines for what was measured along an axis.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use analyzer::chart::{
     Across, Bar, BarChart, BarSeries, Chart as Drawn, ChartError, LineChart, LinePoint, LineSeries, Mark as PointMark,
     Scale, Shape,
 };
-use schemas::comparison::{ComparisonDocument, Question};
+use schemas::comparison::{Cell, ComparisonDocument, Outcome, Question};
 
 use super::show::{axis_label, difference_in_words, unequal};
 use super::table::{Entry, Mark, Metric, Table};
@@ -30,6 +31,29 @@ impl Chart {
         }
         self
     }
+
+    /// The same chart, whose points lead to the pages of their cells.
+    pub fn linked(mut self, document: &ComparisonDocument, folder: &Path) -> Chart {
+        let stores = document.plan.stores.len().max(1);
+        let link = |cell: &Cell| page_of(cell, folder).unwrap_or_default();
+        let of_store = |index: usize| document.cells.iter().skip(index).step_by(stores).map(link).collect();
+        match &mut self {
+            Chart::Bars(bars) => {
+                bars.series.iter_mut().enumerate().for_each(|(index, series)| series.links = of_store(index))
+            }
+            Chart::Lines(lines) => {
+                lines.series.iter_mut().enumerate().for_each(|(index, series)| series.links = of_store(index))
+            }
+        }
+        self
+    }
+}
+
+/// The page of a cell, relative to the folder of the comparison. A failed cell has one too, if it got as far as
+/// running.
+pub fn page_of(cell: &Cell, folder: &Path) -> Option<String> {
+    let page = format!("{}/report.html", cell.run);
+    (!matches!(cell.outcome, Outcome::Missing) && folder.join(&page).exists()).then_some(page)
 }
 
 impl Drawn for Chart {
@@ -37,6 +61,20 @@ impl Drawn for Chart {
         match self {
             Chart::Bars(bars) => bars.svg(shape),
             Chart::Lines(lines) => lines.svg(shape),
+        }
+    }
+
+    fn data(&self) -> Option<serde_json::Value> {
+        match self {
+            Chart::Bars(bars) => bars.data(),
+            Chart::Lines(lines) => lines.data(),
+        }
+    }
+
+    fn left_out(&self) -> Option<String> {
+        match self {
+            Chart::Bars(bars) => bars.left_out(),
+            Chart::Lines(lines) => lines.left_out(),
         }
     }
 }
@@ -65,6 +103,7 @@ fn bars(document: &ComparisonDocument, table: &Table) -> BarChart {
     let series = table.stores.iter().enumerate().map(|(index, store)| BarSeries {
         label: store.clone(),
         bars: table.rows.iter().map(|(_, row)| bar(&row[index])).collect(),
+        links: Vec::new(),
     });
     BarChart {
         title: document.plan.title.clone(),

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use analyzer::chart::ChartError;
-use analyzer::html::{Column, Section, command_line, figure, page as whole_page, section, table as html_table};
+use analyzer::html::{Column, Section, command_line, figure, page as whole_page, section, spaced, table as html_table};
 use maud::{Markup, html};
-use schemas::comparison::{Cell, ComparisonDocument, Concern, Outcome, Question};
+use schemas::comparison::{Cell, ComparisonDocument, Concern, Question};
 use schemas::words::plural;
 
 use super::chart;
@@ -27,7 +27,7 @@ pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, Char
     let head = html! {
         h1 { (document.plan.title) }
         p.soft { (document.name) " · " (started(document)) " · Encore " (document.encore_version) }
-        @for sentence in tables.first().map_or_else(Vec::new, |table| conclusions(document, table)) { p.conclusion { (sentence) } }
+        @for sentence in tables.first().map_or_else(Vec::new, |table| conclusions(document, table)) { p.conclusion { (spaced(&html! { (sentence) })) } }
         p { "SLA: " (sla_in_words(&document.plan.sla())) "." }
         @if let Some(state) = state(document) { p.fail { (state) } }
         @if !unequal.is_empty() {
@@ -65,7 +65,7 @@ pub fn page(document: &ComparisonDocument, folder: &Path) -> Result<String, Char
 
 /// One number of every cell: the chart, the SQL behind it, and the table.
 fn shown(document: &ComparisonDocument, table: &Table, folder: &Path) -> Result<Markup, ChartError> {
-    let chart = chart::of_table(document, table).titled(table.metric.title());
+    let chart = chart::of_table(document, table).titled(table.metric.title()).linked(document, folder);
     let columns: Vec<Column> = std::iter::once(Column::Words(axis_label(document)))
         .chain(table.stores.iter().map(|store| Column::Number(store)))
         .collect();
@@ -100,11 +100,9 @@ fn legend(marks: &[Mark], question: Question) -> Markup {
 
 /// A number with its interval, if it has one, and a link to the page of its run.
 fn number(entry: &Entry, cell: &Cell, folder: &Path) -> Markup {
-    // A failed cell has a page too, if it got as far as running.
-    let is_there = !matches!(cell.outcome, Outcome::Missing) && folder.join(&cell.run).join("report.html").exists();
     html! {
-        @if is_there {
-            a href=(format!("{}/report.html", cell.run)) title=(cell_name(cell)) { (entry.text()) }
+        @if let Some(page) = chart::page_of(cell, folder) {
+            a href=(page) title=(cell_name(cell)) { (entry.text()) }
         } @else {
             (entry.text())
         }

@@ -54,7 +54,7 @@ pub fn run<V: Vocabulary, S: Serves<V>>(
         files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
     }
     let mut settings = block_on(url, store.settings())?;
-    settings.extend(store.design_settings());
+    settings.extend(store.design_settings(&experiment.source));
     if experiment.source.manifest.transactions() > 0 {
         settings.insert(TRANSACTIONS_SETTING.to_string(), transactions(store.transactions(), plan.transactions.used));
     }

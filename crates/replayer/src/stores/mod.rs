@@ -19,6 +19,7 @@ pub mod memory;
 pub mod mongodb;
 pub mod mysql;
 pub mod null;
+mod physical;
 pub mod pool;
 pub mod postgres;
 pub mod redis;
@@ -169,7 +170,7 @@ pub trait Serves<V: Vocabulary>: Store {
     }
 
     /// The physical design that the URL asks for, by parameter. It is part of the settings in effect.
-    fn design_settings(&self) -> BTreeMap<String, String> {
+    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 

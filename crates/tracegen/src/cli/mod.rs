@@ -3,6 +3,7 @@
 mod import;
 mod import_logs;
 mod import_table;
+mod physical;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,7 @@ Examples:
   encore trace gen quickstart.trace --sessions 5000000 -o quickstart.trace     make it longer
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
   encore trace import benchfoundry tpcc/                     writes tpcc.trace
+  encore trace physical tpcc.trace --for mongodb             collections for its tables
   encore trace show quickstart.trace
   encore trace verify quickstart.trace
   encore trace digest quickstart.trace --sessions 1000
@@ -60,6 +62,7 @@ struct Cli {
 enum Command {
     Gen(GenArgs),
     Import(import::ImportArgs),
+    Physical(physical::PhysicalArgs),
     /// Prints what a trace set holds: its spec, sizes, mix and fragments
     Show {
         /// The trace set
@@ -171,6 +174,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Gen(args) => run_gen(&args),
         Command::Import(args) => import::run(&args),
+        Command::Physical(args) => physical::run(&args),
         Command::Show { dir, json } => run_show(&dir, json),
         Command::Verify { dir } => run_verify(&dir),
         Command::Digest { dir, sessions, after } => run_digest(&dir, sessions, after.as_deref()),

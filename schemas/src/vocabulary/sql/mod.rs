@@ -8,6 +8,7 @@
 mod answer;
 mod columns;
 mod parameters;
+pub mod physical;
 mod results;
 mod statements;
 pub mod text;

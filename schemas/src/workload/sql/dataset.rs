@@ -1,5 +1,6 @@
 //! The data set of a trace set: the schema as SQL, and the statements that fill its tables.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,4 +72,13 @@ pub fn preload(
         before += batch.num_rows();
         rows
     }))
+}
+
+/// The statements that fill the tables, each once.
+pub fn preloaded(folder: &Path, statements: usize) -> Result<BTreeSet<u32>, TableError> {
+    let mut numbers = BTreeSet::new();
+    for some in preload(folder, statements)? {
+        numbers.extend(some?.into_iter().map(|(number, _)| number));
+    }
+    Ok(numbers)
 }

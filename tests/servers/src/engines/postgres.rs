@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use super::{Durability, Engine, PASSWORD, Replication, Site, USER, ask, words};
 use crate::machine;
 
+/// The variable that names the folder of another version's programs.
+const PROGRAMS: &str = "ENCORE_TEST_POSTGRES_BIN";
+
 /// Debian's folder of all versions.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
@@ -44,9 +47,12 @@ fn find() -> Option<Vec<PathBuf>> {
     find_all(&["postgres", "initdb"])
 }
 
-/// Finds programs of one version.
+/// Finds programs of one version: of the folder that a variable names, on PATH, or of Debian's newest.
 fn find_all(programs: &[&str]) -> Option<Vec<PathBuf>> {
     let all = |folder: &Path| programs.iter().map(|program| machine::executable(&folder.join(program))).collect();
+    if let Some(folder) = std::env::var_os(PROGRAMS) {
+        return all(Path::new(&folder));
+    }
     let on_path = machine::program("initdb").and_then(|initdb| all(initdb.parent()?));
     on_path.or_else(|| {
         let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)

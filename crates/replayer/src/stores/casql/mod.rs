@@ -225,8 +225,8 @@ impl<E: Engine> Serves<Social> for Casql<E> {
         Serves::<Social>::check_design(&self.database, held)
     }
 
-    fn design_settings(&self) -> BTreeMap<String, String> {
-        Serves::<Social>::design_settings(&self.database)
+    fn design_settings(&self, source: &Source) -> BTreeMap<String, String> {
+        Serves::<Social>::design_settings(&self.database, source)
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {

@@ -167,7 +167,7 @@ fn fields_of(operation: &Operation) -> u64 {
 }
 
 /// Whether a lightweight transaction has found its condition true: the first column of its answer.
-fn is_applied(done: QueryResult) -> Result<bool, Refusal> {
+pub fn is_applied(done: QueryResult) -> Result<bool, Refusal> {
     let lost = |message: String| Refusal { fate: crate::stores::Fate::Lost, message };
     let rows = done.into_rows_result().map_err(|error| lost(error.to_string()))?;
     let mut applied = None;

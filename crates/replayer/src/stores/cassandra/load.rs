@@ -11,9 +11,10 @@ use scylla::statement::prepared::PreparedStatement;
 
 use super::cells::Cell;
 use super::layout::Layout;
+use super::rows::{self, Whole};
 use super::schema::{Found, KEY, RECORDS};
 use super::statements::Texts;
-use super::{Cassandra, rows, schema, timestamps, words};
+use super::{Cassandra, schema, timestamps, words};
 use crate::source::Source;
 use crate::stores::fields::{Fields, lacks_field};
 use crate::stores::kv::KvData;
@@ -102,7 +103,8 @@ impl Loader<'_> {
 /// Checks by counting that a freshly loaded store holds the data set.
 pub async fn check_count(store: &Cassandra, source: &Source) -> Result<(), StoreError> {
     let (session, layout) = (store.session().await?, Layout::of(source, &store.url)?);
-    let (found, expected) = (rows::count(store, &session, &layout).await?, KvData::count(source));
+    let (found, expected) =
+        (rows::count(store, &session, &Whole::records(store, &layout)).await?, KvData::count(source));
     match found == expected {
         true => Ok(()),
         false => {
@@ -119,7 +121,7 @@ pub async fn digest(store: &Cassandra, source: &Source) -> Result<StateDigest, S
     let failed =
         |message: String| StoreError::store(&store.url, format!("{message}; load it again with `encore replay load`"));
     let mut digest = StateDigest::default();
-    rows::each(store, &session, &layout, &columns, |cells| {
+    rows::each(store, &session, &Whole::records(store, &layout), &columns, |cells| {
         let key = cells.first().copied().flatten().unwrap_or_default();
         let key = std::str::from_utf8(key).map_err(|_| failed("a key is not a text".into()))?;
         let named = cells.iter().skip(1).zip(fields.names());

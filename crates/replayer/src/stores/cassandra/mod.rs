@@ -18,6 +18,7 @@
 //! - `read_repair`, `speculative_retry`: options of the table; default: the server's.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
 //! - `connections_per_node`: connections of each worker to each node (1).
+//! - `physical`: a file with the tables for those of a trace set of SQL (`encore trace physical`).
 
 mod cells;
 mod connection;
@@ -29,6 +30,7 @@ mod place;
 mod rows;
 mod schema;
 mod settings;
+mod sql;
 mod statements;
 mod timestamps;
 mod words;
@@ -53,6 +55,7 @@ use level::{Level, Use};
 use nodes::Coordinator;
 use place::Place;
 use schema::TableOptions;
+pub use sql::SqlConnection;
 
 /// The version of the tables. A store with another version must be loaded again.
 const LAYOUT: u32 = 1;
@@ -61,7 +64,7 @@ const LAYOUT: u32 = 1;
 const TIMEOUT_MS: u32 = 10_000;
 
 /// The parameters of the URL.
-const PARAMETERS: [&str; 9] = [
+const PARAMETERS: [&str; 10] = [
     "read_level",
     "write_level",
     "replication_factor",
@@ -71,6 +74,7 @@ const PARAMETERS: [&str; 9] = [
     "speculative_retry",
     "timeout_ms",
     "connections_per_node",
+    "physical",
 ];
 
 /// Whether a write checks that its row is there, or is not.

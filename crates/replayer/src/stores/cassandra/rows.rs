@@ -1,4 +1,4 @@
-//! All rows of the table, read in ranges of tokens.
+//! All rows of a table, read in ranges of tokens.
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use scylla::client::session::Session;
@@ -13,6 +13,22 @@ use super::schema::{FRAGMENT, KEY, RECORDS};
 use super::{Cassandra, words};
 use crate::stores::StoreError;
 
+/// All rows of a table.
+pub struct Whole {
+    /// The table, for a statement.
+    pub table: String,
+    /// The columns of the partition, for a statement.
+    pub partition: String,
+}
+
+impl Whole {
+    /// All records.
+    pub fn records(store: &Cassandra, layout: &Layout) -> Whole {
+        let partition = if layout.is_by_fragment() { FRAGMENT } else { KEY };
+        Whole { table: store.place.table(RECORDS), partition: partition.to_string() }
+    }
+}
+
 /// How many ranges the table is read in: a count of one must not take the server longer than it allows.
 const RANGES: i64 = 128;
 /// How many of them are read at the same time.
@@ -20,9 +36,9 @@ const IN_FLIGHT: usize = 4;
 /// How many rows the server sends at once.
 const PAGE: i32 = 1_000;
 
-/// How many records there are. Every replica answers, so that none is missed that only some have.
-pub async fn count(store: &Cassandra, session: &Session, layout: &Layout) -> Result<u64, StoreError> {
-    let statement = prepare(store, session, "count(*)", layout).await?;
+/// How many rows there are. Every replica answers, so that none is missed that only some have.
+pub async fn count(store: &Cassandra, session: &Session, whole: &Whole) -> Result<u64, StoreError> {
+    let statement = prepare(store, session, "count(*)", whole).await?;
     let statement = &statement;
     let counts = stream::iter(ranges()).map(async |range| {
         let answer = store.in_time(session.execute_unpaged(statement, range)).await?;
@@ -34,15 +50,15 @@ pub async fn count(store: &Cassandra, session: &Session, layout: &Layout) -> Res
     counts.buffer_unordered(IN_FLIGHT).try_fold(0, async |sum, count| Ok(sum + count)).await
 }
 
-/// Calls `take` with the columns of each record.
+/// Calls `take` with the columns of each row.
 pub async fn each(
     store: &Cassandra,
     session: &Session,
-    layout: &Layout,
+    whole: &Whole,
     columns: &str,
     mut take: impl FnMut(&[Option<&[u8]>]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut statement = prepare(store, session, columns, layout).await?;
+    let mut statement = prepare(store, session, columns, whole).await?;
     statement.set_page_size(PAGE);
     for range in ranges() {
         let mut from = PagingState::start();
@@ -76,12 +92,10 @@ async fn prepare(
     store: &Cassandra,
     session: &Session,
     columns: &str,
-    layout: &Layout,
+    Whole { table, partition }: &Whole,
 ) -> Result<PreparedStatement, StoreError> {
-    let partition = if layout.is_by_fragment() { FRAGMENT } else { KEY };
     let mut statement = Statement::new(format!(
-        "SELECT {columns} FROM {} WHERE token({partition}) >= ? AND token({partition}) <= ?",
-        store.place.table(RECORDS)
+        "SELECT {columns} FROM {table} WHERE token({partition}) >= ? AND token({partition}) <= ?"
     ));
     statement.set_consistency(Consistency::All);
     session.prepare(statement).await.map_err(|error| store.with_advice(words::of_prepare(&error)))

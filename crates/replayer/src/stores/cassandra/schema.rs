@@ -20,6 +20,9 @@ pub const KEY: &str = "y_id";
 /// The column of a record's fragment, where that is the partition.
 pub const FRAGMENT: &str = "fragment";
 
+/// The comment of each table that Encore has made.
+const COMMENT: &str = "made by Encore";
+
 /// How many copies of a row there are in a new keyspace, if there are so many nodes.
 const REPLICATION_FACTOR: u32 = 3;
 
@@ -90,7 +93,8 @@ pub async fn look_into(store: &Cassandra, session: &Session) -> Result<Found, St
     let tables = names(store, session, "table_name", "tables").await?;
     let views = names(store, session, "view_name", "views").await?;
     let is_ours = tables.iter().any(|table| table == STATE);
-    let is_foreign = |table: &&String| **table != STATE && (!is_ours || **table != RECORDS);
+    let own = if is_ours { own_tables(store, session).await? } else { Vec::new() };
+    let is_foreign = |table: &&String| **table != STATE && !own.contains(table);
     if let Some(table) = tables.iter().chain(&views).find(is_foreign) {
         return Ok(Found::Foreign(table.clone()));
     }
@@ -145,8 +149,29 @@ pub async fn write_state(store: &Cassandra, session: &Session, state: &HeldState
     store.in_time(session.query_unpaged(insert, (text,))).await.map(drop)
 }
 
+/// What a table has, as CREATE TABLE says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// The columns and the key.
+    pub columns: String,
+    /// The clause of the order in a partition, if it has one.
+    pub order: Option<String>,
+}
+
 /// Creates the keyspace and an empty table of records. From now on the keyspace is Encore's, and unfinished.
 pub async fn make(store: &Cassandra, session: &Session, fields: &[String], layout: &Layout) -> Result<(), StoreError> {
+    let fields: Vec<String> = fields.iter().map(|name| format!("{name} text")).collect();
+    let fields = fields.join(", ");
+    let columns = match layout.is_by_fragment() {
+        true => format!("{FRAGMENT} int, {KEY} text, {fields}, PRIMARY KEY ({FRAGMENT}, {KEY})"),
+        false => format!("{KEY} text PRIMARY KEY, {fields}"),
+    };
+    make_all(store, session, &[(RECORDS.to_string(), Columns { columns, order: None })]).await
+}
+
+/// Creates the keyspace and empty tables, and removes others that Encore has made. From now on the keyspace is Encore's,
+/// and unfinished.
+pub async fn make_all(store: &Cassandra, session: &Session, tables: &[(String, Columns)]) -> Result<(), StoreError> {
     let execute = async |text: String| store.in_time(session.query_unpaged(quorum(text), ())).await.map(drop);
     make_keyspace(store, session).await?;
     let state = store.place.table(STATE);
@@ -154,29 +179,49 @@ pub async fn make(store: &Cassandra, session: &Session, fields: &[String], layou
     let made = row::<(Option<String>,)>(store, session, quorum(format!("SELECT made FROM {state} WHERE id = 0")), ());
     let made = made.await?.and_then(|(made,)| made);
     execute(format!("INSERT INTO {state} (id, state, made) VALUES (0, null, null)")).await?;
-    let records = store.place.table(RECORDS);
-    let create = create(store, &records, fields, layout, has_snapshot_option(store, session).await?);
-    if made.as_ref() == Some(&create)
-        && names(store, session, "table_name", "tables").await?.iter().any(|t| t == RECORDS)
-    {
-        execute(format!("TRUNCATE {records}")).await?;
+    let snapshots = has_snapshot_option(store, session).await?;
+    let name = |table: &str| format!("\"{}\".\"{table}\"", store.place.keyspace);
+    let create = |(table, columns): &(String, Columns)| create(store, &name(table), columns, snapshots);
+    let creates: Vec<String> = tables.iter().map(create).collect();
+    let known = own_tables(store, session).await?;
+    let are_there = tables.iter().all(|(table, _)| known.contains(table)) && known.len() == tables.len();
+    if made.as_ref() == Some(&creates.join(";\n")) && are_there {
+        for (table, _) in tables {
+            execute(format!("TRUNCATE {}", name(table))).await?;
+        }
     } else {
-        execute(format!("DROP TABLE IF EXISTS {records}")).await?;
-        execute(create.clone()).await?;
+        for table in &known {
+            execute(format!("DROP TABLE IF EXISTS {}", name(table))).await?;
+        }
+        for create in &creates {
+            execute(create.clone()).await?;
+        }
     }
     let note = quorum(format!("UPDATE {state} SET made = ? WHERE id = 0"));
-    store.in_time(session.query_unpaged(note, (create,))).await.map(drop)
+    store.in_time(session.query_unpaged(note, (creates.join(";\n"),))).await.map(drop)
 }
 
-/// The statement that creates the table of records.
-fn create(store: &Cassandra, table: &str, fields: &[String], layout: &Layout, snapshots: bool) -> String {
-    let fields: Vec<String> = fields.iter().map(|name| format!("{name} text")).collect();
-    let fields = fields.join(", ");
-    let columns = match layout.is_by_fragment() {
-        true => format!("{FRAGMENT} int, {KEY} text, {fields}, PRIMARY KEY ({FRAGMENT}, {KEY})"),
-        false => format!("{KEY} text PRIMARY KEY, {fields}"),
-    };
-    let mut options = vec!["comment = 'made by Encore'".to_string()];
+/// The tables of the keyspace that Encore has made, except that of the marker.
+async fn own_tables(store: &Cassandra, session: &Session) -> Result<Vec<String>, StoreError> {
+    let query = "SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?";
+    let answer = store.in_time(session.query_unpaged(query, (&store.place.keyspace,))).await?;
+    let unreadable = |error: &dyn std::error::Error| StoreError::store(&store.url, error);
+    let rows = answer.into_rows_result().map_err(|error| unreadable(&error))?;
+    let rows = rows.rows::<(String, Option<String>)>().map_err(|error| unreadable(&error))?;
+    let mut own = Vec::new();
+    for row in rows {
+        let (name, comment) = row.map_err(|error| unreadable(&error))?;
+        if name != STATE && (name == RECORDS || comment.as_deref() == Some(COMMENT)) {
+            own.push(name);
+        }
+    }
+    Ok(own)
+}
+
+/// The statement that creates a table.
+fn create(store: &Cassandra, table: &str, Columns { columns, order }: &Columns, snapshots: bool) -> String {
+    let mut options: Vec<String> = order.iter().cloned().collect();
+    options.push(format!("comment = '{COMMENT}'"));
     options.extend(store.options.read_repair.as_ref().map(|word| format!("read_repair = '{word}'")));
     options.extend(store.options.speculative_retry.as_ref().map(|word| format!("speculative_retry = '{word}'")));
     if snapshots {

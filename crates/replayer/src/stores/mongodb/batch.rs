@@ -1,5 +1,7 @@
 //! Documents on their way into a collection.
 
+use std::borrow::Cow;
+
 use mongodb::bson::raw::RawDocumentBuf;
 use schemas::table::TableError;
 
@@ -25,7 +27,7 @@ pub enum DocumentError {
 /// Some documents of one collection.
 pub struct Batch {
     /// The collection's name.
-    pub collection: &'static str,
+    pub collection: Cow<'static, str>,
     /// The documents, at least one.
     pub documents: Vec<RawDocumentBuf>,
     /// How many rows of the data set they come from.
@@ -53,10 +55,13 @@ pub fn fitting(
 }
 
 /// Documents for a collection, in batches.
-pub fn in_batches<'a>(into: &'static str, documents: impl Iterator<Item = Made> + Send + 'a) -> Batches<'a> {
-    let mut documents = documents.peekable();
+pub fn in_batches<'a>(
+    into: impl Into<Cow<'static, str>>,
+    documents: impl Iterator<Item = Made> + Send + 'a,
+) -> Batches<'a> {
+    let (into, mut documents) = (into.into(), documents.peekable());
     Box::new(std::iter::from_fn(move || {
-        let mut batch = Batch { collection: into, documents: vec![], rows_of_data_set: 0, bytes: 0 };
+        let mut batch = Batch { collection: into.clone(), documents: vec![], rows_of_data_set: 0, bytes: 0 };
         while let Some(made) = documents.next_if(|made| batch.has_room_for(made)) {
             match made {
                 Ok((document, rows)) => batch.push(document, rows),
@@ -94,7 +99,7 @@ mod tests {
             document.append(cstr!("x"), "x".repeat(bytes));
             Ok((document, 2))
         };
-        let mut batch = Batch { collection: "members", documents: vec![], rows_of_data_set: 0, bytes: 0 };
+        let mut batch = Batch { collection: "members".into(), documents: vec![], rows_of_data_set: 0, bytes: 0 };
         // A single document is taken whatever its size.
         assert!(batch.has_room_for(&made(BATCH_BYTES_MAX)));
         let (document, rows) = made(BATCH_BYTES_MAX / 2).unwrap();

@@ -21,3 +21,12 @@ pub fn has_records(held: &HeldState) -> bool {
     let (name, value) = DESIGN_OF_RECORDS;
     held.design.get(name).is_some_and(|own| own == value)
 }
+
+/// What the marker says of the family in a store with the tables of a trace set.
+pub const FAMILY_OF_TABLES: (&str, &str) = ("family", "sql");
+
+/// Whether a store holds the tables of a trace set.
+pub fn has_tables(held: &HeldState) -> bool {
+    let (name, value) = FAMILY_OF_TABLES;
+    held.design.get(name).is_some_and(|own| own == value)
+}

@@ -20,6 +20,8 @@
 //! In the last row, the arrays of members take 0.4 s (a copy of the members 1.0 s) and resources
 //! 1.0 s (1.9 s by `$merge`, which looks each of them up).
 
+use std::borrow::Cow;
+
 use futures::TryStreamExt;
 use futures::future;
 use futures::stream::{self, StreamExt};
@@ -29,7 +31,7 @@ use mongodb::{Client, Database, IndexModel};
 
 use super::batch::{Batch, Batches, DocumentError};
 use super::collections::{RECORDS, SOCIAL};
-use super::marker::{Found, foreign, look_into, unmark, write_state};
+use super::marker::{Found, foreign, list, listed, look_into, unmark, write_state};
 use super::{MongoDb, Reset};
 use crate::source::Source;
 use crate::stores::{HeldState, LoadProgress, StoreError};
@@ -39,14 +41,19 @@ const BATCHES_IN_FLIGHT: usize = 3;
 
 /// The documents of a data set.
 pub trait Documents: Sync {
-    /// The collections, and the index of each.
-    fn collections(&self) -> Vec<(&'static str, Option<IndexModel>)>;
+    /// The collections, and the indexes of each.
+    fn collections(&self) -> Vec<(Cow<'static, str>, Vec<IndexModel>)>;
+
+    /// Whether the names of the collections depend on the trace set. The database then says which ones are Encore's.
+    fn are_listed(&self) -> bool {
+        false
+    }
 
     /// The marker of a freshly loaded store.
     fn loaded(&self, source: &Source) -> HeldState;
 
     /// All documents of a fragment, made on demand.
-    fn of_fragment<'a>(&self, source: &'a Source, fragment: u32) -> Result<Batches<'a>, DocumentError>;
+    fn of_fragment<'a>(&'a self, source: &'a Source, fragment: u32) -> Result<Batches<'a>, DocumentError>;
 
     /// Makes a database equal to the loaded one faster than by a copy, if it can. The two differ only
     /// in what operations change. Returns whether it has.
@@ -138,20 +145,22 @@ fn is_like(held: &HeldState, fresh: &HeldState) -> bool {
     (held.layout, &held.design, &held.workload_id) == (fresh.layout, &fresh.design, &fresh.workload_id)
 }
 
-/// Removes all of Encore's documents from a database.
-async fn make_empty(database: &Database) -> Result<(), Error> {
+/// Removes all of Encore's documents from a database, for those that follow.
+async fn make_empty(database: &Database, documents: &impl Documents) -> Result<(), Error> {
     unmark(database).await?;
-    for name in SOCIAL.into_iter().chain([RECORDS]) {
+    let listed = listed(database).await?;
+    for name in SOCIAL.into_iter().chain([RECORDS]).chain(listed.iter().map(String::as_str)) {
         database.collection::<Document>(name).drop().await?;
     }
-    Ok(())
+    let names = documents.collections().into_iter().map(|(name, _)| name.into_owned());
+    list(database, &names.filter(|_| documents.are_listed()).collect::<Vec<_>>()).await
 }
 
 /// Builds the indexes, best after the documents are inserted, and writes the marker last.
 async fn finish(documents: &impl Documents, database: &Database, fresh: &HeldState) -> Result<(), Error> {
-    for (name, index) in documents.collections() {
-        if let Some(index) = index {
-            database.collection::<Document>(name).create_index(index).await?;
+    for (name, indexes) in documents.collections() {
+        for index in indexes {
+            database.collection::<Document>(&name).create_index(index).await?;
         }
     }
     write_state(database, fresh).await
@@ -164,14 +173,14 @@ pub async fn pour(from: &Database, collection: &str, pipeline: Vec<Document>) ->
 
 /// Copies all collections of the loaded database, at the same time.
 async fn copy(documents: &impl Documents, from: &Database, to: &Database, fresh: &HeldState) -> Result<(), Error> {
-    make_empty(to).await?;
-    let copies = documents.collections().into_iter().map(|(name, _)| replace(from, to, name));
-    future::try_join_all(copies).await?;
+    make_empty(to, documents).await?;
+    let collections = documents.collections();
+    future::try_join_all(collections.iter().map(|(name, _)| replace(from, to, name))).await?;
     finish(documents, to, fresh).await
 }
 
 /// Replaces a collection by a copy of another one, atomically. Its indexes stay.
-pub async fn replace(from: &Database, to: &Database, collection: &'static str) -> Result<(), Error> {
+pub async fn replace(from: &Database, to: &Database, collection: &str) -> Result<(), Error> {
     pour(from, collection, vec![doc! { "$out": { "db": to.name(), "coll": collection } }]).await
 }
 
@@ -184,9 +193,9 @@ async fn fill<D: Documents>(
     progress: LoadProgress<'_>,
 ) -> Result<(), StoreError> {
     let failed = |error: Error| store.driver_failed(error);
-    make_empty(database).await.map_err(failed)?;
+    make_empty(database, documents).await.map_err(failed)?;
     for (name, _) in documents.collections() {
-        database.create_collection(name).await.map_err(failed)?;
+        database.create_collection(name.as_ref()).await.map_err(failed)?;
     }
     let unmakeable = |error: DocumentError| store.misused(error);
     let total = source.rows_total();
@@ -214,7 +223,7 @@ enum InsertError {
 /// Inserts a batch; returns the number of rows of the data set that it comes from.
 async fn insert(database: &Database, batch: Result<Batch, DocumentError>) -> Result<u64, InsertError> {
     let batch = batch.map_err(InsertError::Document)?;
-    let collection = database.collection::<RawDocumentBuf>(batch.collection);
+    let collection = database.collection::<RawDocumentBuf>(&batch.collection);
     collection.insert_many(&batch.documents).ordered(false).await.map_err(InsertError::Driver)?;
     Ok(batch.rows_of_data_set)
 }

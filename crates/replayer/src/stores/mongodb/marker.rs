@@ -6,7 +6,7 @@ use mongodb::options::WriteConcern;
 use mongodb::{Client, Database};
 
 use super::MongoDb;
-use super::collections::{RECORDS, SOCIAL, has_records};
+use super::collections::{RECORDS, SOCIAL, has_records, has_tables};
 use crate::stores::{HeldState, StoreError};
 
 /// The collection of the marker.
@@ -18,6 +18,10 @@ const MARKING: &str = "encore_marking";
 
 /// The id of the one document of `encore_state`.
 const MARKER: &str = "state";
+
+/// The id of the document of `encore_state` that lists collections whose names depend on a trace set. It stays while
+/// the database is being loaded.
+const LISTED: &str = "collections";
 
 /// What Encore finds in a database.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,12 +66,15 @@ pub async fn look_into(store: &MongoDb, database: &Database) -> Result<Found, St
         return Ok(Found::Foreign(names.swap_remove(0)));
     }
     let held = marker(store, database).await?;
+    let listed = store.in_time(listed(database)).await?;
+    let is_listed = |name: &str| listed.iter().any(|own| own == name);
     let is_own = |name: &str| match &held {
         // What is beside kept records stays there.
         Some(held) if held.adopted => true,
         Some(held) if has_records(held) => name == RECORDS,
+        Some(held) if has_tables(held) => is_listed(name),
         Some(_) => SOCIAL.contains(&name),
-        None => name == RECORDS || SOCIAL.contains(&name),
+        None => name == RECORDS || SOCIAL.contains(&name) || is_listed(name),
     };
     let foreign = names.into_iter().find(|name| name != STATE && !is_own(name));
     Ok(match (foreign, held) {
@@ -83,6 +90,23 @@ pub async fn marker(store: &MongoDb, database: &Database) -> Result<Option<HeldS
     let Some(marker) = store.in_time(marker.find_one(doc! { "_id": MARKER })).await? else { return Ok(None) };
     let text = marker.get_str("state").map_err(|e| store.failed(format!("{STATE}: {e}")))?;
     serde_json::from_str(text).map(Some).map_err(|e| store.failed(format!("{STATE}: {e}")))
+}
+
+/// The collections of Encore whose names depend on a trace set.
+pub async fn listed(database: &Database) -> Result<Vec<String>, Error> {
+    let found = database.collection::<Document>(STATE).find_one(doc! { "_id": LISTED }).await?;
+    let names = found.and_then(|found| found.get_array("names").ok().cloned()).unwrap_or_default();
+    Ok(names.iter().filter_map(|name| name.as_str().map(String::from)).collect())
+}
+
+/// Says which collections of such names are Encore's.
+pub async fn list(database: &Database, names: &[String]) -> Result<(), Error> {
+    let state = database.collection::<Document>(STATE);
+    let id = doc! { "_id": LISTED };
+    match names.is_empty() {
+        true => state.delete_one(id).await.map(|_| ()),
+        false => state.replace_one(id, doc! { "_id": LISTED, "names": names }).upsert(true).await.map(|_| ()),
+    }
 }
 
 /// Writes the marker.
@@ -123,7 +147,7 @@ pub async fn unmark(database: &Database) -> Result<(), Error> {
         Err(error) if !is_there_already(&error) => return Err(error),
         _ => {}
     }
-    database.collection::<Document>(STATE).delete_many(doc! {}).await.map(|_| ())
+    database.collection::<Document>(STATE).delete_many(doc! { "_id": MARKER }).await.map(|_| ())
 }
 
 fn is_there_already(error: &Error) -> bool {

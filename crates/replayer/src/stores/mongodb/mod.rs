@@ -1,5 +1,5 @@
 //! `mongodb://USER:PASSWORD@HOST:PORT/DATABASE` MongoDB, 4.4 or later: BG's data as documents
-//! (bg-2013, Figure 1.b), or records as in YCSB's binding; one connection a thread.
+//! (bg-2013, Figure 1.b), records as in YCSB's binding, or the rows of tables; one connection a thread.
 //!
 //! The parameters:
 //!
@@ -11,6 +11,8 @@
 //!   `majority` they read with that, and promise no more than it: one snapshot of several shards needs `snapshot`.
 //! - `causal`: `off` (default); `on`: each thread's operations outside of transactions are a causally
 //!   consistent session of the driver. `kv` only.
+//! - `physical`: a file with the collections and access paths for the tables of a trace set (`encore trace physical`);
+//!   default: those that its statements need. `sql` only.
 //! - `reset`: `copy` (default): what actions have changed is restored from a loaded copy; `reload`:
 //!   every load inserts all documents.
 //! - `timeout_ms`: how long an operation may take before it times out (10,000).
@@ -33,6 +35,8 @@ mod members;
 mod retry;
 mod settings;
 mod social;
+mod sql;
+mod transaction;
 mod visit;
 
 use std::collections::BTreeMap;
@@ -74,7 +78,8 @@ pub const DRIVER: [&str; 20] = [
 ];
 
 /// Parameters that are Encore's.
-const OWN: [&str; 7] = ["comments", "transactions", "isolation", "causal", "reset", "timeout_ms", "connections"];
+const OWN: [&str; 8] =
+    ["comments", "transactions", "isolation", "causal", "physical", "reset", "timeout_ms", "connections"];
 
 /// How long an operation may take unless the URL says otherwise.
 const TIMEOUT_MS: u32 = 10_000;
@@ -315,6 +320,7 @@ impl Store for MongoDb {
             // Whatever its version, the records are those of another tool.
             Some(held) if held.adopted => {}
             Some(held) if collections::has_records(held) => kv::check(&self.url, held)?,
+            Some(held) if collections::has_tables(held) => sql::check(&self.url, held)?,
             Some(held) => self.comments.check(&self.url, held)?,
             None => {}
         }

@@ -67,7 +67,7 @@ pub fn without_locks(text: &str, dialect: Dialect) -> Result<Option<String>, Str
 }
 
 /// Gives each `?` its number, so that tokens may change their places.
-fn numbered(mut tokens: Vec<Token>) -> Vec<Token> {
+pub fn numbered(mut tokens: Vec<Token>) -> Vec<Token> {
     let mut number = 0;
     for token in &mut tokens {
         if matches!(token, Token::Placeholder(name) if name == "?") {

@@ -4,9 +4,9 @@
 //! all dialects stays as it was written.
 
 mod definitions;
-mod dml;
-mod tokens;
-mod types;
+pub(super) mod dml;
+pub(super) mod tokens;
+pub(super) mod types;
 
 use serde::{Deserialize, Serialize};
 use sqlparser::ast::{SetExpr, Statement as Parsed};
@@ -34,7 +34,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// The grammar of the parser.
-    fn grammar(self) -> Box<dyn Grammar> {
+    pub(super) fn grammar(self) -> Box<dyn Grammar> {
         match self {
             Dialect::Logical | Dialect::Mysql => Box::new(MySqlDialect {}),
             Dialect::Postgres => Box::new(PostgreSqlDialect {}),

@@ -5,7 +5,7 @@ use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 use super::Dialect;
 
 /// What a column holds, as far as dialects differ in it.
-enum Holds {
+pub enum Holds {
     /// A whole number of so many bits; whether it has no sign.
     Integer(u32, bool),
     /// A whole number that the database counts up by itself.
@@ -95,7 +95,8 @@ pub fn is_text(kind: &DataType) -> bool {
     matches!(holds(kind), Holds::Characters(..) | Holds::Text)
 }
 
-fn holds(kind: &DataType) -> Holds {
+/// What columns of a type hold.
+pub fn holds(kind: &DataType) -> Holds {
     use DataType as D;
     let length = |length: &Option<CharacterLength>| match length {
         Some(CharacterLength::IntegerLength { length, .. }) => Some(*length),

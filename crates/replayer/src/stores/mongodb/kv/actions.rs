@@ -11,12 +11,12 @@ use mongodb::{ClientSession, Collection, Database};
 use schemas::vocabulary::kv::{Kv, Operation, Verb};
 
 use super::records::{binary, values};
-use super::transactions::Transaction;
 use crate::source::Source;
 use crate::stores::fields::{Fields, NO_OPERATION_ON_A_RECORD, exists, is_missing, places};
 use crate::stores::mongodb::MongoDb;
 use crate::stores::mongodb::collections::RECORDS;
 use crate::stores::mongodb::retry::{Pause, Refusal};
+use crate::stores::mongodb::transaction::Transaction;
 use crate::stores::{Answer, Connection, OperationError};
 
 /// All documents in one reply, as far as they fit.
@@ -219,15 +219,15 @@ impl Connection<Kv> for KvActions {
     }
 
     async fn begin(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
-        self.begin_one().await
+        self.transaction.begin(&self.shared.database, self.shared.timeout).await
     }
 
     async fn commit(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
-        self.commit_it().await
+        self.transaction.commit(self.shared.timeout).await
     }
 
     async fn abort(&mut self, _answer: &mut Answer) -> Result<(), OperationError> {
-        self.abort_it().await;
+        self.transaction.abort(self.shared.timeout).await;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The records as documents: how they are made, read, counted and digested.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mongodb::bson::raw::{CString, RawDocumentBuf};
@@ -37,8 +38,8 @@ pub fn check(url: &StoreUrl, held: &HeldState) -> std::result::Result<(), StoreE
 pub struct Records;
 
 impl Documents for Records {
-    fn collections(&self) -> Vec<(&'static str, Option<IndexModel>)> {
-        vec![(RECORDS, None)]
+    fn collections(&self) -> Vec<(Cow<'static, str>, Vec<IndexModel>)> {
+        vec![(RECORDS.into(), Vec::new())]
     }
 
     fn loaded(&self, source: &Source) -> HeldState {
@@ -46,7 +47,7 @@ impl Documents for Records {
         HeldState::loaded(LAYOUT, BTreeMap::from([(name.to_string(), value.to_string())]), source)
     }
 
-    fn of_fragment<'a>(&self, source: &'a Source, fragment: u32) -> std::result::Result<Batches<'a>, DocumentError> {
+    fn of_fragment<'a>(&'a self, source: &'a Source, fragment: u32) -> std::result::Result<Batches<'a>, DocumentError> {
         let fields = Fields::of(source);
         let names: Vec<CString> = fields.names().iter().filter_map(|name| name.as_str().try_into().ok()).collect();
         let records = dataset::records(&source.folder, fragment)?.flat_map(|records| match records {

@@ -1,5 +1,7 @@
 //! How the documents are loaded, and restored from a loaded copy.
 
+use std::borrow::Cow;
+
 use mongodb::bson::doc;
 use mongodb::error::Error;
 use mongodb::{Database, IndexModel};
@@ -13,11 +15,11 @@ use crate::stores::mongodb::collections::{COMMENTS, MEMBERS, RESOURCES};
 use crate::stores::mongodb::load::Documents;
 
 impl Documents for Comments {
-    fn collections(&self) -> Vec<(&'static str, Option<IndexModel>)> {
-        let index = |keys| Some(IndexModel::builder().keys(keys).build());
-        let mut all = vec![(MEMBERS, None), (RESOURCES, index(doc! { "wall": 1, "_id": -1 }))];
+    fn collections(&self) -> Vec<(Cow<'static, str>, Vec<IndexModel>)> {
+        let index = |keys| vec![IndexModel::builder().keys(keys).build()];
+        let mut all = vec![(MEMBERS.into(), Vec::new()), (RESOURCES.into(), index(doc! { "wall": 1, "_id": -1 }))];
         if *self == Comments::Collection {
-            all.push((COMMENTS, index(doc! { "resource": 1 })));
+            all.push((COMMENTS.into(), index(doc! { "resource": 1 })));
         }
         all
     }
@@ -26,7 +28,7 @@ impl Documents for Comments {
         HeldState::loaded(LAYOUT, self.settings(), source)
     }
 
-    fn of_fragment<'a>(&self, source: &'a Source, fragment: u32) -> Result<Batches<'a>, DocumentError> {
+    fn of_fragment<'a>(&'a self, source: &'a Source, fragment: u32) -> Result<Batches<'a>, DocumentError> {
         of_fragment(source, fragment, *self)
     }
 

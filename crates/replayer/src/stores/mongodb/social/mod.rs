@@ -37,7 +37,7 @@ impl Serves<Social> for MongoDb {
         closing(&client, loaded).await
     }
 
-    fn design_settings(&self) -> BTreeMap<String, String> {
+    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
         let mut settings = self.comments.settings();
         settings.insert("transactions".to_string(), if self.transactions { "on" } else { "off" }.to_string());
         settings

@@ -13,8 +13,8 @@ use crate::stores::mongodb::marker::{unmark, write_state};
 /// Whether the documents that no action makes or deletes are all there. Only Encore should write
 /// to its database, but nothing keeps other clients out.
 pub async fn is_whole(comments: Comments, from: &Database, to: &Database) -> Result<bool, Error> {
-    for (name, _) in comments.collections().into_iter().filter(|(name, _)| *name != COMMENTS) {
-        let count = async |database: &Database| database.collection::<Document>(name).estimated_document_count().await;
+    for (name, _) in comments.collections().into_iter().filter(|(name, _)| name != COMMENTS) {
+        let count = async |database: &Database| database.collection::<Document>(&name).estimated_document_count().await;
         if count(from).await? != count(to).await? {
             return Ok(false);
         }

@@ -72,7 +72,7 @@ impl<E: Engine> Serves<Kv> for Relational<E> {
         Some(self.engine().isolation())
     }
 
-    fn design_settings(&self) -> BTreeMap<String, String> {
+    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
         let locking = if self.has_locking_reads() { "read" } else { "none" };
         BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
     }

@@ -75,7 +75,7 @@ impl<E: Engine> Serves<Social> for Relational<E> {
         self.design().check(crate::stores::Store::url(self), held)
     }
 
-    fn design_settings(&self) -> BTreeMap<String, String> {
+    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
         self.design().settings()
     }
 

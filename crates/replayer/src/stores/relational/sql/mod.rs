@@ -40,7 +40,7 @@ const FAMILY: &str = "family";
 const TABLES: &str = "tables";
 
 /// The tag of a row in the digest of a state.
-const ROW: u8 = 6;
+pub(in crate::stores) const ROW: u8 = 6;
 
 /// What the marker of a store says that has these statements.
 fn design_of(statements: &Statements) -> BTreeMap<String, String> {
@@ -89,7 +89,7 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
         Some(self.engine().isolation())
     }
 
-    fn design_settings(&self) -> BTreeMap<String, String> {
+    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
         let locking = match self.locking {
             None => "as written",
             Some(true) => "read",
