@@ -32,7 +32,11 @@ fn next(reader: &mut impl BufRead) -> Option<(String, String)> {
 fn watch(deck: &Deck, seen: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&deck.address).expect("a connection");
     let seen = if seen.is_empty() { String::new() } else { format!("Last-Event-ID: {seen}\r\n") };
-    let request = format!("GET /events?run=long HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}{seen}\r\n", deck.address, deck.cookie());
+    let request = format!(
+        "GET /events?run=long HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}{seen}\r\n",
+        deck.address,
+        deck.cookie()
+    );
     stream.write_all(request.as_bytes()).expect("a request");
     BufReader::new(stream)
 }

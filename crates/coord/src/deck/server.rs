@@ -137,11 +137,17 @@ pub(super) fn router(deck: Deck) -> Router {
         .route("/export", get(export))
         .route("/files/{*path}", get(file))
         .route("/deck.css", get(async || ([(header::CONTENT_TYPE, "text/css")], pages::style())))
-        .route("/deck.js", get(async || ([(header::CONTENT_TYPE, "text/javascript")], include_str!("deck.js"))))
+        .route("/page.js", get(async || script(analyzer::html::SCRIPT)))
+        .route("/deck.js", get(async || script(include_str!("deck.js"))))
         .fallback(async || pages::error(StatusCode::NOT_FOUND, "the deck has no such page"))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .layer(from_fn_with_state(guard, guarded))
         .with_state(Arc::new(deck))
+}
+
+/// A script of the deck's pages: that of the reports, and its own.
+fn script(text: &'static str) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript")], text)
 }
 
 type Shared = State<Arc<Deck>>;

@@ -33,6 +33,7 @@ pub(super) fn shell(title: &str, here: &str, content: &Markup) -> Response {
                 title { (title) " – Encore" }
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href="/deck.css";
+                script src="/page.js" defer {}
                 script src="/deck.js" defer {}
             }
             body {
