@@ -80,7 +80,7 @@ fn families_replace_each_other_in_mongodb() {
     let members = Place::with(BUSY, &["sessions=1"]);
     let url = server.url(&database());
     let store = any_store::open(&url).expect(&url);
-    assert_eq!(store.vocabularies(), ["social", "kv"]);
+    assert_eq!(store.vocabularies(), ["social", "kv", "sql"]);
     for _ in 0..2 {
         store.load(&records.source, &|_, _| {}).expect(&url);
         assert_eq!(store.positions(&records.source).expect(&url), []);
