@@ -74,7 +74,7 @@ fn a_newcomer_rates_sqlite() {
     keep(&mut page, "home");
     page.click("input[value=first]");
     page.click("input[value=second]");
-    page.click("form[action='/compare'] button");
+    page.click("form[action='/compare'] button.main");
     page.until("location.pathname === '/compare' && document.querySelector('a.button.main')");
     page.click("a.button.main");
     page.until("document.title.startsWith('Comparison of') && document.querySelector('svg')");
