@@ -10,7 +10,7 @@ use crate::widths::nothing_is_cut;
 
 /// The browser, under the names of Debian and other systems. Without a browser the test is skipped,
 /// unless ENCORE_TEST_SERVERS=required.
-pub fn browser() -> Option<&'static str> {
+fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let is_there = |name: &&str| {
         Command::new(name)

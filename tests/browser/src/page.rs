@@ -1,6 +1,7 @@
 //! A page in the browser: what a user does with it, and what it has done.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -11,6 +12,9 @@ use crate::wire::Wire;
 
 /// How long a page may take until a condition holds.
 const PATIENCE_MS: u32 = 30_000;
+
+/// The same for what waits for an experiment.
+const LONG_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The colours that the reader's system asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +93,31 @@ impl<'a> Page<'a> {
              if (holds || performance.now() > until) done(holds); else setTimeout(look, 20); }}; look(); }})"
         );
         assert!(self.evaluate::<bool>(&looks), "this never held: {condition}");
+    }
+
+    /// Waits until a condition holds on the page, or on one to which it leads. While one page changes to another, it does
+    /// not. For what takes as long as an experiment.
+    pub fn until(&self, condition: &str) {
+        let patience = Instant::now() + LONG_PATIENCE;
+        let guarded = json!({
+            "expression": format!("document.readyState === 'complete' && !!({condition})"), "returnByValue": true,
+        });
+        loop {
+            let holds = self.wire.try_call(Some(&self.session), "Runtime.evaluate", guarded.clone());
+            if holds.is_ok_and(|answer| answer["result"]["value"] == true) {
+                return;
+            }
+            if Instant::now() > patience {
+                let text: String = self.evaluate("location.href + ' ' + document.body.innerText");
+                panic!("waited in vain for {condition}: {text}");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Loads the page again, as F5 does.
+    pub fn reload(&self) {
+        self.call("Page.reload", json!({}));
     }
 
     /// The text that a user reads in the first element that a selector finds.

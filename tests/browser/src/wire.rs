@@ -66,7 +66,8 @@ impl Wire {
         self.try_call(session, method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    fn try_call(&self, session: Option<&str>, method: &str, parameters: Value) -> Result<Value, Value> {
+    /// The same; an error of the browser is the caller's.
+    pub(crate) fn try_call(&self, session: Option<&str>, method: &str, parameters: Value) -> Result<Value, Value> {
         let id = self.calls.get() + 1;
         self.calls.set(id);
         let mut message = json!({ "id": id, "method": method, "params": parameters });

@@ -4,7 +4,6 @@ mod access;
 mod browser;
 mod live;
 mod pages;
-mod protocol;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
