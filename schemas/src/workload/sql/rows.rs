@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use crate::files::FileEntry;
 use crate::table::{ParquetBatches, TableError};
 use crate::vocabulary::sql::canonical;
+use crate::vocabulary::sql::physical::Datum;
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,18 @@ pub enum Cell {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
+}
+
+impl From<Cell> for Datum {
+    fn from(cell: Cell) -> Datum {
+        match cell {
+            Cell::Null => Datum::Null,
+            Cell::Integer(number) => Datum::Integer(number),
+            Cell::Float(number) => Datum::Float(number),
+            Cell::Text(text) => Datum::Text(text),
+            Cell::Bytes(bytes) => Datum::Bytes(bytes),
+        }
+    }
 }
 
 /// A file of rows.

@@ -2,21 +2,13 @@
 
 use super::tables::Table;
 use super::value::{Datum, convert};
-use crate::workload::sql::rows::Cell;
 
 /// A row: a value for each column of the table. `places` has the column of each cell, if the table has it.
-pub fn row_of(table: &Table, places: &[Option<usize>], cells: Vec<Cell>) -> Result<Vec<Datum>, String> {
+pub fn row_of(table: &Table, places: &[Option<usize>], cells: Vec<impl Into<Datum>>) -> Result<Vec<Datum>, String> {
     let mut row: Vec<Datum> = table.columns.iter().map(|column| column.default.datum()).collect();
     for (cell, place) in cells.into_iter().zip(places) {
         let Some(place) = place else { continue };
-        let value = match cell {
-            Cell::Null => Datum::Null,
-            Cell::Integer(number) => Datum::Integer(number),
-            Cell::Float(number) => Datum::Float(number),
-            Cell::Text(text) => Datum::Text(text),
-            Cell::Bytes(bytes) => Datum::Bytes(bytes),
-        };
-        row[*place] = convert(value, table.columns[*place].kind)?;
+        row[*place] = convert(cell.into(), table.columns[*place].kind)?;
     }
     Ok(row)
 }
