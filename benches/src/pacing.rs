@@ -273,7 +273,7 @@ impl Bench<'_> {
             let pacing = read(&used.output)?.pacing.context("the replayer reports no pacing")?;
             started += pacing.sessions_due - pacing.sessions_unstarted;
             queued += pacing.sessions_queued;
-            for (latency_ns, sessions) in latencies(&run(number as u32))? {
+            for (latency_ns, sessions) in latencies(&run(number as u32), LATENCIES)? {
                 *counts.entry(latency_ns).or_default() += sessions;
             }
             std::fs::remove_dir_all(run(number as u32))?;
@@ -308,10 +308,10 @@ fn read(output: &str) -> anyhow::Result<ReplayReport> {
 }
 
 /// How often each scheduling latency occurs, from the log by SQL.
-pub fn latencies(run: &Path) -> anyhow::Result<Vec<(i64, u64)>> {
+pub fn latencies(run: &Path, sql: &str) -> anyhow::Result<Vec<(i64, u64)>> {
     let run = RunFolder::new(run);
     let verdict = analyzer::analyze(&run, 1, None)?;
-    let answer = Database::open(&run, &[verdict], None)?.query(LATENCIES)?;
+    let answer = Database::open(&run, &[verdict], None)?.query(sql)?;
     let number = |value: &Value| match value {
         Value::BigInt(number) => Ok(*number),
         other => anyhow::bail!("{other:?} is not a number"),

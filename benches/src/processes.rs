@@ -42,6 +42,11 @@ const LITTLE: [&str; 2] = ["data.items=1000", "data.customers=30"];
 /// what the table shows.
 const MEASURED: [i32; 3] = [0, 1, 3];
 
+/// How often each difference between due time and start occurs. The begin of a transaction and its first statement
+/// both have the due time of the process; the process starts with the earlier one.
+const LATENCIES: &str = "SELECT ns, count(*) FROM (SELECT min(start_ns - due_ns) AS ns FROM operations \
+                         WHERE due_ns IS NOT NULL AND NOT warmup GROUP BY fragment, session) GROUP BY ns";
+
 #[derive(Debug, Serialize)]
 struct Line {
     load_factor: u32,
@@ -98,7 +103,7 @@ impl Run<'_> {
         measure::run_to(&mut command, &MEASURED)?;
         let run = self.folder.join("runs").join(&self.name);
         let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
-        for (latency_ns, processes) in latencies(&run)? {
+        for (latency_ns, processes) in latencies(&run, LATENCIES)? {
             *counts.entry(latency_ns).or_default() += processes;
         }
         ensure!(!counts.is_empty(), "{} has no process with a due time", run.display());
