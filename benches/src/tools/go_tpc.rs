@@ -20,7 +20,7 @@ const LOADERS: u32 = 4;
 /// The program.
 pub struct GoTpc(PathBuf);
 
-/// A store, as go-tpc is told of it.
+/// What go-tpc has to know of a store.
 pub struct Place {
     /// The driver's name.
     pub driver: &'static str,

@@ -71,10 +71,15 @@ impl ConditionFigures {
         self.broken.iter().filter(|one| one.violations.is_some()).map(|one| one.name.as_str()).collect()
     }
 
+    /// Whether anything was checked: a store without SQL cannot check its conditions.
+    pub fn is_checked(&self) -> bool {
+        self.missing.is_none() && (self.checked > 0 || !self.broken.is_empty())
+    }
+
     /// The names of all that do not hold, with commas between; None if nothing was checked.
     pub fn broken_names(&self) -> Option<String> {
         let names: Vec<&str> = self.broken.iter().map(|one| one.name.as_str()).collect();
-        self.missing.is_none().then(|| names.join(", "))
+        self.is_checked().then(|| names.join(", "))
     }
 
     /// Whether a user should look at it.
@@ -139,6 +144,7 @@ mod tests {
         assert_eq!(figures.violated(), ["3"]);
         assert_eq!(figures.broken_names().as_deref(), Some("3, 4"));
         assert_eq!(ConditionFigures::missing("why".into()).broken_names(), None);
+        assert_eq!(ConditionFigures::of(&[]).broken_names(), None);
         let read: ConditionFigures = serde_json::from_str(&serde_json::to_string(&figures).unwrap()).unwrap();
         assert_eq!(read, figures);
     }

@@ -131,7 +131,7 @@ impl Metric {
             Metric::Gamma => measured.gamma_p95_ns.map(|ns| ns as f64 / 1e6),
             Metric::AnomalyScore => measured.anomaly_score,
             Metric::PerMinute => measured.headline.as_ref().map(|counted| counted.per_minute),
-            Metric::Conditions => measured.conditions.as_ref().filter(|found| found.missing.is_none()).map(broken),
+            Metric::Conditions => measured.conditions.as_ref().filter(|found| found.is_checked()).map(broken),
             Metric::Response => measured.response_ns_p95.map(|ns| ns as f64 / 1e6),
             Metric::Service => measured.service_ns_p95.map(|ns| ns as f64 / 1e6),
             Metric::Soar | Metric::Socialites | Metric::Rate => None,
@@ -449,6 +449,7 @@ mod tests {
                 anomaly_score: None,
                 headline: (reads == 10).then(|| Counted { name: "tpmC".into(), per_minute: 6_592.4 }),
                 conditions: (reads > 0).then(|| ConditionFigures {
+                    checked: if reads == 12 { 0 } else { 12 },
                     broken: vec![BrokenCondition::default(); unpredictable_reads as usize],
                     missing: (reads == 11).then(|| "no answer".to_string()),
                     ..ConditionFigures::default()
@@ -485,6 +486,7 @@ mod tests {
         check(Metric::Conditions, (1234.5, 10, 0), Ruling::Pass, "0");
         check(Metric::Conditions, (1234.5, 10, 3), Ruling::Fail, "3 †");
         check(Metric::Conditions, (1234.5, 11, 0), Ruling::Pass, "not checked");
+        check(Metric::Conditions, (1234.5, 12, 0), Ruling::Pass, "not checked");
         check(Metric::Conditions, (1234.5, 0, 0), Ruling::Pass, "not checked");
     }
 }

@@ -87,19 +87,9 @@ impl Design {
 impl Collection {
     /// The same by places, beside those before it. The error has the key that is wrong.
     fn resolve(&self, tables: &Tables, before: &[Placed]) -> Result<Placed, (&'static str, String)> {
-        let place = tables.find(&self.table);
-        let place = place.ok_or_else(|| {
-            let known = tables.0.iter().map(|table| &table.name[..]).collect::<Vec<_>>().join(", ");
-            ("table", format!("is of {:?}, which is no table of the schema; its tables are {known}", self.table))
-        })?;
+        let place = tables.named(&self.table)?;
         let table = &tables.0[place];
-        let column = |key: &'static str, name: &String| {
-            let wrong = || {
-                let known = table.names(0..table.columns.len()).join(", ");
-                (key, format!("has {name:?}, which is no column of table {}; its columns are {known}", table.name))
-            };
-            table.column(name).ok_or_else(wrong)
-        };
+        let column = |key, name: &String| table.named(key, name);
         let columns =
             self.columns.iter().map(|name| column("columns", name)).collect::<Result<BTreeSet<usize>, _>>()?;
         let path =

@@ -63,6 +63,14 @@ impl Table {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 
+    /// The column that the key of a physical schema names. The error has the key and what is wrong with it.
+    pub(super) fn named(&self, key: &'static str, name: &str) -> Result<usize, (&'static str, String)> {
+        self.column(name).ok_or_else(|| {
+            let known = self.names(0..self.columns.len()).join(", ");
+            (key, format!("has {name:?}, which is no column of table {}; its columns are {known}", self.name))
+        })
+    }
+
     /// The names of columns.
     pub fn names(&self, columns: impl IntoIterator<Item = usize>) -> Vec<String> {
         columns.into_iter().map(|column| self.columns[column].name.clone()).collect()
@@ -93,6 +101,14 @@ impl Tables {
     /// A table by its name, whatever the letters' case.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.0.iter().position(|table| table.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The table that a physical schema names. The error has the key and what is wrong with it.
+    pub(super) fn named(&self, name: &str) -> Result<usize, (&'static str, String)> {
+        self.find(name).ok_or_else(|| {
+            let known = self.0.iter().map(|table| &table.name[..]).collect::<Vec<_>>().join(", ");
+            ("table", format!("is of {name:?}, which is no table of the schema; its tables are {known}"))
+        })
     }
 }
 

@@ -116,19 +116,9 @@ pub(super) fn name_of(text: &str) -> String {
 impl WideTable {
     /// The same by places, beside those before it. The error has the key that is wrong.
     fn resolve(&self, tables: &Tables, before: &[Wide]) -> Result<Wide, (&'static str, String)> {
-        let place = tables.find(&self.table);
-        let place = place.ok_or_else(|| {
-            let known = tables.0.iter().map(|table| &table.name[..]).collect::<Vec<_>>().join(", ");
-            ("table", format!("is of {:?}, which is no table of the schema; its tables are {known}", self.table))
-        })?;
+        let place = tables.named(&self.table)?;
         let table = &tables.0[place];
-        let column = |key: &'static str, name: &str| {
-            let wrong = || {
-                let known = table.names(0..table.columns.len()).join(", ");
-                (key, format!("has {name:?}, which is no column of table {}; its columns are {known}", table.name))
-            };
-            table.column(name).ok_or_else(wrong)
-        };
+        let column = |key, name: &str| table.named(key, name);
         let columns = self.columns.iter().map(|name| column("columns", name)).collect::<Result<BTreeSet<_>, _>>()?;
         let partition = self.partition.iter().map(|name| column("partition", name)).collect::<Result<Vec<_>, _>>()?;
         let clustering = self.clustering.iter().map(|name| match name.strip_suffix(DESCENDS) {
