@@ -180,7 +180,13 @@ impl Manifest {
         manifest.spec.check(&path.display().to_string())?;
         let fits = manifest.spec.family()?.check_statistics(&manifest.statistics);
         fits.map_err(|e| TraceSetError::Edited { path: path.clone(), message: format!("statistics: {e}") })?;
-        for entry in &manifest.files {
+        manifest.check_files(folder)?;
+        Ok(manifest)
+    }
+
+    /// Checks that every file exists with its size.
+    pub fn check_files(&self, folder: &Path) -> Result<(), TraceSetError> {
+        for entry in &self.files {
             let path = folder.join(&entry.path);
             let Ok(metadata) = std::fs::metadata(&path) else {
                 return Err(TraceSetError::Missing { path });
@@ -190,7 +196,7 @@ impl Manifest {
                 return Err(TraceSetError::Changed { path, what: "size", found, expected });
             }
         }
-        Ok(manifest)
+        Ok(())
     }
 
     /// Checks the sum of every file.

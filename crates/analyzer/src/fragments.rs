@@ -162,6 +162,19 @@ pub(crate) fn analyze_fragments(
     Ok(Analyzed { each, measured, sealed: sealed.into_iter().flatten().collect() })
 }
 
+/// The measured part, when only one fragment is analyzed. Without a report it depends on the logs of all fragments.
+pub(crate) fn measured_for(
+    inputs: &[FragmentInput<'_>],
+    limit: Limit,
+    report: Option<&ReplayReport>,
+) -> Result<Measured, AnalyzeError> {
+    if report.is_some() {
+        return Ok(measured(limit, report, std::iter::empty()));
+    }
+    let surveys = in_parallel(inputs, FragmentInput::survey).into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(measured(limit, report, surveys.iter().flatten()))
+}
+
 /// The measured part: as the replayer reports it, else from the first start to the last end in
 /// it.
 fn measured<'a>(limit: Limit, report: Option<&ReplayReport>, surveys: impl Iterator<Item = &'a Survey>) -> Measured {

@@ -39,6 +39,8 @@ pub(super) enum Command {
     Export(Export),
     Compare(Compare),
     Summarize(Summarize),
+    Fragment(Fragment),
+    Merge(Merge),
 }
 
 /// Print the metrics and verdicts of a run; analyze experiments that are not analyzed yet.
@@ -300,4 +302,53 @@ pub(super) struct Summarize {
     /// experiment's own]
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
+}
+
+/// Analyze one fragment of an experiment by itself: seal its tables and write its summary. Fragments
+/// can be analyzed on any machine, in any order, and twice; `encore analyze merge` makes the
+/// verdict of them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze fragment runs/NAME --experiment 7 --fragment 0
+  encore analyze fragment /mnt/runs/NAME --experiment 7 --fragment 3 --trace /mnt/NAME.trace")]
+pub(super) struct Fragment {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// The experiment.
+    #[arg(long, value_name = "N")]
+    pub(super) experiment: u32,
+    /// The fragment.
+    #[arg(long, value_name = "N")]
+    pub(super) fragment: u32,
+    /// The trace set, if it is not where the replayer had it.
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Option<PathBuf>,
+    /// The SLA; its limits decide which operations count. [default: the run's SLA]
+    #[arg(long)]
+    pub(super) sla: Option<Sla>,
+}
+
+/// Make the verdicts of experiments whose fragments have been analyzed by themselves. They are the
+/// same as those of `encore analyze summary`, to the last digit.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze merge runs/NAME
+  encore analyze merge /mnt/runs/NAME --experiment 7 --trace /mnt/NAME.trace --json")]
+pub(super) struct Merge {
+    /// The run folder.
+    pub(super) run: PathBuf,
+    /// Only this experiment. [default: all]
+    #[arg(long, value_name = "N")]
+    pub(super) experiment: Option<u32>,
+    /// The trace set, if it is not where the replayer had it.
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Option<PathBuf>,
+    /// The SLA that the fragments were analyzed for. [default: the run's SLA]
+    #[arg(long)]
+    pub(super) sla: Option<Sla>,
+    /// Print one JSON array: the verdicts.
+    #[arg(long)]
+    pub(super) json: bool,
 }
