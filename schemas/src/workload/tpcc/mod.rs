@@ -289,7 +289,10 @@ mod tests {
     #[test]
     fn a_specification_that_says_nothing_is_one_warehouse_of_tpcc() {
         let spec = read("").unwrap();
-        assert_eq!(spec.own.data, Data { warehouses: 1, terminals: 10, items: 100_000, customers: 3_000, lines: Lines::Each });
+        assert_eq!(
+            spec.own.data,
+            Data { warehouses: 1, terminals: 10, items: 100_000, customers: 3_000, lines: Lines::Each }
+        );
         assert_eq!(spec.common.mix.get("payment"), Some(&43.0));
         assert_eq!((spec.own.size().as_str(), spec.own.data.delivered()), ("1 warehouse", 2_100));
         let small = read("[data]\nitems = 5\ncustomers = 30").unwrap();
