@@ -20,9 +20,11 @@ mod error;
 mod folder;
 mod place;
 mod remote;
+mod scratch;
 mod transfer;
 
 pub use error::StorageError;
 pub use folder::Snapshot;
 pub use place::{Place, Scheme, Url};
 pub use remote::{Object, Remote};
+pub use scratch::Scratch;

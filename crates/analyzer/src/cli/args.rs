@@ -16,6 +16,7 @@ use crate::sql::Format;
     after_help = "\
 Examples:
   encore analyze summary runs/NAME
+  encore analyze summary s3://bucket/runs/NAME             a run in object storage
   encore analyze validate runs/NAME --experiment 7
   encore analyze isolation runs/NAME
   encore analyze sql runs/NAME \"SELECT operation, count(*) FROM operations GROUP BY ALL\"
@@ -26,6 +27,10 @@ Exit codes: 0 success, 1 SLA missed, unpredictable reads found, or isolation wea
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
+    /// Keep files of runs in object storage (s3://, gs://) in this folder while the command runs. [default: the
+    /// system's folder for temporary files]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(super) scratch: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -41,6 +46,24 @@ pub(super) enum Command {
     Summarize(Summarize),
 }
 
+impl Command {
+    /// The runs that the command reads, or writes to.
+    pub(super) fn runs(&mut self) -> Vec<&mut PathBuf> {
+        match self {
+            Command::Summary(arguments) => vec![&mut arguments.run],
+            Command::Validate(arguments) => vec![&mut arguments.run],
+            Command::Isolation(arguments) => vec![&mut arguments.run],
+            Command::Consistency(arguments) => vec![&mut arguments.run],
+            Command::Sql(arguments) => vec![&mut arguments.run],
+            Command::Report(arguments) => vec![&mut arguments.run],
+            Command::Export(arguments) => vec![&mut arguments.run],
+            Command::Compare(arguments) => arguments.runs.iter_mut().collect(),
+            // It is for the machine that has the logs.
+            Command::Summarize(_) => Vec::new(),
+        }
+    }
+}
+
 /// Print the metrics and verdicts of a run; analyze experiments that are not analyzed yet.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -49,7 +72,7 @@ Examples:
   encore analyze summary runs/NAME --sla \"99% < 10ms, 0.1% unpredictable\"
   encore analyze summary runs/NAME --experiment 7 --json")]
 pub(super) struct Summary {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// Use this SLA for the verdicts. Verdicts that the run already has stay unchanged. [default:
     /// the run's SLA]
@@ -72,7 +95,7 @@ Examples:
   encore analyze validate runs/NAME
   encore analyze validate runs/NAME --experiment 7 --worst 20")]
 pub(super) struct Validate {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The experiment. [default: the last one]
     #[arg(long)]
@@ -98,7 +121,7 @@ Examples:
 
 Exit code 1 if an experiment shows a weaker level than the store promises.")]
 pub(super) struct Isolation {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// Only this experiment. [default: all; seconds and anomalies of the last one with anomalies]
     #[arg(long)]
@@ -132,7 +155,7 @@ Examples:
 
 The reference page on metrics has the definitions.")]
 pub(super) struct Consistency {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The experiment. [default: the last one]
     #[arg(long)]
@@ -170,7 +193,7 @@ Examples:
   encore analyze sql runs/figure-6 \"SELECT point, store, soar FROM cells\"
   encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own")]
 pub(super) struct Sql {
-    /// The folder of a run or of a comparison.
+    /// The run or the comparison: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// One SQL statement that only reads.
     #[arg(allow_hyphen_values = true, required_unless_present = "definitions")]
@@ -199,7 +222,7 @@ Examples:
 
 The page shows the SQL statement below each chart.")]
 pub(super) struct Report {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
 }
 
@@ -213,7 +236,7 @@ Examples:
   encore analyze export runs/NAME --format hgrm --times service > service.hgrm
   encore analyze export runs/NAME --format openmetrics -o encore.prom")]
 pub(super) struct Export {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The output format.
     #[arg(long, value_enum)]
@@ -252,7 +275,7 @@ Examples:
 
 Exit code 1 if --fail-if-slower finds a slower run, or --results finds a difference.")]
 pub(super) struct Compare {
-    /// The run folders; differences are relative to the first one.
+    /// The runs, folders or URLs (s3://, gs://); differences are relative to the first one.
     #[arg(required = true, num_args = 1..)]
     pub(super) runs: Vec<PathBuf>,
     /// Also write the comparison to this file, as an HTML page with charts.

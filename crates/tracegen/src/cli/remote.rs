@@ -8,8 +8,7 @@ use std::sync::atomic::AtomicBool;
 use schemas::files::at;
 use schemas::manifest::{self, Manifest, TraceSetError};
 use schemas::program;
-use storage::{Object, Place, Remote, StorageError, Url};
-use tempfile::TempDir;
+use storage::{Object, Place, Remote, Scratch, StorageError, Url};
 
 use super::{Failure, with_causes};
 use crate::GenerateError;
@@ -36,7 +35,7 @@ const DATA: [&str; 2] = ["dataset/", "operations/"];
 struct Stand {
     remote: Remote,
     objects: Vec<Object>,
-    temporary: TempDir,
+    scratch: Scratch,
 }
 
 impl Stand {
@@ -44,16 +43,15 @@ impl Stand {
     fn open(url: &Url, wanted: impl Fn(&str) -> bool, interrupted: Option<Arc<AtomicBool>>) -> Result<Stand, Failure> {
         let remote = Remote::open(url)?;
         let remote = if let Some(flag) = interrupted { remote.until(flag) } else { remote };
-        let temporary = tempfile::Builder::new().prefix("tracegen-").tempdir();
-        let temporary = temporary.map_err(at(&std::env::temp_dir())).map_err(Failure::tool)?;
-        let mut stand = Stand { remote, objects: Vec::new(), temporary };
+        let scratch = Scratch::new(None).map_err(Failure::tool)?;
+        let mut stand = Stand { remote, objects: Vec::new(), scratch };
         stand.objects = stand.remote.fetch(wanted, &stand.folder())?;
         Ok(stand)
     }
 
     /// The folder. It exists if anything was fetched.
     fn folder(&self) -> PathBuf {
-        self.temporary.path().join("x.trace")
+        self.scratch.folder("x.trace")
     }
 
     /// Checks that all files of a manifest are objects of their sizes.
