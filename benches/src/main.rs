@@ -1,6 +1,7 @@
 //! Measures Encore beside the tools in common use, and beside minimal clients, in several
 //! interleaved rounds. `benches/run` starts it.
 
+mod cluster;
 mod codecs;
 mod consistency;
 mod fleet;
@@ -195,8 +196,23 @@ enum Command {
         /// Duration of each run in seconds
         #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600))]
         seconds: u32,
+        /// Time go-tpc's own check of its data too, which takes minutes
+        #[arg(long)]
+        check: bool,
         /// Path of the report, without .md and .json
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/tpcc")]
+        output: PathBuf,
+    },
+    /// Measure generation and analysis fragment by fragment, by one worker and by several
+    Cluster {
+        /// Number of operations of a run; repeat the flag for more values, ascending
+        #[arg(long, value_name = "N", default_values_t = [1_000_000, 10_000_000, 100_000_000])]
+        operations: Vec<u64>,
+        /// Number of worker processes; repeat the flag for more values
+        #[arg(long, value_name = "N", default_values_t = [1, 2, 4])]
+        workers: Vec<u32>,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/cluster")]
         output: PathBuf,
     },
     /// Measure speed and memory of the check of isolation
@@ -313,11 +329,15 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             let wanted = processes::Processes { load_factors: load_factor, shared_factor, replayers, seconds, output };
             return processes::main(&wanted, folder.path());
         }
-        Some(Command::Tpcc { store, threads, warehouses, rounds, seconds, output }) => {
+        Some(Command::Tpcc { store, threads, warehouses, rounds, seconds, check, output }) => {
             let folder = work_folder(cli.folder.as_deref())?;
             readable_by_servers(folder.path())?;
-            let peers = tpcc::Peers { stores: store, threads, warehouses, rounds, seconds, output };
+            let peers = tpcc::Peers { stores: store, threads, warehouses, rounds, seconds, checks: check, output };
             return tpcc::main(&peers, &std::path::absolute(&cli.peers)?, folder.path());
+        }
+        Some(Command::Cluster { operations, workers, output }) => {
+            let wanted = cluster::Cluster { operations, workers, output };
+            return cluster::main(&wanted, work_folder(cli.folder.as_deref())?.path());
         }
         Some(Command::Isolation { transactions, rounds, output }) => {
             return isolation::main(transactions, rounds, &output);

@@ -136,6 +136,12 @@ pub fn plain(statistics: &impl Serialize) -> serde_json::Map<String, serde_json:
 }
 
 impl FileEntry {
+    /// Whether work on this fragment may need the file: it is of this fragment, or of the whole trace set.
+    pub fn is_for(&self, fragment: u32) -> bool {
+        let mut named = self.path.split('/').filter_map(|part| part.strip_prefix("fragment="));
+        named.all(|number| number.parse() == Ok(fragment))
+    }
+
     /// Checks the size of this file of a trace set in `folder`; None if it is not there.
     pub fn check_size(&self, folder: &Path, found: Option<u64>) -> Result<(), TraceSetError> {
         let path = folder.join(&self.path);
@@ -207,8 +213,13 @@ impl Manifest {
 
     /// Checks that every file exists with its size.
     pub fn check_files(&self, folder: &Path) -> Result<(), TraceSetError> {
+        self.check_some_files(folder, |_| true)
+    }
+
+    /// Checks that each of the wanted files exists with its size.
+    pub fn check_some_files(&self, folder: &Path, wanted: impl Fn(&FileEntry) -> bool) -> Result<(), TraceSetError> {
         let size = |entry: &FileEntry| Some(std::fs::metadata(folder.join(&entry.path)).ok()?.len());
-        self.files.iter().try_for_each(|entry| entry.check_size(folder, size(entry)))
+        self.files.iter().filter(|entry| wanted(entry)).try_for_each(|entry| entry.check_size(folder, size(entry)))
     }
 
     /// Checks the sum of every file.

@@ -60,11 +60,20 @@ impl Objects {
         self.remote.list("").expect("a list").into_iter().map(|object| object.name).collect()
     }
 
+    /// Copies a folder below the prefix, as a tool of the store would.
+    fn upload(&self, name: &str) {
+        let folder = self.place.path(name);
+        for file in storage::Snapshot::of(&folder).expect("a folder").names() {
+            self.remote.put(&folder.join(file), &format!("{name}/{file}")).expect(file);
+        }
+    }
+
     /// Checks that objects below a name and the files of a folder are the same, hidden files aside.
     fn check_same(&self, name: &str, folder: &Path) {
         let here = storage::Snapshot::of(folder).expect("a folder");
-        let there: Vec<String> =
-            self.remote.list(name).expect("a list").into_iter().map(|object| object.name).collect();
+        let all = self.remote.list(name).expect("a list").into_iter().map(|object| object.name);
+        // The summaries from which a merge makes a verdict.
+        let there: Vec<String> = all.filter(|name| !name.contains("/fragments/")).collect();
         let expected: Vec<String> = here.names().map(|file| format!("{name}/{file}")).collect();
         assert_eq!(there, expected);
         for file in here.names() {
@@ -186,12 +195,110 @@ fn an_upload_that_is_cut_short_is_no_trace_set() {
     running.kill().expect("killed");
     running.wait().expect("its end");
     proxy.hold(false);
+    // What the killed process kept on this machine, a later one removes.
+    std::fs::remove_dir_all(objects.place.path("scratch")).expect("a folder");
     if !is_whole {
         assert!(!objects.names().iter().any(|name| name.ends_with("manifest.json")), "{:?}", objects.names());
         objects.run(&["trace", "show", &url]).fails(2, &["manifest.json"]);
     }
-    // What the killed process kept on this machine is the system's to remove.
-    std::fs::remove_dir_all(objects.place.path("scratch")).expect("a folder");
     objects.run(&arguments).succeeds();
     objects.run(&["trace", "verify", &url]).succeeds();
+}
+
+/// Machines that share nothing but the store make one trace set, with the same bytes as one machine.
+#[test]
+fn parts_are_generated_apart() {
+    let Some(objects) = Objects::new("parts") else { return };
+    let url = objects.url("busy.trace");
+    objects.place.run(&["trace", "gen", "busy.toml", "-o", "busy.trace"]).succeeds();
+    let part =
+        |fragments: &str, spec: &str| objects.run(&["trace", "gen", spec, "-o", &url, "--only-fragments", fragments]);
+    objects.run(&["trace", "assemble", &url]).fails(2, &[&url, "no parts"]);
+    part("1..2", "busy.toml").succeeds();
+    objects.run(&["trace", "assemble", &url]).fails(2, &[&url, "missing (0..1)"]);
+    objects.run(&["trace", "show", &url]).fails(2, &["manifest.json"]);
+    std::fs::write(objects.place.path("other.toml"), crate::support::BUSY_SPEC.replace("seed = 7", "seed = 8"))
+        .expect("written");
+    part("0..1", "other.toml").fails(2, &[&url, "parts of another trace set"]);
+    part("0..1", "busy.toml").succeeds();
+    // A task that runs twice changes nothing.
+    part("1..2", "busy.toml").succeeds();
+    let operations = "busy.trace/operations/fragment=1/part-00000.parquet";
+    let whole = objects.remote.get_bytes(operations).expect("a file");
+    objects.remote.put_bytes(operations, &whole[1..]).expect("put");
+    objects.run(&["trace", "assemble", &url]).fails(2, &[&objects.url(operations), "size"]);
+    objects.remote.put_bytes(operations, &whole).expect("put");
+    for _ in 0..2 {
+        let said = objects.run(&["trace", "assemble", &url]).succeeds();
+        assert!(said.starts_with(&url), "{said}");
+        objects.check_same("busy.trace", &objects.place.path("busy.trace"));
+    }
+    let said = part("0..2", "busy.toml").succeeds();
+    assert!(said.contains("complete"), "{said}");
+    objects.check_same("busy.trace", &objects.place.path("busy.trace"));
+}
+
+/// Fragments of a run are analyzed by themselves and merged, all in object storage: the same files as in a folder.
+#[test]
+fn a_run_is_analyzed_where_it_lies() {
+    let Some(objects) = Objects::new("analyzed") else { return };
+    let place = &objects.place;
+    place.run(&["trace", "gen", "busy.toml", "-o", "busy.trace"]).succeeds();
+    place.run(&["replay", "run", "--trace", "busy.trace", "--store", "memory:", "-T", "2", "-o", "r"]).succeeds();
+    objects.upload("busy.trace");
+    objects.upload("r");
+    let said = place.run(&["analyze", "summary", "r"]).ends();
+    // From here on, the trace set is in object storage alone.
+    std::fs::rename(place.path("busy.trace"), place.path("aside")).expect("renamed");
+
+    let (run, trace) = (objects.url("r"), objects.url("busy.trace"));
+    let fragment = |number: &str| {
+        objects.run(&["analyze", "fragment", &run, "--experiment", "1", "--fragment", number, "--trace", &trace])
+    };
+    let merge = || objects.run(&["analyze", "merge", &run, "--trace", &trace]);
+    fragment("1").succeeds();
+    merge().fails(2, &[&run, "fragment 0"]);
+    let path = fragment("0").succeeds();
+    assert!(path.starts_with(&format!("{run}/experiments/0001-T2/fragments/fragment-0.json")), "{path}");
+    fragment("1").succeeds();
+    fragment("7").fails(2, &["no fragment 7"]);
+    let wrong = ["analyze", "fragment", &run, "--experiment", "9", "--fragment", "0", "--trace", &trace];
+    objects.run(&wrong).fails(2, &[&run, "no experiment 9"]);
+    merge().succeeds();
+    objects.check_same("r", &place.path("r"));
+
+    let exit = |ran: Ran| (ran.stdout(), ran.stderr());
+    assert_eq!(exit(objects.run(&["analyze", "summary", &run])), (said, String::new()));
+    let count = "SELECT operation, count(*), max(response_ns) FROM operations GROUP BY ALL ORDER BY ALL";
+    let here = place.run(&["analyze", "sql", "r", count, "--format", "csv"]).succeeds();
+    assert_eq!(objects.run(&["analyze", "sql", &run, count, "--format", "csv"]).succeeds(), here);
+    let written = objects.run(&["analyze", "report", &run]).succeeds();
+    assert_eq!(written, format!("{run}/report.html\n"));
+    assert!(objects.remote.exists("r/report.html").expect("an answer"));
+    objects.remote.delete("r/report.html").expect("deleted");
+    objects.check_same("r", &place.path("r"));
+
+    // A table that changed is named by its URL.
+    let table = "r/operations/experiment=1/fragment=0/part-0.parquet";
+    let mut bytes = objects.remote.get_bytes(table).expect("a table");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    objects.remote.put_bytes(table, &bytes).expect("put");
+    objects.run(&["analyze", "summary", &run]).fails(2, &[&objects.url(table)]);
+}
+
+/// What is wrong with a place is the same for every command, and nothing is published.
+#[test]
+fn wrong_places_of_runs_are_named() {
+    let Some(objects) = Objects::new("runs") else { return };
+    let run = objects.url("r");
+    for arguments in [&["analyze", "summary"][..], &["analyze", "merge"], &["analyze", "report"]] {
+        let wrong = [("AWS_SECRET_ACCESS_KEY", "wrong-secret")];
+        objects.run_with(&[arguments, &[&run]].concat(), &wrong).fails(2, &[&run, "refuses these credentials"]);
+        objects
+            .run(&[arguments, &["s3://elsewhere/r"]].concat())
+            .fails(2, &["s3://elsewhere/r", "no bucket elsewhere"]);
+        objects.run(&[arguments, &[&run]].concat()).fails(2, &[&run, "run.json"]);
+    }
+    assert_eq!(objects.names(), [""; 0]);
 }

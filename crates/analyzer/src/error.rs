@@ -83,6 +83,42 @@ pub enum AnalyzeError {
         /// The response time that they were summarized for.
         beta_ms: f64,
     },
+    /// The experiment has no fragment of this number.
+    #[error("experiment {experiment} has no fragment {fragment}; it has {known}")]
+    NoFragment {
+        /// The experiment.
+        experiment: u32,
+        /// The number.
+        fragment: u32,
+        /// The fragments that it has.
+        known: String,
+    },
+    /// Fragments have not been analyzed.
+    #[error(
+        "{}: experiment {experiment}: {} not analyzed ({missing}); analyze each with `encore analyze fragment {} \
+         --experiment {experiment} --fragment {first}`",
+        run.display(), schemas::words::plural(*count, "fragment"), run.display()
+    )]
+    NotAnalyzed {
+        /// The run folder.
+        run: PathBuf,
+        /// The experiment.
+        experiment: u32,
+        /// The first of these fragments.
+        first: u32,
+        /// How many there are.
+        count: u64,
+        /// All of them.
+        missing: String,
+    },
+    /// What was made of a fragment does not fit the experiment.
+    #[error("{}: {what}; run `encore analyze fragment` for this fragment again", path.display())]
+    OtherFragment {
+        /// The summary or sealed table.
+        path: PathBuf,
+        /// What does not fit.
+        what: &'static str,
+    },
     /// The user's statement is not allowed, or is wrong.
     #[error("{0}")]
     Statement(String),

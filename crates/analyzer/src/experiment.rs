@@ -1,26 +1,28 @@
-//! The analysis of one experiment: analyzes its fragments in parallel, merges their summaries,
+//! The analysis of one experiment on one machine: analyzes its fragments in parallel, merges their summaries,
 //! decides the verdict and writes `verdict.json`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use schemas::RUN_FORMAT_VERSION;
 use schemas::files;
-use schemas::manifest::Manifest;
 use schemas::plan::{Limit, Plan};
 use schemas::run::{ExperimentFolder, RunFolder};
 use schemas::sla::Sla;
 use schemas::table::TableError;
-use schemas::verdict::{Figures, ReplayerFigures, Ruling, Verdict};
+use schemas::verdict::{ConditionFigures, Figures, ReplayerFigures, Ruling, Verdict};
+use schemas::vocabulary::OperationKind;
 
 use crate::error::AnalyzeError;
 use crate::families;
 use crate::figures::Summary;
 use crate::fragment::{FragmentInput, SealedPaths};
-use crate::fragments::{
-    Analyzed, analyze_fragments, closing, conditions, given_back, read_plan, read_report, replayer_of, tells_of,
-};
+use crate::fragments::{Analyzed, analyze_fragments, read_plan, replayer_of};
 use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
+use crate::subject::{Needs, Subject, sealed_paths};
 use crate::summarize;
-use crate::timeline::add_due_rates;
+use crate::timeline::{Measured, add_due_rates};
 use crate::verify;
 
 /// What an analysis leaves in the run folder.
@@ -56,67 +58,87 @@ pub fn analyze_with(
     if let Some(verdict) = void_without_log(&folder, &plan)? {
         return Ok(Verdict { sla, ..verdict });
     }
-    let report = read_report(&folder)?;
-    let manifest = Manifest::read(&plan.trace)?;
-    // Trace sets of one workload are prefixes of each other, so an extended trace set is
-    // accepted. If the trace set is too short, the join reports the missing sessions.
-    let is_extended = || run.read_document().is_ok_and(|d| d.workload_id == manifest.workload_id);
-    if manifest.trace_id != plan.trace_id && !is_extended() {
-        let (found, expected) = (manifest.trace_id, plan.trace_id);
-        return Err(AnalyzeError::OtherTrace { folder: plan.trace, experiment, found, expected });
-    }
-    let family = families::of(&manifest.spec)?;
-    let left_behind = summarize::left_behind(&folder)?;
+    let subject = Subject::new(run, folder, plan, None, Needs::All)?;
+    let family = families::of(&subject.manifest.spec)?;
+    let left_behind = summarize::left_behind(&subject.folder)?;
     let is_here = |fragment: u32| !left_behind.contains(&fragment);
-    let closing = closing(run, &folder, &plan, &manifest, report.as_ref())?;
-    let inputs: Vec<FragmentInput<'_>> = plan
-        .fragments
-        .iter()
-        .filter(|fragment| is_here(fragment.fragment))
-        .map(|fragment| FragmentInput {
-            experiment,
-            plan: fragment.clone(),
-            log: folder.log(fragment.fragment),
-            trace: &plan.trace,
-            manifest: &manifest,
-            limits: (&sla).into(),
-            has_report: report
-                .as_ref()
-                .is_some_and(|report| tells_of(report, fragment, &folder.log(fragment.fragment))),
-            given_back: given_back(report.as_ref(), fragment.fragment),
-            closing: closing.clone(),
-            sealed: (keep == Keep::All).then(|| sealed_paths(run, experiment, fragment.fragment)),
-            progress,
-        })
-        .collect();
-    let parts = report.as_ref().map_or(&[][..], |report| &report.replayers);
-    let fragments: Vec<&[u32]> = parts.iter().map(|part| part.fragments.as_slice()).collect();
-    let Analyzed { each, measured, sealed } =
-        analyze_fragments(family, &inputs, (&sla).into(), plan.limit, report.as_ref(), &fragments)?;
-    let mut whole = Summary::new(family.kinds(), &sla, measured);
-    // The figures of a single replayer are those of the experiment.
-    let mut of_each = vec![Figures::default(); if parts.len() > 1 { parts.len() } else { 0 }];
-    let mut take_in = |own: usize, summary: &Summary| {
-        if let Some(figures) = of_each.get_mut(own) {
-            *figures = summary.figures();
-        }
-        whole.merge(summary);
-    };
-    for (own, summary) in each {
-        take_in(own, &summary);
-    }
+    let here = subject.plan.fragments.iter().filter(|fragment| is_here(fragment.fragment));
+    let inputs: Vec<FragmentInput<'_>> =
+        here.map(|fragment| subject.input(fragment, &sla, keep == Keep::All, progress)).collect();
+    let analyzed = analyze_fragments(
+        family,
+        &inputs,
+        (&sla).into(),
+        subject.plan.limit,
+        subject.report.as_ref(),
+        &subject.by_replayer(),
+    )?;
+    let Analyzed { mut each, measured, sealed } = analyzed;
     // A summary takes megabytes, and there may be a thousand: read one at a time.
-    for path in summarize::paths(&folder)? {
+    for path in summarize::paths(&subject.folder.summaries())? {
         let kept = summarize::read(&path)?;
         if kept.fragments.iter().all(|fragment| left_behind.contains(fragment)) {
-            kept.check(((&sla).into(), measured), &folder)?;
-            take_in(replayer_of(&fragments, kept.fragments.first().copied()), &kept.summary);
+            kept.check(((&sla).into(), measured), &subject.folder)?;
+            let own = replayer_of(&subject.by_replayer(), kept.fragments.first().copied());
+            merge_into(&mut each, own, kept.summary);
         }
     }
     // Where the logs stayed with their replayer, its summary has what was found.
-    if manifest.fragments.first().is_none_or(|first| is_here(first.fragment)) {
-        whole.add_conditions(conditions(&folder, &plan, &manifest, report.as_ref())?);
+    let conditions = match subject.manifest.fragments.first().is_none_or(|first| is_here(first.fragment)) {
+        true => subject.conditions()?,
+        false => None,
+    };
+    let verdict = conclude(&subject, &sla, family.kinds(), Merged { each, measured, conditions })?;
+    // The files get their names only when all of them are complete: a damaged log leaves the run
+    // unchanged.
+    let sealed = sealed.into_iter().map(Sealed::place).collect::<Result<_, _>>().map_err(AnalyzeError::Write)?;
+    let verdict = Verdict { sealed, ..verdict };
+    if keep == Keep::All {
+        write_verdict(&subject.folder, &verdict)?;
+        verify::written(run, &verdict)?;
     }
+    Ok(verdict)
+}
+
+/// The summaries of all fragments, merged by replayer.
+pub(crate) struct Merged {
+    /// By the index of the replayer.
+    pub(crate) each: BTreeMap<usize, Summary>,
+    pub(crate) measured: Measured,
+    /// What was found of the conditions of the data, if no summary has it.
+    pub(crate) conditions: Option<ConditionFigures>,
+}
+
+/// Adds the summary of fragments of a replayer to its others.
+pub(crate) fn merge_into(each: &mut BTreeMap<usize, Summary>, own: usize, summary: Summary) {
+    match each.entry(own) {
+        Entry::Vacant(entry) => {
+            entry.insert(summary);
+        }
+        Entry::Occupied(mut entry) => entry.get_mut().merge(&summary),
+    }
+}
+
+/// The verdict that the summaries of all fragments give, without sealed tables.
+pub(crate) fn conclude(
+    subject: &Subject<'_>,
+    sla: &Sla,
+    kinds: &[OperationKind],
+    merged: Merged,
+) -> Result<Verdict, AnalyzeError> {
+    let Subject { plan, report, manifest, .. } = subject;
+    let Merged { each, measured, conditions } = merged;
+    let parts = report.as_ref().map_or(&[][..], |report| &report.replayers);
+    // The figures of a single replayer are those of the experiment.
+    let mut of_each = vec![Figures::default(); if parts.len() > 1 { parts.len() } else { 0 }];
+    let mut whole = Summary::new(kinds, sla, measured);
+    for (own, summary) in each {
+        if let Some(figures) = of_each.get_mut(own) {
+            *figures = summary.figures();
+        }
+        whole.merge(&summary);
+    }
+    whole.add_conditions(conditions);
     let mut figures = whole.figures();
     manifest.spec.family()?.session_goals(&manifest.spec)?.put_into(&mut figures);
     if let Some(open) = &plan.open_loop {
@@ -124,26 +146,25 @@ pub fn analyze_with(
     }
     let parts = parts.iter().zip(&of_each);
     let replayers: Vec<ReplayerFigures> =
-        parts.map(|(part, figures)| of_replayer(part.name.clone(), part.threads, figures, &sla)).collect();
+        parts.map(|(part, figures)| of_replayer(part.name.clone(), part.threads, figures, sla)).collect();
     let trace = TraceLimits {
         threads: plan.threads,
         active_threads_max: plan.unique_actors.then_some(manifest.active_threads_max),
         actors: manifest.spec.family()?.actor_words(),
     };
-    let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), &sla, trace);
-    let threads = plan.threads;
-    let format_version = RUN_FORMAT_VERSION;
-    // The files get their names only when all of them are complete: a damaged log leaves the run
-    // unchanged.
-    let sealed = sealed.into_iter().map(Sealed::place).collect::<Result<_, _>>().map_err(AnalyzeError::Write)?;
-    let rate_per_s = plan.open_loop.and_then(|open| open.mean_rate(&manifest.spec, planned_s(&plan, &figures)));
-    let verdict =
-        Verdict { format_version, experiment, threads, rate_per_s, sla, ruling, reasons, figures, replayers, sealed };
-    if keep == Keep::All {
-        write_verdict(&folder, &verdict)?;
-        verify::written(run, &verdict)?;
-    }
-    Ok(verdict)
+    let (ruling, reasons) = rule(&figures, &replayers, report.as_ref(), sla, trace);
+    Ok(Verdict {
+        format_version: RUN_FORMAT_VERSION,
+        experiment: subject.experiment(),
+        threads: plan.threads,
+        rate_per_s: plan.open_loop.and_then(|open| open.mean_rate(&manifest.spec, planned_s(plan, &figures))),
+        sla: *sla,
+        ruling,
+        reasons,
+        figures,
+        replayers,
+        sealed: Vec::new(),
+    })
 }
 
 /// How long the measured part is: the planned time, or the time that it took.
@@ -161,13 +182,13 @@ pub fn record_void(run: &RunFolder, verdict: &Verdict) -> Result<(), AnalyzeErro
     write_verdict(&run.existing_experiment(verdict.experiment, verdict.threads), verdict)
 }
 
-fn write_verdict(folder: &ExperimentFolder, verdict: &Verdict) -> Result<(), AnalyzeError> {
+pub(crate) fn write_verdict(folder: &ExperimentFolder, verdict: &Verdict) -> Result<(), AnalyzeError> {
     let path = folder.verdict();
     files::write_json(&path, verdict).map_err(|e| AnalyzeError::Write(TableError::new(&path, e.source)))
 }
 
 /// The verdict of an experiment that was recorded as void without being run.
-fn void_without_log(folder: &ExperimentFolder, plan: &Plan) -> Result<Option<Verdict>, AnalyzeError> {
+pub(crate) fn void_without_log(folder: &ExperimentFolder, plan: &Plan) -> Result<Option<Verdict>, AnalyzeError> {
     if folder.report().exists() || plan.fragments.iter().any(|fragment| folder.log(fragment.fragment).exists()) {
         return Ok(None);
     }
@@ -203,16 +224,8 @@ pub fn stored_verdict(run: &RunFolder, experiment: u32) -> Result<Option<Verdict
     if is_sealed { read_verdict(&folder) } else { void_without_log(&folder, &plan) }
 }
 
-fn sealed_paths(run: &RunFolder, experiment: u32, fragment: u32) -> SealedPaths {
-    SealedPaths {
-        operations: run.sealed_operations(experiment, fragment),
-        unpredictable: run.unpredictable(experiment, fragment),
-        closing_reads: run.closing_reads(experiment, fragment),
-    }
-}
-
 /// The folder of an experiment; the error lists the experiments that exist.
-fn find(run: &RunFolder, experiment: u32) -> Result<ExperimentFolder, AnalyzeError> {
+pub(crate) fn find(run: &RunFolder, experiment: u32) -> Result<ExperimentFolder, AnalyzeError> {
     let all = run.experiments()?;
     let numbers: Vec<String> = all.iter().map(|(number, _)| number.to_string()).collect();
     let found = all.into_iter().find(|(number, _)| *number == experiment);

@@ -87,6 +87,17 @@ fn is_read(plan: &Plan, report: Option<&ReplayReport>) -> bool {
     plan.closing_read.is_some() && report.is_some_and(has_ended)
 }
 
+/// The experiment whose closing read saw the state that this one started from.
+pub(crate) fn began_from(
+    run: &RunFolder,
+    experiment: u32,
+    folder: &ExperimentFolder,
+) -> Result<Option<ExperimentFolder>, AnalyzeError> {
+    let began_with = read_report(folder)?.and_then(|report| report.began_with);
+    let before = began_with.map(|name| experiment_with(run, experiment, &name)).transpose()?;
+    Ok(before.flatten().map(|(_, folder)| folder))
+}
+
 /// The experiment before this one that ended with the closing read of this name. None if it is in
 /// another run folder.
 fn experiment_with(run: &RunFolder, before: u32, name: &str) -> Result<Option<(u32, ExperimentFolder)>, AnalyzeError> {
@@ -160,6 +171,19 @@ pub(crate) fn analyze_fragments(
     let sealed = sealed.into_iter().collect::<Result<Vec<_>, AnalyzeError>>()?;
     let each = merged.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     Ok(Analyzed { each, measured, sealed: sealed.into_iter().flatten().collect() })
+}
+
+/// The measured part, when only one fragment is analyzed. Without a report it depends on the logs of all fragments.
+pub(crate) fn measured_for(
+    inputs: &[FragmentInput<'_>],
+    limit: Limit,
+    report: Option<&ReplayReport>,
+) -> Result<Measured, AnalyzeError> {
+    if report.is_some() {
+        return Ok(measured(limit, report, std::iter::empty()));
+    }
+    let surveys = in_parallel(inputs, FragmentInput::survey).into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(measured(limit, report, surveys.iter().flatten()))
 }
 
 /// The measured part: as the replayer reports it, else from the first start to the last end in

@@ -20,6 +20,7 @@
 //! assert_eq!((range.low, range.high), (5, 6));
 //! ```
 
+mod apart;
 pub mod chart;
 pub mod checks;
 pub mod cli;
@@ -58,6 +59,7 @@ mod session_kinds;
 mod sessions_text;
 mod shares;
 pub mod sql;
+mod subject;
 mod summarize;
 mod tables;
 pub mod timeline;
@@ -66,6 +68,7 @@ pub mod validate;
 mod verify;
 mod witness;
 
+pub use apart::{analyze_fragment, merge};
 pub use error::{AnalyzeError, DataSetError};
 pub use experiment::{Keep, analyze, analyze_with, record_void, stored_verdict};
 pub use families::add;

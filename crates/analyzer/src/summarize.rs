@@ -13,6 +13,7 @@ use schemas::files::{self, FileError};
 use schemas::manifest::Manifest;
 use schemas::run::{ExperimentFolder, ReplayReport, RunFolder};
 use schemas::sla::Sla;
+use schemas::verdict::SealedFragment;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AnalyzeError;
@@ -35,6 +36,12 @@ pub struct SummaryDocument {
     pub trace_id: String,
     /// The fragments whose logs were read.
     pub fragments: Vec<u32>,
+    /// The BLAKE3 sum of the `replay.json` that was known; None if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+    /// The sealed tables that were written with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<SealedFragment>,
     /// Their merged summary.
     pub summary: Summary,
 }
@@ -95,6 +102,8 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
         experiment: plan.experiment,
         trace_id: plan.trace_id,
         fragments: plan.fragments.iter().map(|fragment| fragment.fragment).collect(),
+        report: None,
+        sealed: Vec::new(),
         summary,
     };
     let path = folder.summary();
@@ -106,7 +115,7 @@ pub fn summarize(folder: &Path, fleet: Option<&Path>, sla: &Sla) -> Result<(Summ
 /// summary of which a log is not here. A summary counts for all its fragments or for none.
 pub(crate) fn left_behind(folder: &ExperimentFolder) -> Result<BTreeSet<u32>, AnalyzeError> {
     let mut left = BTreeSet::new();
-    for path in paths(folder)? {
+    for path in paths(&folder.summaries())? {
         let fragments = read(&path)?.fragments;
         if fragments.iter().any(|fragment| !folder.log(*fragment).exists()) {
             left.extend(fragments);
@@ -115,17 +124,16 @@ pub(crate) fn left_behind(folder: &ExperimentFolder) -> Result<BTreeSet<u32>, An
     Ok(left)
 }
 
-/// The summaries that were fetched instead of an experiment's logs.
-pub(crate) fn paths(folder: &ExperimentFolder) -> Result<Vec<PathBuf>, AnalyzeError> {
-    let folder = folder.summaries();
-    let entries = match std::fs::read_dir(&folder) {
+/// The summaries in a folder, which need not exist.
+pub(crate) fn paths(folder: &Path) -> Result<Vec<PathBuf>, AnalyzeError> {
+    let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(files::at(&folder)(e).into()),
+        Err(e) => return Err(files::at(folder)(e).into()),
     };
     let mut paths = Vec::new();
     for entry in entries {
-        let path = entry.map_err(files::at(&folder))?.path();
+        let path = entry.map_err(files::at(folder))?.path();
         // Other files are still being written.
         if path.extension().is_some_and(|extension| extension == "json") {
             paths.push(path);
@@ -170,6 +178,8 @@ mod tests {
             experiment: 1,
             trace_id: "t".into(),
             fragments: vec![3],
+            report: None,
+            sealed: Vec::new(),
             summary,
         }
     }

@@ -67,9 +67,20 @@ fn honest() -> Fixture {
 
 #[test]
 fn help_shows_examples() {
-    for command in
-        ["", "summary", "validate", "isolation", "consistency", "sql", "report", "export", "compare", "summarize"]
-    {
+    for command in [
+        "",
+        "summary",
+        "validate",
+        "isolation",
+        "consistency",
+        "sql",
+        "report",
+        "export",
+        "compare",
+        "summarize",
+        "fragment",
+        "merge",
+    ] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let output = analyzer(&arguments);
         assert_eq!(output.status.code(), Some(0));

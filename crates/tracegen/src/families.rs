@@ -2,11 +2,13 @@
 //! can add a family of its own with [`add`].
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use schemas::digest::StateDigest;
-use schemas::manifest::Manifest;
+use schemas::manifest::{Manifest, TraceSetError};
+use schemas::part::Part;
 use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError};
 use schemas::workload::Workload;
@@ -17,6 +19,7 @@ use crate::core::error::GenerateError;
 use crate::core::generate::generate_with;
 use crate::core::generator::{AnyGenerator, Generator};
 use crate::core::options::GenerateOptions;
+use crate::core::parts::{self, AssembleError};
 use crate::core::show::{Facts, Overview};
 use crate::economy::Economy;
 use crate::kv::Kv;
@@ -52,6 +55,20 @@ impl<G: Generator> AnyGenerator for Of<G> {
 
     fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
         generate_with::<G>(spec, folder, options)
+    }
+
+    fn generate_parts(
+        &self,
+        spec: &Spec,
+        folder: &Path,
+        fragments: Range<u32>,
+        options: &GenerateOptions<'_>,
+    ) -> Result<Vec<Part>, GenerateError> {
+        parts::generate_with::<G>(spec, folder, fragments, options)
+    }
+
+    fn assemble(&self, parts: Vec<Part>) -> Result<Manifest, AssembleError> {
+        parts::assemble_with::<G>(parts)
     }
 
     fn digest(
@@ -96,6 +113,35 @@ fn of(spec: &Spec) -> Result<&'static dyn AnyGenerator, SpecError> {
 pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
     spec.check(&spec.name)?;
     of(spec)?.generate(spec, folder, options)
+}
+
+/// Generates some fragments of a trace set into `folder`, and a part for each. Others may generate the rest at the
+/// same time, elsewhere too: [`assemble`] makes the trace set of all parts.
+///
+/// What is there of these fragments is replaced by the same. Parts of another specification are an error, and
+/// a trace set that is complete stays as it is.
+pub fn generate_parts(
+    spec: &Spec,
+    folder: &Path,
+    fragments: Range<u32>,
+    options: &GenerateOptions<'_>,
+) -> Result<Vec<Part>, GenerateError> {
+    spec.check(&spec.name)?;
+    of(spec)?.generate_parts(spec, folder, fragments, options)
+}
+
+/// Makes a trace set of its parts, the same as [`generate`] makes at once. A trace set that is complete stays as it
+/// is.
+pub fn assemble(folder: &Path) -> Result<Manifest, AssembleError> {
+    assemble_checked(folder, |manifest| manifest.check_files(folder))
+}
+
+/// The same where only the parts are in `folder`; `check` checks that the files of the manifest are where they belong.
+pub(crate) fn assemble_checked(
+    folder: &Path,
+    check: impl FnOnce(&Manifest) -> Result<(), TraceSetError>,
+) -> Result<Manifest, AssembleError> {
+    parts::assemble(folder, check, |parts, spec| of(spec)?.assemble(parts))
 }
 
 /// The digest of the state that these sessions of a trace set leave in a store.

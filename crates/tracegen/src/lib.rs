@@ -44,5 +44,6 @@ mod tpcc;
 pub use self::core::digest::{DigestError, Ran};
 pub use self::core::error::GenerateError;
 pub use self::core::options::GenerateOptions;
+pub use self::core::parts::AssembleError;
 pub use self::core::show::Overview;
-pub use families::{add, digest, generate};
+pub use families::{add, assemble, digest, generate, generate_parts};

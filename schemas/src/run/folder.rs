@@ -24,6 +24,7 @@ pub(crate) const COMPARISON: &str = "comparison.json";
 ///                      audit/fragment-0.arrows  oplog, of the closing read
 ///                      audit/checks.parquet     conditions, of the closing read
 ///                      summaries/HOST_PORT.json summary of logs that stayed with a replayer
+///                      fragments/fragment-0.json summary of a fragment that was analyzed by itself
 /// experiments/0007-T16-R4400/                   the same, for 4,400 sessions/s of a rating by arrival rate
 /// operations/experiment=7/fragment=0/part-0.parquet       sealed::OPERATIONS
 /// unpredictable/experiment=7/fragment=0/part-0.parquet    sealed::UNPREDICTABLE
@@ -275,6 +276,16 @@ impl ExperimentFolder {
     /// The folder of the summaries that were fetched instead of logs.
     pub fn summaries(&self) -> PathBuf {
         self.root.join("summaries")
+    }
+
+    /// The folder of the summaries of fragments that were analyzed by themselves.
+    pub fn fragments(&self) -> PathBuf {
+        self.root.join("fragments")
+    }
+
+    /// The summary of a fragment that was analyzed by itself.
+    pub fn fragment(&self, fragment: u32) -> PathBuf {
+        self.fragments().join(format!("fragment-{fragment}.json"))
     }
 
     /// The raw log of a fragment.

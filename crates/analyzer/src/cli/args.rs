@@ -1,5 +1,6 @@
 //! The commands of the analyzer and their flags.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -44,6 +45,8 @@ pub(super) enum Command {
     Export(Export),
     Compare(Compare),
     Summarize(Summarize),
+    Fragment(Fragment),
+    Merge(Merge),
 }
 
 impl Command {
@@ -58,6 +61,8 @@ impl Command {
             Command::Report(arguments) => vec![&mut arguments.run],
             Command::Export(arguments) => vec![&mut arguments.run],
             Command::Compare(arguments) => arguments.runs.iter_mut().collect(),
+            // They need only a few files of a run.
+            Command::Fragment(_) | Command::Merge(_) => Vec::new(),
             // It is for the machine that has the logs.
             Command::Summarize(_) => Vec::new(),
         }
@@ -323,4 +328,58 @@ pub(super) struct Summarize {
     /// experiment's own]
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
+}
+
+/// Analyze one fragment of an experiment by itself: seal its tables and write its summary. Fragments
+/// can be analyzed on any machine, in any order, and twice; `encore analyze merge` makes the
+/// verdict of them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze fragment runs/NAME --experiment 7 --fragment 0
+  encore analyze fragment /mnt/runs/NAME --experiment 7 --fragment 3 --trace /mnt/NAME.trace
+  encore analyze fragment s3://bucket/runs/NAME --experiment 7 --fragment 3 --trace s3://bucket/NAME.trace")]
+pub(super) struct Fragment {
+    /// The run: a folder, or its URL (s3://, gs://).
+    pub(super) run: PathBuf,
+    /// The experiment.
+    #[arg(long, value_name = "N")]
+    pub(super) experiment: u32,
+    /// The fragment.
+    #[arg(long, value_name = "N")]
+    pub(super) fragment: u32,
+    /// The trace set, a folder or its URL (s3://, gs://), if it is not where the replayer had it.
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Option<PathBuf>,
+    /// The SLA; its limits decide which operations count. [default: the run's SLA]
+    #[arg(long)]
+    pub(super) sla: Option<Sla>,
+}
+
+/// Make the verdicts of experiments whose fragments have been analyzed by themselves. They are the
+/// same as those of `encore analyze summary`, to the last digit.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze merge runs/NAME
+  encore analyze merge /mnt/runs/NAME --experiment 7 --trace /mnt/NAME.trace --json
+  encore analyze merge s3://bucket/runs/NAME --trace s3://bucket/NAME.trace")]
+pub(super) struct Merge {
+    /// The run: a folder, or its URL (s3://, gs://).
+    pub(super) run: PathBuf,
+    /// Only this experiment. [default: all]
+    #[arg(long, value_name = "N")]
+    pub(super) experiment: Option<u32>,
+    /// The trace set, a folder or its URL (s3://, gs://), if it is not where the replayer had it.
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Option<PathBuf>,
+    /// The SLA that the fragments were analyzed for. [default: the run's SLA]
+    #[arg(long)]
+    pub(super) sla: Option<Sla>,
+    /// Print one JSON array: the verdicts.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// The sizes of files of the run that are not on this machine.
+    #[arg(skip)]
+    pub(super) elsewhere: BTreeMap<PathBuf, u64>,
 }

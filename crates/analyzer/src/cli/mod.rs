@@ -1,5 +1,6 @@
 //! The command line of the analyzer.
 
+mod apart;
 mod args;
 mod isolation;
 mod remote;
@@ -71,6 +72,8 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
         Command::Export(arguments) => exported(&arguments),
         Command::Compare(arguments) => compared(&arguments),
         Command::Summarize(arguments) => summarized(&arguments),
+        Command::Fragment(arguments) => apart::fragment(&arguments),
+        Command::Merge(arguments) => apart::merge(&arguments),
     }
 }
 

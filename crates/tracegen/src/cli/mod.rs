@@ -3,10 +3,12 @@
 mod import;
 mod import_logs;
 mod import_table;
+mod parts;
 mod physical;
 mod remote;
 
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use serde_json::json;
 use self::remote::{Source, Target, is_remote};
 use crate::families;
 use crate::properties::{self, PropertiesError};
-use crate::{DigestError, GenerateError, GenerateOptions, Overview, Ran, digest, generate};
+use crate::{DigestError, GenerateError, GenerateOptions, Overview, Ran, digest, generate, generate_parts};
 
 /// Wrong usage or input.
 const EXIT_INPUT: u8 = 2;
@@ -45,6 +47,8 @@ Examples:
   encore trace gen traces/quickstart.toml --sessions 20000000 -o long.trace
   encore trace gen traces/quickstart.toml --set data.members=100000 --fragments 8
   encore trace gen quickstart.trace --sessions 5000000 -o quickstart.trace     make it longer
+  encore trace gen traces/quickstart.toml --only-fragments 0..2   a part, for several machines
+  encore trace assemble quickstart.trace                     the trace set of all parts
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
   encore trace import benchfoundry tpcc/                     writes tpcc.trace
   encore trace physical tpcc.trace --for mongodb             collections for its tables
@@ -64,6 +68,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Gen(GenArgs),
+    Assemble(parts::AssembleArgs),
     Import(import::ImportArgs),
     Physical(physical::PhysicalArgs),
     /// Prints what a trace set holds: its spec, sizes, mix and fragments
@@ -106,6 +111,7 @@ Examples:
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions \\
       --set data.resources_per_member=10                 convert BG's files (data, mix)
   encore trace gen --properties workloada --print-spec       print YCSB's file as a specification
+  encore trace gen big.toml -o /mnt/big.trace --only-fragments 8..16     on one of several machines
 
 The new trace set replaces a trace set of the same workload in the output folder,
 unless that one is longer. gen refuses to overwrite anything else.")]
@@ -132,10 +138,15 @@ struct GenArgs {
     /// Number of fragments [default: the specification's]
     #[arg(long, value_name = "N")]
     fragments: Option<u32>,
+    /// Generate only the fragments A to B-1, as a part of the trace set; `encore trace assemble` makes the trace
+    /// set when all parts are there
+    #[arg(long, value_name = "A..B", value_parser = parts::range)]
+    only_fragments: Option<Range<u32>>,
     /// Number of threads; each works on one fragment at a time [default: one per processor]
     #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// Print one JSON object: folder, trace_id, workload_id, sessions, operations, bytes, elapsed_s
+    /// Print one JSON object: folder, trace_id, workload_id, sessions, operations, bytes, elapsed_s; of a part,
+    /// fragments in place of trace_id
     #[arg(long)]
     json: bool,
 }
@@ -178,6 +189,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match cli.command {
         Command::Gen(args) => run_gen(&args),
+        Command::Assemble(args) => parts::assemble(&args),
         Command::Import(args) => import::run(&args),
         Command::Physical(args) => physical::run(&args),
         Command::Show { dir, json } => run_show(&dir, json),
@@ -268,20 +280,17 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
     let bar = progress_bar(spec.sessions);
     let progress = |done| bar.set_position(done);
     let options = GenerateOptions { threads: args.threads, progress: Some(&progress), interrupted: Some(&interrupted) };
+    if let Some(fragments) = &args.only_fragments {
+        let parts = generate_parts(&spec, target.folder(), fragments.clone(), &options);
+        bar.finish_and_clear();
+        let parts = parts.map_err(|e| target.named(of_generation(e, source)))?;
+        target.publish_parts(&parts)?;
+        return parts::print_parts(&folder, &parts, started.elapsed().as_secs_f64(), args.json);
+    }
     let generated = generate(&spec, target.folder(), &options);
     bar.finish_and_clear();
-    let manifest = generated.map_err(|e| {
-        target.named(match e {
-            GenerateError::Infeasible(_) | GenerateError::UnequalShare { .. } | GenerateError::OnlyNoops { .. } => {
-                Failure::input(anyhow::Error::new(e).context(source))
-            }
-            GenerateError::Spec(_) | GenerateError::Occupied { .. } | GenerateError::NoRoom { .. } => Failure::input(e),
-            GenerateError::Interrupted => Failure { code: program::INTERRUPTED, error: e.into() },
-            _ => Failure::tool(e),
-        })
-    })?;
+    let manifest = generated.map_err(|e| target.named(of_generation(e, source)))?;
     target.publish(&manifest)?;
-
     let elapsed_s = started.elapsed().as_secs_f64();
     let bytes: u64 = manifest.files.iter().map(|f| f.bytes).sum();
     let (sessions, operations) = (manifest.sessions(), manifest.operations());
@@ -306,6 +315,18 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
         manifest.trace_id
     ))?;
     families::remark(&manifest).map_or(Ok(()), |remark| print(&format!("{remark}\n")))
+}
+
+/// Whose fault it is that nothing was generated. `source` names the specification.
+fn of_generation(error: GenerateError, source: String) -> Failure {
+    match error {
+        GenerateError::Infeasible(_) | GenerateError::UnequalShare { .. } | GenerateError::OnlyNoops { .. } => {
+            Failure::input(anyhow::Error::new(error).context(source))
+        }
+        GenerateError::Spec(_) | GenerateError::Occupied { .. } | GenerateError::NoRoom { .. } => Failure::input(error),
+        GenerateError::Interrupted => Failure { code: program::INTERRUPTED, error: error.into() },
+        _ => Failure::tool(error),
+    }
 }
 
 /// A progress bar on a terminal, nothing elsewhere.

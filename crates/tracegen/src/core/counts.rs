@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use schemas::spec::Spec;
 use schemas::vocabulary::Vocabulary;
+use serde::{Deserialize, Serialize};
 
 /// The totals over the sessions of a fragment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Sessions by kind.
     pub sessions: Vec<u64>,

@@ -1,5 +1,6 @@
 //! From a specification to a trace set: distributes the fragments over threads and writes the manifest.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -42,26 +43,29 @@ pub(crate) fn generate_with<G: Generator>(
         done: AtomicU64::new(0),
         failed: AtomicBool::new(false),
     };
-    let written = write_fragments(&generation).map_err(|error| error.named(&target.folder(), folder))?;
+    let written =
+        write_fragments(&generation, 0..spec.fragments).map_err(|error| error.named(&target.folder(), folder))?;
     let manifest = describe(spec, workload_id, &generator, written);
     files::write_json(&target.folder().join(manifest::FILE_NAME), &manifest)?;
     target.put_in_place()?;
     Ok(manifest)
 }
 
-/// Writes all fragments. A thread that is done with a fragment takes the next one.
-fn write_fragments<G: Generator>(generation: &Generation<'_, G>) -> Result<Vec<Written<G>>, GenerateError> {
-    let fragments = generation.spec.fragments;
+/// Writes these fragments. A thread that is done with a fragment takes the next one.
+pub(crate) fn write_fragments<G: Generator>(
+    generation: &Generation<'_, G>,
+    fragments: Range<u32>,
+) -> Result<Vec<Written<G>>, GenerateError> {
     let threads = match generation.options.threads {
         0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
         given => given,
     };
-    let next = AtomicU32::new(0);
+    let next = AtomicU32::new(fragments.start);
     let results = Mutex::new(Vec::new());
     let write_next = || {
         loop {
             let fragment = next.fetch_add(1, Ordering::Relaxed);
-            if fragment >= fragments {
+            if fragment >= fragments.end {
                 break;
             }
             let result = generation.write(fragment);
@@ -75,7 +79,7 @@ fn write_fragments<G: Generator>(generation: &Generation<'_, G>) -> Result<Vec<W
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(fragments as usize) {
+        for _ in 1..threads.min(fragments.len()) {
             // If the system refuses more threads, fewer threads do the work.
             if std::thread::Builder::new().spawn_scoped(scope, write_next).is_err() {
                 break;
@@ -99,7 +103,12 @@ fn write_fragments<G: Generator>(generation: &Generation<'_, G>) -> Result<Vec<W
 }
 
 /// The manifest of what was written.
-fn describe<G: Generator>(spec: &Spec, workload_id: String, generator: &G, written: Vec<Written<G>>) -> Manifest {
+pub(crate) fn describe<G: Generator>(
+    spec: &Spec,
+    workload_id: String,
+    generator: &G,
+    written: Vec<Written<G>>,
+) -> Manifest {
     let kinds = spec.kinds();
     let mut counts = Counts::new(kinds.len(), VocabularyOf::<G>::KINDS.len());
     let mut fragments = Vec::with_capacity(written.len());

@@ -1,19 +1,24 @@
 //! What a family's generator does.
 
+use std::ops::Range;
 use std::path::Path;
 
 use schemas::digest::StateDigest;
 use schemas::manifest::{FileEntry, Manifest};
+use schemas::part::Part;
 use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError, SpecOf};
 use schemas::trace::TraceRow;
 use schemas::vocabulary::Vocabulary;
 use schemas::workload::Workload;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::counts::Counts;
 use super::digest::DigestError;
 use super::error::GenerateError;
 use super::options::GenerateOptions;
+use super::parts::AssembleError;
 use super::room::Need;
 use super::show::Facts;
 
@@ -32,7 +37,7 @@ pub trait Generator: Sized + Sync {
     type Workload: Workload;
 
     /// What is counted of each fragment for the family's statistics.
-    type Tally: Send;
+    type Tally: Send + Serialize + DeserializeOwned;
 
     /// The sessions of a fragment.
     type Sessions<'a>: Sessions<OperationOf<Self>>
@@ -126,6 +131,14 @@ pub trait Sessions<O> {
 pub(crate) trait AnyGenerator: Sync {
     fn family(&self) -> &'static str;
     fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError>;
+    fn generate_parts(
+        &self,
+        spec: &Spec,
+        folder: &Path,
+        fragments: Range<u32>,
+        options: &GenerateOptions<'_>,
+    ) -> Result<Vec<Part>, GenerateError>;
+    fn assemble(&self, parts: Vec<Part>) -> Result<Manifest, AssembleError>;
     fn digest(
         &self,
         manifest: &Manifest,

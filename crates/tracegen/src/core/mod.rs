@@ -15,6 +15,7 @@ pub(crate) mod maps;
 pub mod mix;
 pub mod options;
 pub mod output;
+pub mod parts;
 mod rate_chart;
 pub mod recorder;
 pub mod room;

@@ -2,11 +2,12 @@
 
 use schemas::manifest::Shares;
 use schemas::workload::kv::KvStatistics;
+use serde::{Deserialize, Serialize};
 
 use super::space::Space;
 
 /// What is counted of a fragment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     /// Records that were inserted.
     pub(crate) inserted: u64,

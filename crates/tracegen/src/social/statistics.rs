@@ -7,6 +7,7 @@ use schemas::spec::SpecOf;
 use schemas::workload::social::{
     Bucket, Histogram, SocialStatistics, SocialWorkload, SocialiteStatistics, TargetStatistics,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::social::activity::Activity;
 use crate::social::initial::Initial;
@@ -15,7 +16,7 @@ use crate::social::top_fifth::{TopFifth, fifth};
 use crate::social::walls;
 
 /// For a number of something: how many members have it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Tally(BTreeMap<u64, u64>);
 
 impl Tally {
@@ -76,7 +77,7 @@ impl Tally {
 }
 
 /// How many friends, invitations and resources the members of a fragment have before the first session.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Degrees {
     friends: Tally,
     pending: Tally,
@@ -106,7 +107,7 @@ impl Degrees {
 }
 
 /// Draws of members as targets: members, strangers, owners of resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct References {
     all: u64,
     to_top_fifth: u64,
@@ -127,7 +128,7 @@ impl References {
 }
 
 /// How often members acted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct SocialiteCounts {
     /// All sessions.
     all: u64,
@@ -176,7 +177,7 @@ impl SocialiteCounts {
 }
 
 /// How members were drawn in the sessions of a fragment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Drawing {
     /// How often members acted.
     pub(crate) socialites: SocialiteCounts,
@@ -185,7 +186,7 @@ pub(crate) struct Drawing {
 }
 
 /// What is counted of a fragment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tallies {
     pub(crate) degrees: Degrees,
     pub(crate) drawing: Drawing,

@@ -13,10 +13,12 @@ mod set;
 mod statements;
 pub mod tables;
 
+use std::ops::Range;
 use std::path::Path;
 
 use schemas::digest::StateDigest;
 use schemas::manifest::Manifest;
+use schemas::part::Part;
 use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError};
 use schemas::workload::Workload;
@@ -26,6 +28,7 @@ use crate::core::digest::DigestError;
 use crate::core::error::GenerateError;
 use crate::core::generator::AnyGenerator;
 use crate::core::options::GenerateOptions;
+use crate::core::parts::AssembleError;
 use crate::core::show::{Facts, grouped};
 
 pub use builder::{Builder, Building};
@@ -44,12 +47,21 @@ impl AnyGenerator for Sql {
     }
 
     fn generate(&self, spec: &Spec, _: &Path, _: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
-        Err(GenerateError::Infeasible(format!(
-            "family: a trace set of the family {} is made from somebody's files, and {} only describes one; use `encore \
-             trace import`",
-            SqlWorkload::FAMILY,
-            spec.name
-        )))
+        Err(GenerateError::Infeasible(made_elsewhere(spec)))
+    }
+
+    fn generate_parts(
+        &self,
+        spec: &Spec,
+        _: &Path,
+        _: Range<u32>,
+        _: &GenerateOptions<'_>,
+    ) -> Result<Vec<Part>, GenerateError> {
+        Err(GenerateError::Infeasible(made_elsewhere(spec)))
+    }
+
+    fn assemble(&self, parts: Vec<Part>) -> Result<Manifest, AssembleError> {
+        Err(AssembleError::NotGenerated(parts.first().map(|part| made_elsewhere(&part.spec)).unwrap_or_default()))
     }
 
     fn digest(&self, _: &Manifest, _: &Path, _: &[FragmentPosition]) -> Result<StateDigest, DigestError> {
@@ -82,4 +94,14 @@ impl AnyGenerator for Sql {
         let warmup = manifest.spec.workload::<SqlWorkload>().ok()?.data.warmup_sessions;
         (warmup > 0).then(|| format!("the first {} are the warm-up", schemas::words::plural(warmup, "session")))
     }
+}
+
+/// Why the family has no generator.
+fn made_elsewhere(spec: &Spec) -> String {
+    format!(
+        "family: a trace set of the family {} is made from somebody's files, and {} only describes one; use `encore trace \
+         import`",
+        SqlWorkload::FAMILY,
+        spec.name
+    )
 }

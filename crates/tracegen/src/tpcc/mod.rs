@@ -87,7 +87,7 @@ impl Generator for Tpcc {
     }
 
     fn new(spec: SpecOf<TpccWorkload>) -> Result<Tpcc, GenerateError> {
-        let mut tpcc = Tpcc { catalog: Catalog::new()?, weights: Vec::new(), spec };
+        let mut tpcc = Tpcc { catalog: Catalog::new(spec.own.data.lines)?, weights: Vec::new(), spec };
         let all = tpcc.spec.own.data.warehouses as f64;
         let weight = |fragment| tpcc.warehouses(fragment).count() as f64 / all;
         // With twelve decimals every JSON reader gets exactly the same number.

@@ -5,8 +5,9 @@
 
 use schemas::vocabulary::sql::Type::{self, Decimal, Integer, Text, Timestamp};
 use schemas::vocabulary::sql::text::Dialect;
-use schemas::workload::tpcc::DISTRICTS;
+use schemas::workload::tpcc::{DISTRICTS, Lines};
 
+use super::dataset::LINES;
 use crate::core::error::GenerateError;
 use crate::sql::{Known, Statements};
 
@@ -27,11 +28,29 @@ pub(super) struct NewOrder {
     pub(super) read_customer: Known,
     pub(super) add_order: Known,
     pub(super) add_new_order: Known,
-    pub(super) read_item: Known,
-    /// For each district, since each reads another column.
-    pub(super) read_stock: Vec<Known>,
     pub(super) take_stock: Known,
-    pub(super) add_line: Known,
+    pub(super) lines: OrderLines,
+}
+
+/// The statements of the lines of a new order.
+pub(super) enum OrderLines {
+    /// One line at a time.
+    Each {
+        read_item: Known,
+        /// For each district, since each reads another column.
+        read_stock: Vec<Known>,
+        add_line: Known,
+    },
+    /// All lines at a time, by how many there are more than the fewest.
+    Together(Vec<AllLines>),
+}
+
+/// The statements of so many lines.
+#[derive(Clone, Copy)]
+pub(super) struct AllLines {
+    pub(super) read_items: Known,
+    pub(super) read_stock: Known,
+    pub(super) add_lines: Known,
 }
 
 pub(super) struct Payment {
@@ -71,11 +90,11 @@ const CUSTOMER: &str = "c_id, c_first, c_middle, c_last, c_street_1, c_street_2,
                         c_credit, c_credit_lim, c_discount, c_balance";
 
 impl Catalog {
-    /// All statements.
-    pub(super) fn new() -> Result<Catalog, GenerateError> {
+    /// All statements of the transactions of a data set.
+    pub(super) fn new(lines: Lines) -> Result<Catalog, GenerateError> {
         let mut list = Statements::new(Dialect::Logical);
         let mut add = |name: &str, text: &str, types: &[Type]| list.add(name, text, types);
-        let new_order = NewOrder::new(&mut add)?;
+        let new_order = NewOrder::new(&mut add, lines)?;
         let payment = Payment::new(&mut add)?;
         let order_status = OrderStatus::new(&mut add)?;
         let delivery = Delivery::new(&mut add)?;
@@ -87,14 +106,7 @@ impl Catalog {
 type Add<'a> = &'a mut dyn FnMut(&str, &str, &[Type]) -> Result<Known, GenerateError>;
 
 impl NewOrder {
-    fn new(add: Add<'_>) -> Result<NewOrder, GenerateError> {
-        let read_stock = |district: u64| {
-            let text = format!(
-                "SELECT s_dist_{district:02}, s_quantity, s_data FROM stock WHERE s_i_id = ? AND s_w_id = ? FOR UPDATE"
-            );
-            add(&format!("new order: stock for district {district}"), &text, &[Integer; 2])
-        };
-        let read_stock = (1..=DISTRICTS).map(read_stock).collect::<Result<_, _>>()?;
+    fn new(add: Add<'_>, lines: Lines) -> Result<NewOrder, GenerateError> {
         Ok(NewOrder {
             read_warehouse: add("new order: warehouse", "SELECT w_tax FROM warehouse WHERE w_id = ?", &[Integer])?,
             read_district: add(
@@ -123,8 +135,6 @@ impl NewOrder {
                 "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)",
                 &[Integer; 3],
             )?,
-            read_item: add("new order: item", "SELECT i_price, i_name, i_data FROM item WHERE i_id = ?", &[Integer])?,
-            read_stock,
             take_stock: add(
                 "new order: take stock",
                 "UPDATE stock SET s_quantity = CASE WHEN s_quantity >= ? + 10 THEN s_quantity - ? ELSE s_quantity - ? + 91 \
@@ -132,6 +142,25 @@ impl NewOrder {
                  WHERE s_i_id = ? AND s_w_id = ?",
                 &[Integer; 7],
             )?,
+            lines: match lines {
+                Lines::Each => OrderLines::each(add)?,
+                Lines::Together => OrderLines::together(add)?,
+            },
+        })
+    }
+}
+
+impl OrderLines {
+    fn each(add: Add<'_>) -> Result<OrderLines, GenerateError> {
+        let read_stock = |district: u64| {
+            let text = format!(
+                "SELECT s_dist_{district:02}, s_quantity, s_data FROM stock WHERE s_i_id = ? AND s_w_id = ? FOR UPDATE"
+            );
+            add(&format!("new order: stock for district {district}"), &text, &[Integer; 2])
+        };
+        Ok(OrderLines::Each {
+            read_stock: (1..=DISTRICTS).map(read_stock).collect::<Result<_, _>>()?,
+            read_item: add("new order: item", "SELECT i_price, i_name, i_data FROM item WHERE i_id = ?", &[Integer])?,
             add_line: add(
                 "new order: line",
                 "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
@@ -139,6 +168,40 @@ impl NewOrder {
                 &[Integer, Integer, Integer, Integer, Integer, Integer, Integer, Integer, Decimal, Text],
             )?,
         })
+    }
+
+    /// Rows are locked in the order of their keys, so that two orders do not wait for each other. A line takes its price
+    /// and its district's text from the tables, since results of several rows are no parameters.
+    fn together(add: Add<'_>) -> Result<OrderLines, GenerateError> {
+        let districts: Vec<String> = (1..=DISTRICTS).map(|d| format!("WHEN {d} THEN s_dist_{d:02}")).collect();
+        let line = format!(
+            "(?, ?, ?, ?, ?, ?, ?, (SELECT ROUND(? * i_price, 2) FROM item WHERE i_id = ?), \
+             (SELECT CASE ? {} END FROM stock WHERE s_w_id = ? AND s_i_id = ?))",
+            districts.join(" ")
+        );
+        let of = |count: u64| -> Result<AllLines, GenerateError> {
+            let times = |text: &str, between: &str| vec![text; count as usize].join(between);
+            let types = |each: usize| vec![Integer; each * count as usize];
+            let items = format!(
+                "SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({}) ORDER BY i_id",
+                times("?", ", ")
+            );
+            let stock = format!(
+                "SELECT s_w_id, s_i_id, s_quantity, s_data FROM stock WHERE {} ORDER BY s_w_id, s_i_id FOR UPDATE",
+                times("(s_w_id = ? AND s_i_id = ?)", " OR ")
+            );
+            let lines = format!(
+                "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
+                 ol_amount, ol_dist_info) VALUES {}",
+                times(&line, ", ")
+            );
+            Ok(AllLines {
+                read_items: add(&format!("new order: {count} items"), &items, &types(1))?,
+                read_stock: add(&format!("new order: stock of {count} lines"), &stock, &types(2))?,
+                add_lines: add(&format!("new order: {count} lines"), &lines, &types(12))?,
+            })
+        };
+        Ok(OrderLines::Together((LINES.0..=LINES.1).map(of).collect::<Result<_, _>>()?))
     }
 }
 

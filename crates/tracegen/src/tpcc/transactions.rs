@@ -7,7 +7,8 @@ use schemas::workload::tpcc::{DISTRICTS, Kind};
 use super::dataset::LINES;
 use super::random::{last_name, percent, uniform};
 use super::sessions::{Drawing, Terminal};
-use crate::sql::{Column, Script, Transaction};
+use super::statements::OrderLines;
+use crate::sql::{Call, Column, Known, Script, Transaction};
 
 /// How many of the lines of new orders are supplied by another warehouse, in percent (clause 2.4.1.5).
 const REMOTE_LINES: u64 = 1;
@@ -52,28 +53,65 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
     let add = transaction.statement(statements.add_order).result(order, Type::Integer).id(d).id(w).id(c);
     add.timestamp(now).id(lines.len() as u64).id(u64::from(is_local)).run();
     transaction.statement(statements.add_new_order).result(order, Type::Integer).id(d).id(w).run();
-    for (number, line) in (1..).zip(&lines) {
-        let read = transaction.statement(statements.read_item).id(line.item);
-        if line.item > drawing.data.items {
-            // The item does not exist: the transaction ends without the line.
-            read.run();
-            break;
+    let order = Entered { order, district: d, warehouse: w };
+    match &statements.lines {
+        OrderLines::Each { read_item, read_stock, add_line } => {
+            for (number, line) in (1..).zip(&lines) {
+                let read = transaction.statement(*read_item).id(line.item);
+                if line.item > drawing.data.items {
+                    // The item does not exist: the transaction ends without the line.
+                    read.run();
+                    break;
+                }
+                let price = read.keep().first(0);
+                let read = transaction.statement(read_stock[d as usize - 1]).id(line.item).id(line.warehouse);
+                let about = read.keep().first(0);
+                take_stock(&mut transaction, statements.take_stock, line, w);
+                let add = order.begin_line(transaction.statement(*add_line), number, line);
+                add.result(price, Type::Decimal).result(about, Type::Text).run();
+            }
         }
-        let price = read.keep().first(0);
-        let read = transaction.statement(statements.read_stock[d as usize - 1]).id(line.item).id(line.warehouse);
-        let about = read.keep().first(0);
-        let take = transaction.statement(statements.take_stock);
-        let take = take.id(line.quantity).id(line.quantity).id(line.quantity).id(line.quantity);
-        take.id(u64::from(line.warehouse != w)).id(line.item).id(line.warehouse).run();
-        let add = transaction.statement(statements.add_line).result(order, Type::Integer).id(d).id(w).id(number);
-        let add = add.id(line.item).id(line.warehouse).id(line.quantity).id(line.quantity);
-        add.result(price, Type::Decimal).result(about, Type::Text).run();
+        OrderLines::Together(by_count) => {
+            let all = by_count[lines.len() - LINES.0 as usize];
+            lines.iter().fold(transaction.statement(all.read_items), |call, line| call.id(line.item)).run();
+            // An item that does not exist has no row: the transaction ends.
+            if !is_rolled_back {
+                let read = transaction.statement(all.read_stock);
+                lines.iter().fold(read, |call, line| call.id(line.warehouse).id(line.item)).run();
+                lines.iter().for_each(|line| take_stock(&mut transaction, statements.take_stock, line, w));
+                let add = (1..).zip(&lines).fold(transaction.statement(all.add_lines), |call, (number, line)| {
+                    order.begin_line(call, number, line).id(line.item).id(d).id(line.warehouse).id(line.item)
+                });
+                add.run();
+            }
+        }
     }
     if is_rolled_back {
         transaction.abort()
     } else {
         transaction.commit()
     };
+}
+
+/// The order that a line belongs to.
+struct Entered {
+    order: Column,
+    district: u64,
+    warehouse: u64,
+}
+
+impl Entered {
+    /// The parameters that a new line begins with, up to the factor of its price.
+    fn begin_line<'a>(&self, call: Call<'a>, number: u64, line: &Line) -> Call<'a> {
+        let call = call.result(self.order, Type::Integer).id(self.district).id(self.warehouse).id(number);
+        call.id(line.item).id(line.warehouse).id(line.quantity).id(line.quantity)
+    }
+}
+
+fn take_stock(transaction: &mut Transaction<'_>, statement: Known, line: &Line, home: u64) {
+    let take = transaction.statement(statement);
+    let take = take.id(line.quantity).id(line.quantity).id(line.quantity).id(line.quantity);
+    take.id(u64::from(line.warehouse != home)).id(line.item).id(line.warehouse).run();
 }
 
 /// A line of a new order.

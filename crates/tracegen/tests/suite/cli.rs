@@ -260,3 +260,35 @@ fn help_has_examples() {
     assert_eq!(run(dir.path(), &["frobnicate"]).0, 2);
     assert_eq!(run(dir.path(), &[]).0, 2);
 }
+
+#[test]
+fn parts_are_generated_and_assembled() {
+    let dir = workplace();
+    let dir = dir.path();
+    let gen_parts = |range: &str| run(dir, &["gen", "busy.toml", "--sessions", "500", "--only-fragments", range]);
+    let (code, out, err) = gen_parts("0..5");
+    assert_eq!((code, err.as_str()), (0, ""));
+    let expect = "busy.trace: 5 fragments of 8, ";
+    assert!(
+        out.starts_with(expect) && out.ends_with(" s; when all parts are there: encore trace assemble busy.trace\n"),
+        "{out}"
+    );
+    check_refused(dir, &["assemble", "busy.trace"], 2, &["busy.trace: 3 fragments of the trace set missing (5..8)"]);
+    for wrong in ["5..", "8..5", "five", "..", "3..3"] {
+        check_refused(dir, &["gen", "busy.toml", "--only-fragments", wrong], 2, &["--only-fragments", "write A..B"]);
+    }
+    check_refused(
+        dir,
+        &["gen", "busy.toml", "--sessions", "500", "--only-fragments", "5..9"],
+        2,
+        &["--only-fragments 5..9: "],
+    );
+    assert_eq!((gen_parts("5..7").0, gen_parts("7").0), (0, 0));
+    let (code, out, err) = run(dir, &["assemble", "busy.trace"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("busy.trace: 500 operations in 500 sessions, "), "{out}");
+    assert_eq!(run(dir, &["verify", "busy.trace"]).0, 0);
+    let (code, out, _) = run(dir, &["gen", "busy.toml", "--sessions", "500", "--only-fragments", "0", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &object["fragments"], &object["operations"]), (0, &serde_json::json!([]), &serde_json::json!(0)));
+}

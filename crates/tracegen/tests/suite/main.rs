@@ -6,6 +6,7 @@ mod cli;
 mod determinism;
 mod golden;
 mod model;
+mod parts;
 mod properties;
 mod replay;
 mod script;

@@ -118,11 +118,31 @@ pub struct Data {
     pub items: u64,
     /// Customers of each district, and its first orders. TPC-C has 3,000.
     pub customers: u64,
+    /// How the lines of a new order are read and written.
+    #[serde(skip_serializing_if = "Lines::is_each")]
+    pub lines: Lines,
+}
+
+/// How the lines of a new order are read and written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lines {
+    /// Each by statements of its own, of single rows.
+    #[default]
+    Each,
+    /// All items, all stock and all new lines by one statement each, which saves round trips.
+    Together,
+}
+
+impl Lines {
+    fn is_each(&self) -> bool {
+        *self == Lines::Each
+    }
 }
 
 impl Default for Data {
     fn default() -> Data {
-        Data { warehouses: 1, terminals: TERMINALS, items: ITEMS, customers: CUSTOMERS }
+        Data { warehouses: 1, terminals: TERMINALS, items: ITEMS, customers: CUSTOMERS, lines: Lines::Each }
     }
 }
 
@@ -269,7 +289,10 @@ mod tests {
     #[test]
     fn a_specification_that_says_nothing_is_one_warehouse_of_tpcc() {
         let spec = read("").unwrap();
-        assert_eq!(spec.own.data, Data { warehouses: 1, terminals: 10, items: 100_000, customers: 3_000 });
+        assert_eq!(
+            spec.own.data,
+            Data { warehouses: 1, terminals: 10, items: 100_000, customers: 3_000, lines: Lines::Each }
+        );
         assert_eq!(spec.common.mix.get("payment"), Some(&43.0));
         assert_eq!((spec.own.size().as_str(), spec.own.data.delivered()), ("1 warehouse", 2_100));
         let small = read("[data]\nitems = 5\ncustomers = 30").unwrap();

@@ -1,0 +1,282 @@
+//! What generating and analyzing fragment by fragment takes, by one worker process and by several, and whether what
+//! small runs cost says what a run of ten times the size does.
+//!
+//! Workers are processes that take one fragment after the other, as an engine's tasks do; the engine's own cost is
+//! not in these figures.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use anyhow::Context;
+use schemas::words::thousands;
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::measure;
+
+/// What is measured.
+pub struct Cluster {
+    /// Operations of each run; the costs are fitted to the first two, and checked on the last.
+    pub operations: Vec<u64>,
+    /// Numbers of worker processes.
+    pub workers: Vec<u32>,
+    /// Where the report goes, without .md and .json.
+    pub output: PathBuf,
+}
+
+const FRAGMENTS: u32 = 16;
+
+/// The quickstart's mix, with little data and short lists: long lists are the application's bytes.
+const SPEC: &str = r#"
+name = "cluster"
+fragments = 16
+sessions = 1_000_000
+[data]
+members = 100_000
+friends_per_member = 20
+pending_per_member = 10
+resources_per_member = 1
+comments_per_resource = 0
+[mix]
+view_profile = 95
+invite_friend = 2
+accept_friend_request = 1.2
+reject_friend_request = 0.8
+thaw_friendship = 1
+"#;
+
+const PERCENTILES: &str = "SELECT operation, min(response_ns) FILTER (percent >= 99) FROM spectrum GROUP BY operation";
+
+/// A step on this many operations, by this many workers.
+#[derive(Debug, Clone, Serialize)]
+struct Line {
+    operations: u64,
+    step: &'static str,
+    workers: u32,
+    seconds: f64,
+    cpu_s: f64,
+    memory_mib: f64,
+    bytes: u64,
+}
+
+const GENERATE: &str = "generate fragments";
+const ASSEMBLE: &str = "assemble";
+const GENERATE_AT_ONCE: &str = "generate at once";
+const REPLAY: &str = "replay on memory:";
+const ANALYZE: &str = "analyze fragments";
+const MERGE: &str = "merge";
+const ANALYZE_AT_ONCE: &str = "analyze at once";
+const QUERY: &str = "percentiles over all rows, SQL";
+
+/// What a step costs: something for each task, and something for each operation.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Cost {
+    task_s: f64,
+    operation_ns: f64,
+    operation_bytes: f64,
+}
+
+/// Measures, and writes the tables to `output` with `.md` and `.json`.
+pub fn main(cluster: &Cluster, folder: &Path) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
+    for operations in &cluster.operations {
+        let size = Size { operations: *operations, folder, lines: &mut lines };
+        size.measure(&cluster.workers)?;
+        write(cluster, &lines)?;
+    }
+    print!("{}", std::fs::read_to_string(cluster.output.with_extension("md"))?);
+    Ok(())
+}
+
+struct Size<'a> {
+    operations: u64,
+    folder: &'a Path,
+    lines: &'a mut Vec<Line>,
+}
+
+impl Size<'_> {
+    fn measure(mut self, workers: &[u32]) -> anyhow::Result<()> {
+        let (file, trace, run) =
+            (self.folder.join("cluster.toml"), self.folder.join("cluster.trace"), self.folder.join("cluster.run"));
+        std::fs::write(&file, SPEC)?;
+        let sessions = self.operations.to_string();
+        let generate = || -> anyhow::Result<Command> {
+            let mut command = program("tracegen")?;
+            command.arg("gen").arg(&file).args(["--sessions", &sessions, "-j", "1", "-o"]).arg(&trace);
+            Ok(command)
+        };
+        self.step(GENERATE_AT_ONCE, 1, &trace, |_| generate(), 1)?;
+        for count in workers {
+            remove(&trace)?;
+            let part = |fragment: u32| {
+                let mut command = generate()?;
+                command.args(["--only-fragments", &fragment.to_string()]);
+                Ok(command)
+            };
+            self.step(GENERATE, *count, &trace, part, FRAGMENTS)?;
+            self.step(ASSEMBLE, 1, &trace.join("manifest.json"), |_| with("tracegen", &["assemble"], &trace, &[]), 1)?;
+        }
+        let replay = |_| {
+            let mut command = program("replayer")?;
+            command.arg("run").arg("--trace").arg(&trace).args(["--store", "memory:", "-T", "16", "-o"]).arg(&run);
+            Ok(command)
+        };
+        self.step(REPLAY, 1, &run.join("experiments"), replay, 1)?;
+        for count in workers {
+            remove(&run.join("operations"))?;
+            let task = |fragment: u32| {
+                with("analyzer", &["fragment"], &run, &["--experiment", "1", "--fragment", &fragment.to_string()])
+            };
+            self.step(ANALYZE, *count, &run.join("operations"), task, FRAGMENTS)?;
+            self.step(MERGE, 1, &run.join("nothing"), |_| with("analyzer", &["merge"], &run, &[]), 1)?;
+        }
+        self.step(QUERY, 1, &run.join("nothing"), |_| with("analyzer", &["sql"], &run, &[PERCENTILES]), 1)?;
+        remove(&run.join("operations"))?;
+        remove(&run.join("unpredictable"))?;
+        let at_once = |_| with("analyzer", &["summary"], &run, &[]);
+        self.step(ANALYZE_AT_ONCE, 1, &run.join("operations"), at_once, 1)?;
+        remove(&trace)?;
+        remove(&run)
+    }
+
+    /// Runs the command of each task, so many at a time.
+    fn step(
+        &mut self,
+        step: &'static str,
+        workers: u32,
+        written: &Path,
+        command: impl Fn(u32) -> anyhow::Result<Command> + Sync,
+        tasks: u32,
+    ) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let (next, used) = (AtomicU32::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            loop {
+                let task = next.fetch_add(1, Ordering::Relaxed);
+                if task >= tasks {
+                    return;
+                }
+                let done = command(task).and_then(|mut command| measure::run(&mut command));
+                used.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(done);
+            }
+        };
+        std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+        let seconds = began.elapsed().as_secs_f64();
+        let used = used.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let used = used.into_iter().collect::<Result<Vec<_>, _>>().with_context(|| step.to_string())?;
+        let line = Line {
+            operations: self.operations,
+            step,
+            workers,
+            seconds,
+            cpu_s: used.iter().map(|one| one.cpu_s).sum(),
+            memory_mib: used.iter().map(|one| one.memory_bytes).max().unwrap_or(0) as f64 / 1_048_576.0,
+            bytes: bytes_of(written),
+        };
+        eprintln!("{line:?}");
+        self.lines.push(line);
+        Ok(())
+    }
+}
+
+/// A tool in the folder of this program.
+fn program(name: &str) -> anyhow::Result<Command> {
+    Ok(Command::new(std::env::current_exe()?.with_file_name(name)))
+}
+
+fn with(name: &str, first: &[&str], folder: &Path, rest: &[&str]) -> anyhow::Result<Command> {
+    let mut command = program(name)?;
+    command.args(first).arg(folder).args(rest);
+    Ok(command)
+}
+
+fn remove(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)?;
+    }
+    Ok(())
+}
+
+/// The bytes of a file, or of all files below a folder.
+fn bytes_of(path: &Path) -> u64 {
+    let Ok(found) = std::fs::metadata(path) else { return 0 };
+    if found.is_file() {
+        return found.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| bytes_of(&entry.path())).sum()
+}
+
+/// The cost of a step, fitted to the runs of two sizes.
+fn fitted(lines: &[Line], step: &str, tasks: u32) -> Option<Cost> {
+    let mut own = lines.iter().filter(|line| line.step == step && line.workers == 1);
+    let (small, large) = (own.next()?, own.next()?);
+    let more = (large.operations - small.operations) as f64;
+    let operation_s = ((large.cpu_s - small.cpu_s) / more).max(0.0);
+    Some(Cost {
+        task_s: ((small.cpu_s - operation_s * small.operations as f64) / f64::from(tasks)).max(0.0),
+        operation_ns: operation_s * 1e9,
+        operation_bytes: large.bytes as f64 / large.operations as f64,
+    })
+}
+
+fn write(cluster: &Cluster, lines: &[Line]) -> anyhow::Result<()> {
+    let machine = Machine::current();
+    let mut text = format!(
+        "# Fragment by fragment\n\n`benches/run cluster`, on {machine}\n\nA trace set and a log of {FRAGMENTS} fragments. \
+         A worker is a process that runs one task after the other, each in a process of its own; the machine has {} \
+         processors, so four workers cannot be faster than two. Processor time is that of all tasks.\n\n\
+         | operations | step | workers | seconds | processor s | peak MiB of a task | bytes written |\n\
+         |---:|---|---:|---:|---:|---:|---:|\n",
+        machine.cores
+    );
+    for line in lines {
+        let Line { operations, step, workers, seconds, cpu_s, memory_mib, bytes } = line;
+        let (operations, bytes) = (thousands(*operations), thousands(*bytes));
+        writeln!(
+            text,
+            "| {operations} | {step} | {workers} | {seconds:.2} | {cpu_s:.2} | {memory_mib:.0} | {bytes} |"
+        )?;
+    }
+    let steps = [(GENERATE, FRAGMENTS), (REPLAY, 1), (ANALYZE, FRAGMENTS), (MERGE, 1), (QUERY, 1)];
+    let costs: Vec<(&str, Cost)> =
+        steps.iter().filter_map(|(step, tasks)| Some((*step, fitted(lines, step, *tasks)?))).collect();
+    if !costs.is_empty() {
+        let fitted_to = &cluster.operations[..2];
+        writeln!(
+            text,
+            "\n## What a task and an operation cost\n\nFitted to the runs of {} and {} operations with one worker. This is \
+             what `encore analyze plan-cluster` computes with; the last columns check it on the largest run.\n\n\
+             | step | s a task | ns an operation | bytes an operation | operations | processor s, foreseen | measured | \
+             off |\n|---|---:|---:|---:|---:|---:|---:|---:|",
+            thousands(fitted_to[0]),
+            thousands(fitted_to[1])
+        )?;
+        for ((step, cost), (_, tasks)) in costs.iter().zip(steps) {
+            let own = lines.iter().filter(|line| line.step == *step && line.workers == 1);
+            let Some(last) = own.last() else { continue };
+            let foreseen = cost.task_s * f64::from(tasks) + cost.operation_ns * last.operations as f64 / 1e9;
+            let off = (foreseen / last.cpu_s - 1.0) * 100.0;
+            writeln!(
+                text,
+                "| {step} | {:.3} | {:.1} | {:.2} | {} | {foreseen:.2} | {:.2} | {off:+.1}% |",
+                cost.task_s,
+                cost.operation_ns,
+                cost.operation_bytes,
+                thousands(last.operations),
+                last.cpu_s
+            )?;
+        }
+    }
+    std::fs::write(cluster.output.with_extension("md"), text)?;
+    let costs: serde_json::Map<String, serde_json::Value> =
+        costs.into_iter().map(|(step, cost)| (step.to_string(), serde_json::json!(cost))).collect();
+    let document = serde_json::json!({ "machine": machine, "lines": lines, "costs": costs });
+    let mut json = serde_json::to_string_pretty(&document)?;
+    json.push('\n');
+    Ok(std::fs::write(cluster.output.with_extension("json"), json)?)
+}

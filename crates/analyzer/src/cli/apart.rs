@@ -1,0 +1,39 @@
+//! The commands on fragments that are analyzed by themselves. An engine takes any exit code but 0 for a failure, so
+//! an SLA that is missed is a line of the output here.
+
+use std::path::Path;
+
+use schemas::run::RunFolder;
+use schemas::verdict::Verdict;
+
+use super::SUCCESS;
+use super::args::{Fragment, Merge};
+use crate::apart::{merge_with, size_here};
+use crate::error::AnalyzeError;
+use crate::{analyze_fragment, report};
+
+pub(super) fn fragment(arguments: &Fragment) -> Result<(String, u8), AnalyzeError> {
+    let Fragment { run, experiment, fragment, trace, sla } = arguments;
+    let run = RunFolder::new(run);
+    let path = analyze_fragment(&run, (*experiment, *fragment), trace.as_deref(), sla.as_ref())?;
+    Ok((format!("{}\n", path.display()), SUCCESS))
+}
+
+pub(super) fn merge(arguments: &Merge) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    run.read_document()?;
+    let numbers = match arguments.experiment {
+        Some(one) => vec![one],
+        None => run.experiments()?.into_iter().map(|(number, _)| number).collect(),
+    };
+    let (trace, sla) = (arguments.trace.as_deref(), arguments.sla.as_ref());
+    let size_of = |path: &Path| arguments.elsewhere.get(path).map_or_else(|| size_here(path), |bytes| Ok(*bytes));
+    let merged = numbers.into_iter().map(|one| merge_with(&run, one, trace, sla, &size_of));
+    let verdicts = merged.collect::<Result<Vec<Verdict>, _>>()?;
+    let output = match arguments.json {
+        true => format!("{}\n", serde_json::json!(verdicts)),
+        false if verdicts.is_empty() => "this run has no experiment yet\n".to_string(),
+        false => report::experiments(&verdicts),
+    };
+    Ok((output, SUCCESS))
+}
