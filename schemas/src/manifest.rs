@@ -135,6 +135,27 @@ pub fn plain(statistics: &impl Serialize) -> serde_json::Map<String, serde_json:
     }
 }
 
+impl FileEntry {
+    /// Whether work on this fragment may need the file: it is of this fragment, or of the whole trace set.
+    pub fn is_for(&self, fragment: u32) -> bool {
+        let mut named = self.path.split('/').filter_map(|part| part.strip_prefix("fragment="));
+        named.all(|number| number.parse() == Ok(fragment))
+    }
+
+    /// Checks the size of this file of a trace set in `folder`; None if it is not there.
+    pub fn check_size(&self, folder: &Path, found: Option<u64>) -> Result<(), TraceSetError> {
+        let path = folder.join(&self.path);
+        match found {
+            None => Err(TraceSetError::Missing { path }),
+            Some(found) if found != self.bytes => {
+                let (found, expected) = (found.to_string(), self.bytes.to_string());
+                Err(TraceSetError::Changed { path, what: "size", found, expected })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
 impl Manifest {
     /// The manifest with its id.
     pub fn identified(self) -> Manifest {
@@ -167,6 +188,13 @@ impl Manifest {
     /// Reads the manifest of a trace set. Checks that its content matches its ids, and that every
     /// file exists with its size. [`verify`](Manifest::verify) checks the sums of the files too.
     pub fn read(folder: &Path) -> Result<Manifest, TraceSetError> {
+        let manifest = Manifest::read_alone(folder)?;
+        manifest.check_files(folder)?;
+        Ok(manifest)
+    }
+
+    /// The same without a look at the other files, of which only some may be here.
+    pub fn read_alone(folder: &Path) -> Result<Manifest, TraceSetError> {
         let path = folder.join(FILE_NAME);
         let value: serde_json::Value = files::read_json(&path).map_err(TraceSetError::Manifest)?;
         let found = value["format_version"].as_u64().unwrap_or(0);
@@ -180,23 +208,18 @@ impl Manifest {
         manifest.spec.check(&path.display().to_string())?;
         let fits = manifest.spec.family()?.check_statistics(&manifest.statistics);
         fits.map_err(|e| TraceSetError::Edited { path: path.clone(), message: format!("statistics: {e}") })?;
-        manifest.check_files(folder)?;
         Ok(manifest)
     }
 
     /// Checks that every file exists with its size.
     pub fn check_files(&self, folder: &Path) -> Result<(), TraceSetError> {
-        for entry in &self.files {
-            let path = folder.join(&entry.path);
-            let Ok(metadata) = std::fs::metadata(&path) else {
-                return Err(TraceSetError::Missing { path });
-            };
-            if metadata.len() != entry.bytes {
-                let (found, expected) = (metadata.len().to_string(), entry.bytes.to_string());
-                return Err(TraceSetError::Changed { path, what: "size", found, expected });
-            }
-        }
-        Ok(())
+        self.check_some_files(folder, |_| true)
+    }
+
+    /// Checks that each of the wanted files exists with its size.
+    pub fn check_some_files(&self, folder: &Path, wanted: impl Fn(&FileEntry) -> bool) -> Result<(), TraceSetError> {
+        let size = |entry: &FileEntry| Some(std::fs::metadata(folder.join(&entry.path)).ok()?.len());
+        self.files.iter().filter(|entry| wanted(entry)).try_for_each(|entry| entry.check_size(folder, size(entry)))
     }
 
     /// Checks the sum of every file.

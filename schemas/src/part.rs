@@ -61,9 +61,14 @@ pub enum PartError {
     },
 }
 
+/// The part of a fragment: its path below a trace set's folder, with '/'.
+pub fn name(fragment: u32) -> String {
+    format!("{FOLDER}/fragment-{fragment:05}.json")
+}
+
 /// The part of a fragment, in a trace set's folder.
 pub fn path(folder: &Path, fragment: u32) -> PathBuf {
-    folder.join(FOLDER).join(format!("fragment-{fragment:05}.json"))
+    folder.join(name(fragment))
 }
 
 impl Part {

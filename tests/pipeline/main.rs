@@ -26,6 +26,7 @@ mod key_value_runs;
 mod killed;
 mod lies;
 mod logs;
+mod objects;
 mod open_loop;
 mod physical;
 mod rating;

@@ -158,6 +158,11 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// Runs a command to its end.
+    pub fn of(said: &str, mut command: Command) -> Ran {
+        Ran { said: said.to_string(), output: command.output().expect("the program starts") }
+    }
+
     /// Standard output.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()

@@ -20,7 +20,7 @@ use crate::figures::Summary;
 use crate::fragment::SealedPaths;
 use crate::fragments::{measured_for, read_plan, replayer_of};
 use crate::seal::Sealed;
-use crate::subject::{Subject, sealed_paths};
+use crate::subject::{Needs, Subject, sealed_paths};
 use crate::summarize::{self, SummaryDocument};
 use crate::timeline::Measured;
 
@@ -33,7 +33,7 @@ pub fn analyze_fragment(
     sla: Option<&Sla>,
 ) -> Result<PathBuf, AnalyzeError> {
     let folder = find(run, experiment)?;
-    let subject = Subject::new(run, folder.clone(), read_plan(&folder)?, trace)?;
+    let subject = Subject::new(run, folder.clone(), read_plan(&folder)?, trace, Needs::Fragment(fragment))?;
     let sla = sla.copied().map_or_else(|| run.read_document().map(|document| document.sla()), Ok)?;
     let of = |plan| subject.input(plan, &sla, true, &|_| {});
     let Some(own) = subject.plan.fragments.iter().find(|plan| plan.fragment == fragment) else {
@@ -77,6 +77,25 @@ pub fn merge(
     trace: Option<&Path>,
     sla: Option<&Sla>,
 ) -> Result<Verdict, AnalyzeError> {
+    merge_with(run, experiment, trace, sla, &size_here)
+}
+
+/// The size of a sealed table.
+pub(crate) type SizeOf<'a> = &'a dyn Fn(&Path) -> Result<u64, FileError>;
+
+/// The size of a file that is on this machine.
+pub(crate) fn size_here(path: &Path) -> Result<u64, FileError> {
+    Ok(std::fs::metadata(path).map_err(files::at(path))?.len())
+}
+
+/// The same where sealed tables may be elsewhere; `size_of` knows their sizes.
+pub(crate) fn merge_with(
+    run: &RunFolder,
+    experiment: u32,
+    trace: Option<&Path>,
+    sla: Option<&Sla>,
+    size_of: SizeOf<'_>,
+) -> Result<Verdict, AnalyzeError> {
     let folder = find(run, experiment)?;
     let plan = read_plan(&folder)?;
     let sla = sla.copied().map_or_else(|| run.read_document().map(|document| document.sla()), Ok)?;
@@ -84,7 +103,7 @@ pub fn merge(
         return Ok(Verdict { sla, ..verdict });
     }
     check_complete(run, &folder.fragments(), experiment, plan.fragments.iter().map(|plan| plan.fragment))?;
-    let subject = Subject::new(run, folder, plan, trace)?;
+    let subject = Subject::new(run, folder, plan, trace, Needs::Nothing)?;
     let report = report_sum(&subject)?;
     let by_replayer = subject.by_replayer();
     let mut each: BTreeMap<usize, Summary> = BTreeMap::new();
@@ -112,7 +131,7 @@ pub fn merge(
             return Err(differs("has another measured part than the first fragment's"));
         }
         for table in &tables {
-            check_size(&sealed_paths(run, experiment, table.fragment), table)?;
+            check_size(&sealed_paths(run, experiment, table.fragment), table, size_of)?;
         }
         sealed.extend(tables);
         merge_into(&mut each, replayer_of(&by_replayer, Some(fragment)), summary);
@@ -140,12 +159,11 @@ fn check_complete(
 }
 
 /// Refuses sealed tables that are not there, or not whole. Their content is verified when they are queried.
-fn check_size(paths: &SealedPaths, sealed: &SealedFragment) -> Result<(), AnalyzeError> {
+fn check_size(paths: &SealedPaths, sealed: &SealedFragment, size_of: SizeOf<'_>) -> Result<(), AnalyzeError> {
     let closing_reads = sealed.closing_reads.iter().map(|checksum| (&paths.closing_reads, checksum));
     let tables = [(&paths.operations, &sealed.operations), (&paths.unpredictable, &sealed.unpredictable)];
     for (path, Checksum { bytes, .. }) in tables.into_iter().chain(closing_reads) {
-        let found = std::fs::metadata(path).map_err(files::at(path))?.len();
-        if found != *bytes {
+        if size_of(path)? != *bytes {
             return Err(AnalyzeError::OtherFragment { path: path.clone(), what: "is not as long as its summary says" });
         }
     }

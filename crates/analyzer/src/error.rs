@@ -157,6 +157,17 @@ pub enum AnalyzeError {
         /// The run folder.
         run: PathBuf,
     },
+    /// Object storage cannot be used.
+    #[error(transparent)]
+    Storage(#[from] storage::StorageError),
+    /// An error about files of a run in object storage, in words that name its URL.
+    #[error("{message}")]
+    Elsewhere {
+        /// What is wrong.
+        message: String,
+        /// The exit code of the original error.
+        code: u8,
+    },
     /// A chart of a report cannot be drawn.
     #[error(transparent)]
     Chart(#[from] crate::chart::ChartError),
@@ -171,6 +182,8 @@ impl AnalyzeError {
     pub fn exit_code(&self) -> u8 {
         let refused = match self {
             AnalyzeError::Write(_) | AnalyzeError::Engine(_) | AnalyzeError::Chart(_) => return 3,
+            AnalyzeError::Storage(error) => return if error.is_of_user() { 2 } else { 3 },
+            AnalyzeError::Elsewhere { code, .. } => return *code,
             AnalyzeError::File(error) => Some(error.source.kind()),
             AnalyzeError::Table(error) => error.io,
             _ => None,

@@ -20,7 +20,7 @@ use crate::fragment::{FragmentInput, SealedPaths};
 use crate::fragments::{Analyzed, analyze_fragments, read_plan, replayer_of};
 use crate::ruling::{TraceLimits, of_replayer, rule};
 use crate::seal::Sealed;
-use crate::subject::{Subject, sealed_paths};
+use crate::subject::{Needs, Subject, sealed_paths};
 use crate::summarize;
 use crate::timeline::{Measured, add_due_rates};
 use crate::verify;
@@ -58,7 +58,7 @@ pub fn analyze_with(
     if let Some(verdict) = void_without_log(&folder, &plan)? {
         return Ok(Verdict { sla, ..verdict });
     }
-    let subject = Subject::new(run, folder, plan, None)?;
+    let subject = Subject::new(run, folder, plan, None, Needs::All)?;
     let family = families::of(&subject.manifest.spec)?;
     let left_behind = summarize::left_behind(&subject.folder)?;
     let is_here = |fragment: u32| !left_behind.contains(&fragment);

@@ -87,6 +87,17 @@ fn is_read(plan: &Plan, report: Option<&ReplayReport>) -> bool {
     plan.closing_read.is_some() && report.is_some_and(has_ended)
 }
 
+/// The experiment whose closing read saw the state that this one started from.
+pub(crate) fn began_from(
+    run: &RunFolder,
+    experiment: u32,
+    folder: &ExperimentFolder,
+) -> Result<Option<ExperimentFolder>, AnalyzeError> {
+    let began_with = read_report(folder)?.and_then(|report| report.began_with);
+    let before = began_with.map(|name| experiment_with(run, experiment, &name)).transpose()?;
+    Ok(before.flatten().map(|(_, folder)| folder))
+}
+
 /// The experiment before this one that ended with the closing read of this name. None if it is in
 /// another run folder.
 fn experiment_with(run: &RunFolder, before: u32, name: &str) -> Result<Option<(u32, ExperimentFolder)>, AnalyzeError> {

@@ -13,6 +13,30 @@ use crate::error::AnalyzeError;
 use crate::fragment::{FragmentInput, SealedPaths};
 use crate::fragments::{closing, conditions, given_back, read_report, tells_of};
 
+/// Which files of a trace set an analysis needs besides its manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// All.
+    All,
+    /// Those of one fragment.
+    Fragment(u32),
+    /// None.
+    Nothing,
+}
+
+impl Needs {
+    /// The manifest of a trace set that has these files.
+    fn manifest(self, trace: &Path) -> Result<Manifest, AnalyzeError> {
+        let manifest = Manifest::read_alone(trace)?;
+        match self {
+            Needs::All => manifest.check_files(trace)?,
+            Needs::Fragment(fragment) => manifest.check_some_files(trace, |file| file.is_for(fragment))?,
+            Needs::Nothing => {}
+        }
+        Ok(manifest)
+    }
+}
+
 /// An experiment and what belongs to it.
 pub(crate) struct Subject<'a> {
     pub(crate) run: &'a RunFolder,
@@ -31,10 +55,11 @@ impl<'a> Subject<'a> {
         folder: ExperimentFolder,
         plan: Plan,
         trace: Option<&Path>,
+        needs: Needs,
     ) -> Result<Subject<'a>, AnalyzeError> {
         let plan = Plan { trace: trace.map_or(plan.trace, Path::to_path_buf), ..plan };
         let report = read_report(&folder)?;
-        let manifest = Manifest::read(&plan.trace)?;
+        let manifest = needs.manifest(&plan.trace)?;
         // Trace sets of one workload are prefixes of each other, so an extended trace set is
         // accepted. If the trace set is too short, the join reports the missing sessions.
         let is_extended = || run.read_document().is_ok_and(|d| d.workload_id == manifest.workload_id);

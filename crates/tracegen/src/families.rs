@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use schemas::digest::StateDigest;
-use schemas::manifest::Manifest;
+use schemas::manifest::{Manifest, TraceSetError};
 use schemas::part::Part;
 use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError};
@@ -133,7 +133,15 @@ pub fn generate_parts(
 /// Makes a trace set of its parts, the same as [`generate`] makes at once. A trace set that is complete stays as it
 /// is.
 pub fn assemble(folder: &Path) -> Result<Manifest, AssembleError> {
-    parts::assemble(folder, |parts, spec| of(spec)?.assemble(parts))
+    assemble_checked(folder, |manifest| manifest.check_files(folder))
+}
+
+/// The same where only the parts are in `folder`; `check` checks that the files of the manifest are where they belong.
+pub(crate) fn assemble_checked(
+    folder: &Path,
+    check: impl FnOnce(&Manifest) -> Result<(), TraceSetError>,
+) -> Result<Manifest, AssembleError> {
+    parts::assemble(folder, check, |parts, spec| of(spec)?.assemble(parts))
 }
 
 /// The digest of the state that these sessions of a trace set leave in a store.

@@ -3,13 +3,14 @@
 //! [`postgres`], [`mysql`], [`mongodb`], [`memcached`], [`redis`] and [`cassandra`] return one server of a kind
 //! for the whole test process, started at first use. [`redis_cluster`] lends a Redis cluster of three
 //! primaries, and [`cassandra_cluster`] is a Cassandra cluster of three nodes, if `ENCORE_TEST_CLUSTER` asks for it.
-//! [`replicated()`] returns PostgreSQL, MongoDB or Redis with replicas. [`Server::start`] starts a separate server, which a test can
+//! [`s3`] returns an S3 server, for the object storage of trace sets and runs. [`replicated()`] returns PostgreSQL, MongoDB or Redis with replicas. [`Server::start`] starts a separate server, which a test can
 //! kill, restart or pause. [`Proxy`] forwards between a client and a server, and cuts, delays or
 //! holds connections.
 //!
 //! If an environment variable names a server of the user (`ENCORE_TEST_POSTGRES_URL`,
 //! `ENCORE_TEST_MYSQL_URL`, `ENCORE_TEST_MONGODB_URL`, `ENCORE_TEST_REDIS_URL`, `ENCORE_TEST_CASSANDRA_URL`,
-//! and HOST:PORT in `ENCORE_TEST_MEMCACHED`),
+//! HOST:PORT in `ENCORE_TEST_MEMCACHED`, and `http://KEY:SECRET@HOST:PORT` with a bucket `encore` in
+//! `ENCORE_TEST_S3_URL`),
 //! the shared server is that one. If a server's programs are not on the machine, there is no
 //! server, and a line on standard error reports it. With `ENCORE_TEST_SERVERS=required` that is a
 //! panic. Servers are started on Linux only.
@@ -45,6 +46,7 @@ mod processes;
 pub mod proxy;
 mod redis_cluster;
 mod replicated;
+mod s3;
 mod server;
 mod shared;
 
@@ -54,5 +56,6 @@ pub use error::StartError;
 pub use proxy::Proxy;
 pub use redis_cluster::{Lent, RedisCluster, redis_cluster};
 pub use replicated::{ReplicaOptions, Replicated};
+pub use s3::{S3, s3};
 pub use server::{Options, Server};
 pub use shared::{cassandra, cassandra_cluster, cassandra_url, memcached, mongodb, mysql, postgres, redis, replicated};

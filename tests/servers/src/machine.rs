@@ -30,6 +30,14 @@ pub fn executable(path: &Path) -> Option<PathBuf> {
     (file.is_file() && file.permissions().mode() & 0o111 != 0).then(|| path.canonicalize().ok())?
 }
 
+/// Java 17 wherever Debian puts it, because Cassandra 5.0 does not start on later ones; else the usual Java.
+pub fn java() -> Option<PathBuf> {
+    let of_debian = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_17 = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java-17-"));
+    let java = of_debian.filter(|path| is_17(path)).find_map(|path| executable(&path.join("bin/java")));
+    java.or_else(|| program("java"))
+}
+
 /// Writes a file that belongs to an account, or to the user of this program.
 pub fn write(path: &Path, text: &str, account: Option<Account>) -> Result<()> {
     std::fs::write(path, text)?;

@@ -54,7 +54,8 @@ pub fn cassandra_url(keyspace: &str) -> Option<String> {
     }
 }
 
-fn shared(kind: Kind) -> Option<&'static Server> {
+/// The shared server of a kind.
+pub fn shared(kind: Kind) -> Option<&'static Server> {
     // A failed start is stored too, so that each later test fails at once.
     static SERVERS: [OnceLock<Result<Option<Server>, String>>; Kind::ALL.len()] =
         [const { OnceLock::new() }; Kind::ALL.len()];

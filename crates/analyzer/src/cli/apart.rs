@@ -2,6 +2,7 @@
 //! an SLA that is missed is a line of the output here.
 
 use std::io;
+use std::path::Path;
 
 use schemas::files::{self, FileError};
 use schemas::run::RunFolder;
@@ -9,9 +10,10 @@ use schemas::verdict::Verdict;
 
 use super::SUCCESS;
 use super::args::{Fragment, Merge, PlanCluster};
+use crate::apart::{merge_with, size_here};
 use crate::cluster_plan::{self, Costs, MEASURED, Wanted};
 use crate::error::AnalyzeError;
-use crate::{analyze_fragment, merge as merge_fragments, report};
+use crate::{analyze_fragment, report};
 
 pub(super) fn fragment(arguments: &Fragment) -> Result<(String, u8), AnalyzeError> {
     let Fragment { run, experiment, fragment, trace, sla } = arguments;
@@ -28,8 +30,9 @@ pub(super) fn merge(arguments: &Merge) -> Result<(String, u8), AnalyzeError> {
         None => run.experiments()?.into_iter().map(|(number, _)| number).collect(),
     };
     let (trace, sla) = (arguments.trace.as_deref(), arguments.sla.as_ref());
-    let verdicts =
-        numbers.into_iter().map(|one| merge_fragments(&run, one, trace, sla)).collect::<Result<Vec<Verdict>, _>>()?;
+    let size_of = |path: &Path| arguments.elsewhere.get(path).map_or_else(|| size_here(path), |bytes| Ok(*bytes));
+    let merged = numbers.into_iter().map(|one| merge_with(&run, one, trace, sla, &size_of));
+    let verdicts = merged.collect::<Result<Vec<Verdict>, _>>()?;
     let output = match arguments.json {
         true => format!("{}\n", serde_json::json!(verdicts)),
         false if verdicts.is_empty() => "this run has no experiment yet\n".to_string(),

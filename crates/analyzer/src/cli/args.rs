@@ -1,5 +1,6 @@
 //! The commands of the analyzer and their flags.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::sql::Format;
     after_help = "\
 Examples:
   encore analyze summary runs/NAME
+  encore analyze summary s3://bucket/runs/NAME             a run in object storage
   encore analyze validate runs/NAME --experiment 7
   encore analyze isolation runs/NAME
   encore analyze sql runs/NAME \"SELECT operation, count(*) FROM operations GROUP BY ALL\"
@@ -27,6 +29,10 @@ Exit codes: 0 success, 1 SLA missed, unpredictable reads found, or isolation wea
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
+    /// Keep files of runs in object storage (s3://, gs://) in this folder while the command runs. [default: the
+    /// system's folder for temporary files]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(super) scratch: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -45,6 +51,26 @@ pub(super) enum Command {
     PlanCluster(PlanCluster),
 }
 
+impl Command {
+    /// The runs that the command reads, or writes to.
+    pub(super) fn runs(&mut self) -> Vec<&mut PathBuf> {
+        match self {
+            Command::Summary(arguments) => vec![&mut arguments.run],
+            Command::Validate(arguments) => vec![&mut arguments.run],
+            Command::Isolation(arguments) => vec![&mut arguments.run],
+            Command::Consistency(arguments) => vec![&mut arguments.run],
+            Command::Sql(arguments) => vec![&mut arguments.run],
+            Command::Report(arguments) => vec![&mut arguments.run],
+            Command::Export(arguments) => vec![&mut arguments.run],
+            Command::Compare(arguments) => arguments.runs.iter_mut().collect(),
+            // They need only a few files of a run.
+            Command::Fragment(_) | Command::Merge(_) => Vec::new(),
+            // It is for the machine that has the logs.
+            Command::Summarize(_) => Vec::new(),
+        }
+    }
+}
+
 /// Print the metrics and verdicts of a run; analyze experiments that are not analyzed yet.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -53,7 +79,7 @@ Examples:
   encore analyze summary runs/NAME --sla \"99% < 10ms, 0.1% unpredictable\"
   encore analyze summary runs/NAME --experiment 7 --json")]
 pub(super) struct Summary {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// Use this SLA for the verdicts. Verdicts that the run already has stay unchanged. [default:
     /// the run's SLA]
@@ -76,7 +102,7 @@ Examples:
   encore analyze validate runs/NAME
   encore analyze validate runs/NAME --experiment 7 --worst 20")]
 pub(super) struct Validate {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The experiment. [default: the last one]
     #[arg(long)]
@@ -102,7 +128,7 @@ Examples:
 
 Exit code 1 if an experiment shows a weaker level than the store promises.")]
 pub(super) struct Isolation {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// Only this experiment. [default: all; seconds and anomalies of the last one with anomalies]
     #[arg(long)]
@@ -136,7 +162,7 @@ Examples:
 
 The reference page on metrics has the definitions.")]
 pub(super) struct Consistency {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The experiment. [default: the last one]
     #[arg(long)]
@@ -174,7 +200,7 @@ Examples:
   encore analyze sql runs/figure-6 \"SELECT point, store, soar FROM cells\"
   encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own")]
 pub(super) struct Sql {
-    /// The folder of a run or of a comparison.
+    /// The run or the comparison: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// One SQL statement that only reads.
     #[arg(allow_hyphen_values = true, required_unless_present = "definitions")]
@@ -203,7 +229,7 @@ Examples:
 
 The page shows the SQL statement below each chart.")]
 pub(super) struct Report {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
 }
 
@@ -217,7 +243,7 @@ Examples:
   encore analyze export runs/NAME --format hgrm --times service > service.hgrm
   encore analyze export runs/NAME --format openmetrics -o encore.prom")]
 pub(super) struct Export {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The output format.
     #[arg(long, value_enum)]
@@ -256,7 +282,7 @@ Examples:
 
 Exit code 1 if --fail-if-slower finds a slower run, or --results finds a difference.")]
 pub(super) struct Compare {
-    /// The run folders; differences are relative to the first one.
+    /// The runs, folders or URLs (s3://, gs://); differences are relative to the first one.
     #[arg(required = true, num_args = 1..)]
     pub(super) runs: Vec<PathBuf>,
     /// Also write the comparison to this file, as an HTML page with charts.
@@ -313,9 +339,10 @@ pub(super) struct Summarize {
 #[command(after_help = "\
 Examples:
   encore analyze fragment runs/NAME --experiment 7 --fragment 0
-  encore analyze fragment /mnt/runs/NAME --experiment 7 --fragment 3 --trace /mnt/NAME.trace")]
+  encore analyze fragment /mnt/runs/NAME --experiment 7 --fragment 3 --trace /mnt/NAME.trace
+  encore analyze fragment s3://bucket/runs/NAME --experiment 7 --fragment 3 --trace s3://bucket/NAME.trace")]
 pub(super) struct Fragment {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// The experiment.
     #[arg(long, value_name = "N")]
@@ -323,7 +350,7 @@ pub(super) struct Fragment {
     /// The fragment.
     #[arg(long, value_name = "N")]
     pub(super) fragment: u32,
-    /// The trace set, if it is not where the replayer had it.
+    /// The trace set, a folder or its URL (s3://, gs://), if it is not where the replayer had it.
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Option<PathBuf>,
     /// The SLA; its limits decide which operations count. [default: the run's SLA]
@@ -337,14 +364,15 @@ pub(super) struct Fragment {
 #[command(after_help = "\
 Examples:
   encore analyze merge runs/NAME
-  encore analyze merge /mnt/runs/NAME --experiment 7 --trace /mnt/NAME.trace --json")]
+  encore analyze merge /mnt/runs/NAME --experiment 7 --trace /mnt/NAME.trace --json
+  encore analyze merge s3://bucket/runs/NAME --trace s3://bucket/NAME.trace")]
 pub(super) struct Merge {
-    /// The run folder.
+    /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
     /// Only this experiment. [default: all]
     #[arg(long, value_name = "N")]
     pub(super) experiment: Option<u32>,
-    /// The trace set, if it is not where the replayer had it.
+    /// The trace set, a folder or its URL (s3://, gs://), if it is not where the replayer had it.
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Option<PathBuf>,
     /// The SLA that the fragments were analyzed for. [default: the run's SLA]
@@ -353,6 +381,9 @@ pub(super) struct Merge {
     /// Print one JSON array: the verdicts.
     #[arg(long)]
     pub(super) json: bool,
+    /// The sizes of files of the run that are not on this machine.
+    #[arg(skip)]
+    pub(super) elsewhere: BTreeMap<PathBuf, u64>,
 }
 
 /// Print how many hosts, how long and how many bytes a large run takes on a cluster, from what a

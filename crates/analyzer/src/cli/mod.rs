@@ -3,6 +3,7 @@
 mod apart;
 mod args;
 mod isolation;
+mod remote;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -44,7 +45,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(code) => return code,
     };
-    match run(cli.command) {
+    match remote::with_folders(cli.command, cli.scratch.as_deref(), run) {
         Ok((output, code)) => match schemas::terminal::print(&output) {
             Err(e) => {
                 complain("error", &e);

@@ -5,6 +5,7 @@ mod import_logs;
 mod import_table;
 mod parts;
 mod physical;
+mod remote;
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -25,6 +26,7 @@ use schemas::terminal::complain;
 use schemas::words::plural;
 use serde_json::json;
 
+use self::remote::{Source, Target, is_remote};
 use crate::families;
 use crate::properties::{self, PropertiesError};
 use crate::{DigestError, GenerateError, GenerateOptions, Overview, Ran, digest, generate, generate_parts};
@@ -50,6 +52,7 @@ Examples:
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions
   encore trace import benchfoundry tpcc/                     writes tpcc.trace
   encore trace physical tpcc.trace --for mongodb             collections for its tables
+  encore trace gen traces/quickstart.toml -o s3://bucket/quickstart.trace      to object storage
   encore trace show quickstart.trace
   encore trace verify quickstart.trace
   encore trace digest quickstart.trace --sessions 1000
@@ -70,7 +73,7 @@ enum Command {
     Physical(physical::PhysicalArgs),
     /// Prints what a trace set holds: its spec, sizes, mix and fragments
     Show {
-        /// The trace set
+        /// The trace set: a folder, or a URL s3://BUCKET/PREFIX or gs://BUCKET/PREFIX
         dir: PathBuf,
         /// Print one JSON object: the manifest, and totals over its fragments and files
         #[arg(long)]
@@ -78,12 +81,12 @@ enum Command {
     },
     /// Checks every file of a trace set against its manifest
     Verify {
-        /// The trace set
+        /// The trace set: a folder, or a URL s3://BUCKET/PREFIX or gs://BUCKET/PREFIX
         dir: PathBuf,
     },
     /// Prints the digest of the state that a trace must leave in a store
     Digest {
-        /// The trace set
+        /// The trace set: a folder, or a URL s3://BUCKET/PREFIX or gs://BUCKET/PREFIX
         dir: PathBuf,
         /// Digest of the state after the first N sessions [default: all sessions]
         #[arg(long, value_name = "N", conflicts_with = "after")]
@@ -104,6 +107,7 @@ Examples:
   encore trace gen traces/quickstart.toml
   encore trace gen traces/quickstart.toml --set access.distribution=uniform -o flat.trace
   encore trace gen traces/quickstart.toml --set mix.invite_friend=3 --sessions 500000
+  encore trace gen traces/quickstart.toml -o s3://bucket/quickstart.trace
   encore trace gen --properties populateDB_10000 --properties SymmetricHighUpdateActions \\
       --set data.resources_per_member=10                 convert BG's files (data, mix)
   encore trace gen --properties workloada --print-spec       print YCSB's file as a specification
@@ -121,7 +125,8 @@ struct GenArgs {
     /// Print the resulting specification as TOML, and generate nothing
     #[arg(long)]
     print_spec: bool,
-    /// The folder to write [default: NAME.trace, where NAME is the specification's name]
+    /// The folder to write, or s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; credentials come from the environment
+    /// [default: NAME.trace, where NAME is the specification's name]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Set a value of the specification: a dotted key and a TOML value; repeat the flag for more values
@@ -227,8 +232,8 @@ fn read_spec(args: &GenArgs) -> Result<(Spec, String), Failure> {
         return Ok((spec, name));
     };
     let file = path.display().to_string();
-    if path.is_dir() {
-        let spec = Manifest::read(path).map_err(Failure::input)?.spec;
+    if path.is_dir() || is_remote(path) {
+        let spec = Source::manifest(path).map_err(|failure| Failure { code: EXIT_INPUT, ..failure })?.spec;
         let text = spec.to_toml().map_err(Failure::input)?;
         return Ok((Spec::parse_with(&text, &file, &settings).map_err(Failure::input)?, file));
     }
@@ -267,22 +272,25 @@ fn run_gen(args: &GenArgs) -> Result<(), Failure> {
         return print(&spec.to_toml().map_err(Failure::input)?);
     }
     let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.trace", spec.name)));
-    let bar = progress_bar(spec.sessions);
-    let progress = |done| bar.set_position(done);
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     // A program that hosts the tool may have set its own handler, which then stays.
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    let target = Target::new(&folder, &interrupted)?;
+    let bar = progress_bar(spec.sessions);
+    let progress = |done| bar.set_position(done);
     let options = GenerateOptions { threads: args.threads, progress: Some(&progress), interrupted: Some(&interrupted) };
     if let Some(fragments) = &args.only_fragments {
-        let parts = generate_parts(&spec, &folder, fragments.clone(), &options);
+        let parts = generate_parts(&spec, target.folder(), fragments.clone(), &options);
         bar.finish_and_clear();
-        let parts = parts.map_err(|e| of_generation(e, source))?;
+        let parts = parts.map_err(|e| target.named(of_generation(e, source)))?;
+        target.publish_parts(&parts)?;
         return parts::print_parts(&folder, &parts, started.elapsed().as_secs_f64(), args.json);
     }
-    let generated = generate(&spec, &folder, &options);
+    let generated = generate(&spec, target.folder(), &options);
     bar.finish_and_clear();
-    let manifest = generated.map_err(|e| of_generation(e, source))?;
+    let manifest = generated.map_err(|e| target.named(of_generation(e, source)))?;
+    target.publish(&manifest)?;
     let elapsed_s = started.elapsed().as_secs_f64();
     let bytes: u64 = manifest.files.iter().map(|f| f.bytes).sum();
     let (sessions, operations) = (manifest.sessions(), manifest.operations());
@@ -329,7 +337,7 @@ fn progress_bar(sessions: u64) -> ProgressBar {
 }
 
 fn run_show(dir: &Path, json: bool) -> Result<(), Failure> {
-    let manifest = Manifest::read(dir)?;
+    let manifest = Source::manifest(dir)?;
     let overview = Overview::new(&manifest).map_err(Failure::input)?;
     if json {
         let text = serde_json::to_string(&overview).map_err(Failure::tool)?;
@@ -339,8 +347,10 @@ fn run_show(dir: &Path, json: bool) -> Result<(), Failure> {
 }
 
 fn run_verify(dir: &Path) -> Result<(), Failure> {
-    let manifest = Manifest::read(dir)?;
-    manifest.verify(dir)?;
+    let source = Source::whole(dir)?;
+    let read = Manifest::read(source.folder());
+    let verified = read.and_then(|manifest| manifest.verify(source.folder()).map(|()| manifest));
+    let manifest = verified.map_err(|error| source.named(error.into()))?;
     let files = plural(manifest.files.len() as u64, "file");
     print(&format!("{}: ok, {files}, trace {}\n", dir.display(), manifest.trace_id))
 }
@@ -353,9 +363,12 @@ fn run_digest(dir: &Path, sessions: Option<u64>, after: Option<&Path>) -> Result
         (None, Some(sessions)) => Ran::First(sessions),
         (None, None) => Ran::All,
     };
-    let found = digest(dir, ran).map_err(|e| match e {
-        DigestError::TraceSet(e) => Failure::from(e),
-        e => Failure::input(e),
+    let source = Source::whole(dir)?;
+    let found = digest(source.folder(), ran).map_err(|e| {
+        source.named(match e {
+            DigestError::TraceSet(e) => Failure::from(e),
+            e => Failure::input(e),
+        })
     })?;
     print(&format!("{found}\n"))
 }

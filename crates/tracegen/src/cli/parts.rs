@@ -8,8 +8,10 @@ use schemas::part::{Part, PartError};
 use schemas::words::plural;
 use serde_json::json;
 
+use super::remote::Parts;
 use super::{Failure, of_generation, print};
-use crate::{AssembleError, assemble as assemble_parts};
+use crate::AssembleError;
+use crate::families::assemble_checked;
 
 /// Makes a trace set of its parts
 ///
@@ -20,9 +22,10 @@ use crate::{AssembleError, assemble as assemble_parts};
 Examples:
   encore trace gen big.toml -o /mnt/big.trace --only-fragments 0..8      on one machine
   encore trace gen big.toml -o /mnt/big.trace --only-fragments 8..16     on another
-  encore trace assemble /mnt/big.trace                                   when both are done")]
+  encore trace assemble /mnt/big.trace                                   when both are done
+  encore trace assemble s3://bucket/big.trace")]
 pub struct AssembleArgs {
-    /// The folder with the parts
+    /// The folder with the parts, or its URL (s3://, gs://)
     dir: PathBuf,
     /// Print one JSON object: folder, trace_id, workload_id, sessions, operations, bytes
     #[arg(long)]
@@ -74,12 +77,17 @@ pub fn print_parts(folder: &Path, parts: &[Part], elapsed_s: f64, as_json: bool)
 
 /// `assemble`.
 pub fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
-    let manifest = assemble_parts(&args.dir).map_err(|error| match error {
-        AssembleError::Generate(error) => of_generation(error, args.dir.display().to_string()),
-        AssembleError::TraceSet(error) => error.into(),
-        AssembleError::File(_) | AssembleError::Part(PartError::File(_)) => Failure::tool(error),
-        error => Failure::input(error),
+    let parts = Parts::of(&args.dir)?;
+    let assembled = assemble_checked(parts.folder(), |manifest| parts.check_files(manifest));
+    let manifest = assembled.map_err(|error| {
+        parts.named(match error {
+            AssembleError::Generate(error) => of_generation(error, args.dir.display().to_string()),
+            AssembleError::TraceSet(error) => error.into(),
+            AssembleError::File(_) | AssembleError::Part(PartError::File(_)) => Failure::tool(error),
+            error => Failure::input(error),
+        })
     })?;
+    parts.publish()?;
     let (sessions, operations) = (manifest.sessions(), manifest.operations());
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     if args.json {

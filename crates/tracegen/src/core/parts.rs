@@ -154,7 +154,7 @@ fn check_target(spec: &Spec, folder: &Path) -> Result<Option<Vec<Part>>, Generat
         Ok(_) => {}
     }
     if folder.join(manifest::FILE_NAME).exists() {
-        let is_same = Manifest::read(folder).is_ok_and(|manifest| manifest.spec == *spec);
+        let is_same = Manifest::read_alone(folder).is_ok_and(|manifest| manifest.spec == *spec);
         return if is_same {
             Ok(Some(Vec::new()))
         } else {
@@ -211,21 +211,24 @@ fn described<G: Generator>(spec: &Spec, written: Written<G>) -> Part {
     }
 }
 
-/// Makes the trace set of the parts in `folder`; `make` makes the manifest of them.
+/// Makes the trace set of the parts in `folder`; `make` makes the manifest of them, and `check` checks that its files
+/// are there.
 pub(crate) fn assemble(
     folder: &Path,
+    check: impl FnOnce(&Manifest) -> Result<(), TraceSetError>,
     make: impl FnOnce(Vec<Part>, &Spec) -> Result<Manifest, AssembleError>,
 ) -> Result<Manifest, AssembleError> {
     let paths = part::paths(folder)?;
     if folder.join(manifest::FILE_NAME).exists() {
-        let manifest = Manifest::read(folder)?;
+        let manifest = Manifest::read_alone(folder)?;
+        check(&manifest)?;
         clear(folder)?;
         return Ok(manifest);
     }
     let parts = whole(folder, &paths)?;
     let spec = parts[0].spec.clone();
     let manifest = make(parts, &spec)?;
-    manifest.check_files(folder)?;
+    check(&manifest)?;
     files::write_json(&folder.join(manifest::FILE_NAME), &manifest)?;
     clear(folder)?;
     Ok(manifest)

@@ -7,6 +7,7 @@ mod mysql;
 mod op_msg;
 mod postgres;
 mod redis;
+mod s3;
 
 use std::io::{Read, Result, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -16,13 +17,14 @@ use std::time::Duration;
 use crate::machine::{self, Account};
 pub use mongodb::{is_secondary, join as join_set, lock as lock_member};
 pub use postgres::STANDBY;
+pub use s3::BUCKET;
 
 /// The user's name in servers that this program starts.
 const USER: &str = "encore";
 /// That user's password.
 const PASSWORD: &str = "hush";
 
-/// A kind of database server.
+/// A kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// PostgreSQL.
@@ -37,12 +39,14 @@ pub enum Kind {
     Redis,
     /// Apache Cassandra, as a cluster of one node.
     Cassandra,
+    /// S3Proxy, which serves object storage from a folder; [`s3`](crate::s3()) is for its clients.
+    S3,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 6] =
-        [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached, Kind::Redis, Kind::Cassandra];
+    pub const ALL: [Kind; 7] =
+        [Kind::Postgres, Kind::Mysql, Kind::Mongodb, Kind::Memcached, Kind::Redis, Kind::Cassandra, Kind::S3];
 
     /// The kind's usual name.
     pub fn name(self) -> &'static str {
@@ -67,6 +71,7 @@ impl Kind {
             Kind::Memcached => &memcached::ENGINE,
             Kind::Redis => &redis::ENGINE,
             Kind::Cassandra => &cassandra::ENGINE,
+            Kind::S3 => &s3::ENGINE,
         }
     }
 }

@@ -5,8 +5,9 @@ use servers::{Kind, Options, Server, StartError};
 
 fn with_each(test: impl Fn(&Server, &Client) + Sync) {
     std::thread::scope(|scope| {
-        // Cassandra takes longer than all others together, so one server of it goes through one test.
-        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Cassandra) {
+        // Cassandra takes longer than all others together, so one server of it goes through one test. The tests of
+        // object storage have the client of S3.
+        for kind in Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Cassandra | Kind::S3)) {
             let test = &test;
             scope.spawn(move || {
                 let Some(server) = Server::start(kind, Options::default()) else { return };

@@ -4,7 +4,7 @@ mod cql;
 
 use std::io::{Result, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Durability, Engine, Site, cache_folder, connect};
 use crate::{machine, ports};
@@ -43,13 +43,9 @@ pub static ENGINE: Engine = Engine {
     replication: None,
 };
 
-/// Java 17 wherever Debian puts it, because Cassandra 5.0 does not start on later ones; else the usual Java.
 fn find() -> Option<Vec<PathBuf>> {
-    let of_debian = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_17 = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java-17-"));
-    let java = of_debian.filter(|path| is_17(path)).find_map(|path| machine::executable(&path.join("bin/java")));
     let jars = cache_folder()?.join(CACHED);
-    Some(vec![java.or_else(|| machine::program("java"))?, jars.is_dir().then_some(jars)?])
+    Some(vec![machine::java()?, jars.is_dir().then_some(jars)?])
 }
 
 fn prepare(site: &Site) -> Result<Vec<Vec<String>>> {
