@@ -17,7 +17,7 @@ import argparse
 import os
 import sys
 
-from encore_on_spark import EncoreError, Views, errors, printing, register, tasks
+from encore_on_spark import EncoreError, Views, dialect, errors, printing, register, tasks
 
 __all__ = ["EncoreError", "Views", "register"]
 
@@ -115,7 +115,7 @@ def session(arguments: argparse.Namespace):
     except Exception as error:
         raise errors.of_spark(error) from None
     # What went wrong in a task comes back as an error, without the stacks of its tries.
-    spark.sparkContext.setLogLevel("OFF")
+    errors.silence(spark)
     for file in arguments.ship:
         if not os.path.isfile(file):
             raise EncoreError(f"--ship {file}: no such file")
@@ -123,23 +123,8 @@ def session(arguments: argparse.Namespace):
     return spark
 
 
-def in_spark(statement: str, dialect: str) -> str:
-    """A statement in Spark's dialect."""
-    if dialect == "spark":
-        return statement
-    try:
-        import sqlglot
-    except ImportError:
-        raise EncoreError("--dialect duckdb needs sqlglot; install it with `pip install sqlglot`") from None
-    try:
-        return sqlglot.transpile(statement, read="duckdb", write="spark")[0]
-    except sqlglot.errors.SqlglotError as error:
-        raise EncoreError(f"SQL: {errors.first_lines(str(error))}") from None
-
-
 def run(arguments: argparse.Namespace) -> str:
     """Runs a command and returns what it prints."""
-    statement = in_spark(arguments.statement, arguments.dialect) if arguments.command == "sql" else ""
     spark = session(arguments)
     try:
         binary = arguments.binary
@@ -150,6 +135,8 @@ def run(arguments: argparse.Namespace) -> str:
             return tasks.analyze(
                 spark, binary, arguments.run, arguments.experiment, arguments.tasks, arguments.trace, arguments.sla
             )
+        is_foreign = arguments.dialect == "duckdb"
+        statement = dialect.from_duckdb(arguments.statement) if is_foreign else arguments.statement
         views = register(spark, *arguments.runs, binary=binary)
         try:
             return printing.printed(views.sql(statement), arguments.format)

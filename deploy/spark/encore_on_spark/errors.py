@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 
@@ -34,3 +35,10 @@ def first_lines(text: str) -> str:
             break
         lines.append(line.strip())
     return " ".join(lines)[:2000]
+
+
+def silence(spark) -> None:
+    """Keeps Spark from printing each error before it is raised, with its stacks."""
+    spark.sparkContext.setLogLevel("OFF")
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True

@@ -107,7 +107,7 @@ def _one(spark: SparkSession, run: str, binary: str) -> Views:
         if text is None:
             views.missing[name] = (
                 "this version of the program defines it in a way that deploy/spark/ does not know; use the deploy/spark/ of "
-                f"its version, or ask `encore analyze sql {run}`"
+                f"its version, or ask `encore analyze sql {run}` (DuckDB's: {definitions.digest(statement)})"
             )
             continue
         try:
