@@ -1,7 +1,7 @@
 //! The commands of the analyzer and their flags.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use schemas::sla::Sla;
@@ -306,6 +306,16 @@ pub(super) struct Compare {
     /// With --recorded: statements, other_outcome and by_statement.
     #[arg(long)]
     pub(super) json: bool,
+    /// The names of the runs, as the user wrote them.
+    #[arg(skip)]
+    pub(super) names: Vec<String>,
+}
+
+impl Compare {
+    /// The runs, each with its name.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.runs.iter().map(PathBuf::as_path).zip(self.names.iter().map(String::as_str))
+    }
 }
 
 /// Summarize the logs of one experiment on the machine that has them.

@@ -54,6 +54,9 @@ struct Stands {
 
 impl Stands {
     fn prepare(&mut self, command: &mut Command) -> Result<(), AnalyzeError> {
+        if let Command::Compare(arguments) = command {
+            arguments.names = arguments.runs.iter().map(|run| run.display().to_string()).collect();
+        }
         match command {
             Command::Fragment(arguments) => self.prepare_fragment(arguments),
             Command::Merge(arguments) => self.prepare_merge(arguments),
