@@ -151,6 +151,8 @@ fn summary(plan: &Plan, fleet: &ReplayReport, sla: &Sla) -> SummaryDocument {
         experiment: plan.experiment,
         trace_id: plan.trace_id.clone(),
         fragments: plan.fragments.iter().map(|fragment| fragment.fragment).collect(),
+        report: None,
+        sealed: Vec::new(),
         summary,
     }
 }

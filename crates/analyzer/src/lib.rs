@@ -25,6 +25,7 @@ pub mod chart;
 pub mod checks;
 pub mod cli;
 mod closing;
+pub mod cluster_plan;
 mod compare;
 pub mod consistency;
 mod consistency_text;

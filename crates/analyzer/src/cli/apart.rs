@@ -1,14 +1,17 @@
 //! The commands on fragments that are analyzed by themselves. An engine takes any exit code but 0 for a failure, so
 //! an SLA that is missed is a line of the output here.
 
+use std::io;
 use std::path::Path;
 
+use schemas::files::{self, FileError};
 use schemas::run::RunFolder;
 use schemas::verdict::Verdict;
 
 use super::SUCCESS;
-use super::args::{Fragment, Merge};
+use super::args::{Fragment, Merge, PlanCluster};
 use crate::apart::{merge_with, size_here};
+use crate::cluster_plan::{self, Costs, MEASURED, Wanted};
 use crate::error::AnalyzeError;
 use crate::{analyze_fragment, report};
 
@@ -34,6 +37,30 @@ pub(super) fn merge(arguments: &Merge) -> Result<(String, u8), AnalyzeError> {
         true => format!("{}\n", serde_json::json!(verdicts)),
         false if verdicts.is_empty() => "this run has no experiment yet\n".to_string(),
         false => report::experiments(&verdicts),
+    };
+    Ok((output, SUCCESS))
+}
+
+pub(super) fn plan_cluster(arguments: &PlanCluster) -> Result<(String, u8), AnalyzeError> {
+    let costs = match &arguments.measured {
+        None => Costs::read(MEASURED).unwrap_or_else(|e| unreachable!("a test reads this report: {e}")),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(files::at(path))?;
+            let wrong = |e| FileError { path: path.clone(), source: io::Error::new(io::ErrorKind::InvalidData, e) };
+            Costs::read(&text).map_err(|e| wrong(format!("not a report of `benches/run cluster`: {e}")))?
+        }
+    };
+    let plans: Vec<_> = arguments
+        .operations
+        .iter()
+        .map(|operations| {
+            let within_s = arguments.within.as_secs_f64();
+            cluster_plan::plan(&costs, &Wanted { operations: *operations, cores: arguments.cores, within_s })
+        })
+        .collect();
+    let output = match arguments.json {
+        true => format!("{}\n", serde_json::json!(plans)),
+        false => plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
     };
     Ok((output, SUCCESS))
 }

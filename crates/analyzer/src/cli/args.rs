@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use schemas::sla::Sla;
@@ -47,6 +48,7 @@ pub(super) enum Command {
     Summarize(Summarize),
     Fragment(Fragment),
     Merge(Merge),
+    PlanCluster(PlanCluster),
 }
 
 impl Command {
@@ -65,6 +67,8 @@ impl Command {
             Command::Fragment(_) | Command::Merge(_) => Vec::new(),
             // It is for the machine that has the logs.
             Command::Summarize(_) => Vec::new(),
+            // It needs no run.
+            Command::PlanCluster(_) => Vec::new(),
         }
     }
 }
@@ -392,4 +396,37 @@ pub(super) struct Merge {
     /// The sizes of files of the run that are not on this machine.
     #[arg(skip)]
     pub(super) elsewhere: BTreeMap<PathBuf, u64>,
+}
+
+/// Print how many hosts, how long and how many bytes a large run takes on a cluster, from what a
+/// task and an operation cost on one machine (`benches/run cluster` measures that).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze plan-cluster
+  encore analyze plan-cluster --operations 50000000000 --cores 32 --within 30m
+  encore analyze plan-cluster --measured benches/cluster.json --json")]
+pub(super) struct PlanCluster {
+    /// The number of operations; repeat the flag for more values.
+    #[arg(long, value_name = "N", default_values_t = [10_000_000_000, 1_000_000_000_000],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) operations: Vec<u64>,
+    /// Processors of a host.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) cores: u32,
+    /// How long each step may take.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = within)]
+    pub(super) within: Duration,
+    /// The report of `benches/run cluster` on your machine. [default: the one that Encore has]
+    #[arg(long, value_name = "FILE")]
+    pub(super) measured: Option<PathBuf>,
+    /// Print one JSON array: the plans.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A time of at least a second.
+fn within(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|e| format!("{e}; write a time such as 30m or 2h"))?;
+    if time < Duration::from_secs(1) { Err("is less than a second".into()) } else { Ok(time) }
 }

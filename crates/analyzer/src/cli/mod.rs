@@ -74,6 +74,7 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
         Command::Summarize(arguments) => summarized(&arguments),
         Command::Fragment(arguments) => apart::fragment(&arguments),
         Command::Merge(arguments) => apart::merge(&arguments),
+        Command::PlanCluster(arguments) => apart::plan_cluster(&arguments),
     }
 }
 

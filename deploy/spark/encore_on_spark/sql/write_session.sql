@@ -1,0 +1,2 @@
+-- DuckDB's: bbdbfba8d576
+CREATE OR REPLACE TEMPORARY FUNCTION write_session(id BIGINT) RETURNS BIGINT RETURN shiftright(id - 1, 12) & 68719476735

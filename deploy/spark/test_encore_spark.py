@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+"""Holds deploy/spark against one machine: the same bytes, verdicts and rows, however the tasks are spread.
+
+    python3 test_encore_spark.py                    two small runs and the command line, on two executors
+    python3 test_encore_spark.py --runs 100 --seed 7    so many runs drawn by seed
+
+Takes the program from ENCORE, or from PATH. A run that differs is named by its seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent
+TRACES = HERE.parent.parent / "traces"
+ENCORE = shutil.which(os.environ.get("ENCORE", "encore")) or os.environ.get("ENCORE", "encore")
+MASTER = "local-cluster[2,1,1024]"
+sys.path.insert(0, str(HERE))
+
+from encore_on_spark import EncoreError, definitions, dialect, errors, printing, register, tasks  # noqa: E402
+
+
+def encore(*arguments: object, codes: tuple[int, ...] = (0,)) -> str:
+    """Runs the program on this machine and returns what it printed."""
+    done = subprocess.run([ENCORE, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode not in codes:
+        raise AssertionError(f"encore {' '.join(map(str, arguments))}: code {done.returncode}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+def connect(**settings: str):
+    """A session on two executor processes."""
+    from pyspark.sql import SparkSession
+
+    fixed = {
+        "spark.master": MASTER,
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        # Runs are small: compiling a query would take longer than its answer.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    builder = SparkSession.builder.appName("test")
+    for name, value in {**fixed, **settings}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    errors.silence(spark)
+    return spark
+
+
+class Draw:
+    """A workload, a store and how it is replayed, all drawn from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        chance = random.Random(seed)
+        self.chance = chance
+        self.family = chance.choice(["social", "social", "kv", "kv", "kv", "economy", "transactions", "consbench", "tpcc"])
+        self.fragments = 1 if self.family == "tpcc" else chance.choice([1, 2, 3, 5, 8])
+        stale = f"stale={chance.choice(['0', '0.01', '0.05'])}&error={chance.choice(['0', '0.005'])}"
+        faulty = f"memory:?{stale}&latency_us={chance.choice([0, 50, 200])}"
+        isolation = chance.choice(["none", "read-uncommitted&write_locks=off", "read-committed", "serializable"])
+        transacting = f"memory:?isolation={isolation}&latency_us=50"
+        spec, sizes, sessions, stores = {
+            "social": (chance.choice(["quickstart", "bg-sessions"]), {"data.members": chance.choice([200, 600])}, (500, 6000), [faulty, faulty, "null:", "sqlite:"]),
+            "kv": (f"ycsb-{chance.choice('abdef')}", {"data.records": chance.choice([100, 1000])}, (500, 5000), [faulty, faulty, "null:", "sqlite:"]),
+            "economy": ("economy", {"data.records": 300}, (500, 3000), [transacting, "sqlite:"]),
+            "transactions": ("transactions", {"data.records": 200}, (500, 3000), [transacting, "sqlite:"]),
+            "consbench": ("golden-consbench", {}, None, [faulty]),
+            "tpcc": ("tpcc", {}, (50, 200), ["null:", "sqlite:"]),
+        }[self.family]  # fmt: skip
+        self.spec = TRACES / f"{spec}.toml"
+        self.settings = [f"{key}={value}" for key, value in sizes.items()] + [f"seed={chance.randrange(1 << 30)}"]
+        if self.family != "tpcc":
+            self.settings.append(f"fragments={self.fragments}")
+        if sessions:
+            self.settings.append(f"sessions={chance.randint(*sessions)}")
+        if self.family == "kv" and chance.random() < 0.3:
+            self.settings.append('sla="95% < 100ms, 95% gamma < 5ms, 5% unpredictable, 5s"')
+        self.store = chance.choice(stores)
+        self.replay = ["-T", str(chance.randint(1, 12))]
+        if self.family in ("social", "kv") and chance.random() < 0.3:
+            self.replay += ["--rate", str(chance.choice([2000, 8000]))]
+        if self.family != "consbench" and chance.random() < 0.5:
+            self.replay += ["--warmup", "50"]
+        if self.family in ("economy", "transactions"):
+            self.replay += ["--tries", str(chance.randint(1, 3))]
+        self.experiments = 2 if self.family != "tpcc" and chance.random() < 0.3 else 1
+
+    def __str__(self) -> str:
+        settings = " ".join(self.settings)
+        return f"seed {self.seed}: {self.spec.stem} {settings}, {self.store} {' '.join(self.replay)}, {self.experiments} experiments"
+
+    def set_flags(self) -> list[str]:
+        """The settings as flags of `encore trace gen`."""
+        return [flag for each in self.settings for flag in ("--set", each)]
+
+    def make(self, folder: Path) -> tuple[Path, Path]:
+        """The trace set and the run, which is not analyzed, as one machine makes them."""
+        trace, run = folder / "one.trace", folder / "run"
+        encore("trace", "gen", self.spec, *self.set_flags(), "-o", trace)
+        store = f"sqlite:{folder}/store.db" if self.store == "sqlite:" else self.store
+        for _ in range(self.experiments):
+            encore("replay", "run", "--trace", trace, "--load", "--store", store, *self.replay, "-o", run)
+        return trace, run
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """The files of a folder by their paths in it, without hidden ones."""
+    all_of = (path for path in folder.rglob("*") if path.is_file())
+    named = {path.relative_to(folder): path for path in all_of}
+    return {str(name): path for name, path in named.items() if not any(part.startswith(".") for part in name.parts)}
+
+
+def same_files(one: Path, other: Path, which: str = "") -> list[str]:
+    """The files of one folder that are missing or different in another."""
+    expected, found = files(one), files(other)
+    wanted = {name for name in expected if name.startswith(which)}
+    missing = [f"{name} is missing" for name in sorted(wanted - found.keys())]
+    return missing + [f"{name} differs" for name in sorted(wanted & found.keys()) if not filecmp.cmp(expected[name], found[name], False)]
+
+
+def shuffled(seed: int):
+    """`tasks.spread` with the units in a random order, and one of them twice: at the same time, if it can be."""
+    spread, chance = tasks.spread, random.Random(seed)
+
+    def in_any_order(spark, binary, units, number):
+        mixed = [*units, chance.choice(units)] if units else []
+        chance.shuffle(mixed)
+        return spread(spark, binary, mixed, number)
+
+    return mock.patch.object(tasks, "spread", in_any_order)
+
+
+def kills_once(folder: Path, victim: str, after_ms: int) -> str:
+    """The program, but the first unit of work is killed in the middle: the program itself, the Python process of its
+    task, or the whole executor."""
+    script = folder / f"encore-{victim}"
+    kill = {
+        "program": "kill -9 $child; kill -9 $$",
+        "task": "kill -9 $child; kill -9 $PPID; sleep 60",
+        "executor": "kill -9 $child; kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $PPID)); sleep 60",
+    }[victim]
+    script.write_text(
+        f'#!/bin/bash\nif [[ " $* " == *" --only-fragments "* || " $* " == *" fragment "* ]] && mkdir "{folder}/{victim}.once" 2>/dev/null; then\n'
+        f'    "{ENCORE}" "$@" & child=$!\n    sleep {after_ms / 1000}\n    {kill}\nfi\nexec "{ENCORE}" "$@"\n'
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return str(script)
+
+
+def check_trace(spark, draw: Draw, folder: Path, trace: Path, number: int, binary: str = ENCORE) -> None:
+    """Generated in so many tasks, a trace set has the same files."""
+    made = folder / f"{number}.trace"
+    with shuffled(draw.seed):
+        tasks.generate(spark, binary, str(draw.spec), str(made), number, tuple(draw.set_flags()))
+    expect(not (made / "parts").exists(), f"{made}: parts are left")
+    found = same_files(trace, made) + same_files(made, trace)
+    expect(not found, f"{draw}\n{number} tasks: {found}")
+    shutil.rmtree(made)
+
+
+def check_verdicts(spark, draw: Draw, folder: Path, run: Path, one: Path, number: int, binary: str = ENCORE) -> None:
+    """Analyzed in so many tasks, a run has the same verdicts and sealed tables."""
+    copy = folder / f"run-{number}"
+    shutil.copytree(run, copy)
+    with shuffled(draw.seed):
+        tasks.analyze(spark, binary, str(copy), tasks=number)
+    for name in ("operations", "unpredictable", "closing_reads"):
+        found = same_files(one, copy, name) + same_files(copy, one, name)
+        expect(not found, f"{draw}\n{number} tasks: {found}")
+    for verdict in sorted(one.glob("experiments/*/verdict.json")):
+        own = copy / verdict.relative_to(one)
+        expect(own.exists() and own.read_bytes() == verdict.read_bytes(), f"{draw}\n{number} tasks: {own} differs")
+    shutil.rmtree(copy)
+
+
+def check_views(spark, draw: Draw | str, run: Path) -> int:
+    """Each view has the rows of DuckDB's, to the last digit. Returns how many views there are."""
+    views = register(spark, str(run), binary=ENCORE)
+    expect(not views.missing, f"{draw}\n{views.missing}")
+    text = encore("analyze", "sql", run, "--definitions")
+    defined = definitions.parse(text)
+    names = [*defined.tables, *(name for name, own in defined.views.items() if own.startswith("CREATE VIEW"))]
+    expect(sorted(names) == sorted(views.frames), f"{draw}\n{names} are not {list(views.frames)}")
+
+    def differs(name: str) -> str | None:
+        expected = json.loads(encore("analyze", "sql", run, f"FROM {name}", "--format", "json"))
+        found = json.loads(printing.printed(views.frames[name], "json"))
+        if expected and list(views.frames[name].columns) != described(run, name):
+            return f"{name}: the columns are {views.frames[name].columns}, not {described(run, name)}"
+        expected, found = (sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (expected, found))
+        if expected == found:
+            return None
+        lacks = next((row for row in expected if row not in set(found)), None)
+        has = next((row for row in found if row not in set(expected)), None)
+        return f"{name}: {len(found)} rows, {len(expected)} in DuckDB; DuckDB has {lacks}; Spark has {has}"
+
+    with ThreadPoolExecutor(3) as pool:
+        found = [answer for answer in pool.map(differs, views.frames) if answer]
+    expect(not found, f"{draw}\n" + "\n".join(found))
+    return len(views.frames)
+
+
+def described(run: Path, name: str) -> list[str]:
+    """The columns that a view of DuckDB has."""
+    rows = json.loads(encore("analyze", "sql", run, f"DESCRIBE {name}", "--format", "json"))
+    return [row["column_name"] for row in rows]
+
+
+def expect(condition: bool, message: str) -> None:
+    """Fails with a message."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def check(spark, draw: Draw, numbers: tuple[int, ...]) -> None:
+    """All of it, for one draw."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        trace, run = draw.make(folder)
+        one = folder / "one"
+        shutil.copytree(run, one)
+        encore("analyze", "summary", one, codes=(0, 1, 3))
+        for number in numbers:
+            check_trace(spark, draw, folder, trace, number)
+            check_verdicts(spark, draw, folder, run, one, number)
+        check_views(spark, draw, one)
+
+
+class OnTwoExecutors(unittest.TestCase):
+    """Two small runs on two executor processes."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.spark = connect()
+        cls.folder = Path(tempfile.mkdtemp())
+        cls.draw = fixed(1, "kv", 3, "memory:?stale=0.02&error=0.005&latency_us=50", ["-T", "6", "--rate", "8000"], 1500)
+        cls.trace, cls.run_folder = cls.draw.make(cls.folder)
+        cls.one = cls.folder / "one"
+        shutil.copytree(cls.run_folder, cls.one)
+        encore("analyze", "summary", cls.one, codes=(0, 1, 3))
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.spark.stop()
+        shutil.rmtree(cls.folder)
+
+    def test_any_number_of_tasks_in_any_order_gives_the_same(self) -> None:
+        for number in (1, 2, 16):
+            check_trace(self.spark, self.draw, self.folder, self.trace, number)
+            check_verdicts(self.spark, self.draw, self.folder, self.run_folder, self.one, number)
+
+    def test_a_task_that_is_killed_is_repeated(self) -> None:
+        for victim in ("program", "task", "executor"):
+            for check_it, made in ((check_trace, (self.trace,)), (check_verdicts, (self.run_folder, self.one))):
+                with self.subTest(victim=victim, what=check_it.__name__):
+                    place = Path(tempfile.mkdtemp(dir=self.folder))
+                    binary = kills_once(place, victim, after_ms=15)
+                    check_it(self.spark, self.draw, self.folder, *made, 2, binary=binary)
+                    self.assertTrue((place / f"{victim}.once").exists())
+
+    def test_views_have_the_rows_of_duckdb(self) -> None:
+        self.assertGreater(check_views(self.spark, self.draw, self.one), 25)
+        social = fixed(2, "social", 2, "memory:?stale=0.02", ["-T", "4"], 800)
+        with tempfile.TemporaryDirectory() as name:
+            _, run = social.make(Path(name))
+            encore("analyze", "summary", run, codes=(0, 1, 3))
+            check_views(self.spark, social, run)
+            # Both runs at once.
+            register(self.spark, str(run), str(self.one), binary=ENCORE)
+            counted = self.spark.sql("SELECT run, count(*) AS n FROM operations GROUP BY run ORDER BY run").collect()
+            expected = [json.loads(encore("analyze", "sql", each, "SELECT count(*) AS n FROM operations", "--format", "json"))[0]["n"] for each in (self.one, run)]
+            self.assertEqual([(row["run"], row["n"]) for row in counted], [("one", expected[0]), ("run", expected[1])])
+
+    def test_the_sql_of_the_documentation_runs(self) -> None:
+        try:
+            import sqlglot  # noqa: F401
+        except ImportError:
+            self.skipTest("sqlglot is missing")
+        views = register(self.spark, str(self.one), binary=ENCORE)
+        for statement in (
+            "FROM experiments SELECT threads, p95_ns // 1000 AS p95_us",
+            "SELECT operation, quantile_disc(response_ns, 0.99) AS p99 FROM operations WHERE outcome = 'ok' GROUP BY ALL ORDER BY operation",
+            "SELECT actor, round(100.0 * count(DISTINCT session) / sum(count(DISTINCT session)) OVER (), 3) AS percent "
+            "FROM operations GROUP BY actor ORDER BY percent DESC, actor LIMIT 3",
+            "SELECT count(*) FILTER (unpredictable) / count(*) AS share, 1 / 0 AS none FROM operations",
+        ):
+            with self.subTest(statement=statement):
+                expected = json.loads(encore("analyze", "sql", self.one, statement, "--format", "json"))
+                found = json.loads(printing.printed(views.sql(dialect.from_duckdb(statement)), "json"))
+                self.assertEqual(found, expected)
+
+    def test_a_url_of_hadoop_is_read(self) -> None:
+        from encore_on_spark.folders import Folder
+
+        path, url = Folder(self.spark, str(self.one)), Folder(self.spark, self.one.as_uri())
+        self.assertEqual(path.experiments(), url.experiments())
+        self.assertEqual(path.name(), url.name())
+
+    def test_a_missing_program_is_an_error_of_one_line(self) -> None:
+        with self.assertRaises(EncoreError) as caught:
+            tasks.spread(self.spark, "/nowhere/encore", [("fragment 0", ["--version"])], 1)
+        self.assertRegex(str(caught.exception), r"^fragment 0 on \S+: cannot start /nowhere/encore: not among .*; ship it with --ship")
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_what_a_task_prints_comes_back_once(self) -> None:
+        units = [("fragment 0", ["analyze", "summary", "/nowhere"])]
+        with self.assertRaises(EncoreError) as caught:
+            tasks.spread(self.spark, ENCORE, units * 2, 2)
+        self.assertRegex(str(caught.exception), r"^fragment 0: /nowhere/run.json: .*\(1 more tasks failed too\)$")
+
+    def test_a_view_that_is_not_known_says_so(self) -> None:
+        real = definitions.parse
+        changed = lambda text: real(text.replace("AS duration_ns", "+ 1 AS duration_ns"))  # noqa: E731
+        with mock.patch.object(definitions, "parse", changed):
+            views = register(self.spark, str(self.one), binary=ENCORE)
+        self.assertEqual(list(views.missing), ["sessions"])
+        with self.assertRaisesRegex(EncoreError, "view sessions cannot be had on Spark: this version of the program"):
+            views.sql("SELECT * FROM sessions")
+
+
+class CommandLine(unittest.TestCase):
+    """The program as a user types it."""
+
+    def typed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(HERE / "encore_spark.py"), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def test_help_has_examples(self) -> None:
+        for command in ([], ["generate"], ["analyze"], ["sql"]):
+            done = self.typed(*command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("examples:\n  spark-submit encore_spark.py", done.stdout)
+
+    def test_a_wrong_run_is_an_error_of_one_line(self) -> None:
+        done = self.typed("--master", "local[1]", "--binary", ENCORE, "sql", "/nowhere", "SELECT 1")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.strip().splitlines()[-1][:33], "error: /nowhere: no run.json; is ")
+
+
+class Definitions(unittest.TestCase):
+    """What is read of DuckDB's statements."""
+
+    def test_statements_end_outside_of_quotes_and_comments(self) -> None:
+        text = "-- it's; so\nCREATE VIEW a AS\n  SELECT ';--' AS \"b;\";\nCREATE TABLE t (a BIGINT, \"b\" VARCHAR[]);"
+        found = definitions.parse(text)
+        self.assertEqual(found.views, {"a": "CREATE VIEW a AS SELECT ';--' AS \"b;\""})
+        self.assertEqual(found.tables, {"t": [("a", "BIGINT"), ("b", "VARCHAR[]")]})
+
+    def test_a_digest_does_not_depend_on_the_folder_of_the_run(self) -> None:
+        of = lambda path: definitions.digest(f"CREATE VIEW a AS SELECT * FROM read_parquet({path}, x = true)")  # noqa: E731
+        self.assertEqual(of("'/a/*'"), of("'/it''s/*'"))
+        self.assertEqual(of("['/a', '/b']"), of("['/c']"))
+        self.assertEqual(definitions.files("FROM read_parquet(['/a[[]b', '/it''s'])"), ["/a[b", "/it's"])
+
+    def test_lists_of_structs_are_unnested(self) -> None:
+        text = "CREATE VIEW a AS SELECT b, unnest(CASE c WHEN 'x' THEN [{item: 'y', owner: \"comment\", element: NULL::BIGINT}] END, recursive := true) FROM d"
+        expected = "SELECT b, inline(CASE c WHEN 'x' THEN array(named_struct('item', 'y', 'owner', `comment`, 'element', CAST(NULL AS BIGINT))) END) FROM d"
+        self.assertEqual(definitions.unnested(text), expected)
+
+    def test_ranges_cover_all_fragments(self) -> None:
+        for fragments in (1, 2, 7, 64):
+            for number in (1, 2, 16, 100):
+                found = tasks.ranges(fragments, number)
+                self.assertEqual([f for first, end in found for f in range(first, end)], list(range(fragments)))
+                self.assertEqual(len(found), min(fragments, number))
+
+    def test_an_error_of_spark_is_its_first_lines(self) -> None:
+        text = "[X] wrong here.\nSQLSTATE: 42\n\tat org.apache.Stack\n\tat more"
+        self.assertEqual(str(errors.of_spark(Exception(text))), "Spark: [X] wrong here. SQLSTATE: 42")
+
+
+def fixed(seed: int, family: str, fragments: int, store: str, replay: list[str], sessions: int) -> Draw:
+    """A draw whose parts are given."""
+    draw = Draw(seed)
+    spec, size = {"kv": ("ycsb-a", "data.records=100"), "social": ("quickstart", "data.members=200")}[family]
+    draw.family, draw.fragments, draw.store, draw.replay, draw.experiments = family, fragments, store, replay, 1
+    draw.spec = TRACES / f"{spec}.toml"
+    draw.settings = [size, f"seed={seed}", f"fragments={fragments}", f"sessions={sessions}"]
+    return draw
+
+
+def long(runs: int, seed: int) -> int:
+    """So many runs drawn by seed; the number of those that differ."""
+    spark, failed = connect(), 0
+    try:
+        for each in range(seed, seed + runs):
+            draw = Draw(each)
+            try:
+                check(spark, draw, (draw.chance.choice([1, 2, 16]),))
+                print(f"same    {draw}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAILED  {draw}\n{error}", flush=True)
+    finally:
+        spark.stop()
+    print(f"{runs - failed} passed, {failed} failed")
+    return failed
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--runs", type=int, help="check so many runs drawn by seed instead")
+    options.add_argument("--seed", type=int, default=1, help="the first seed [default: 1]")
+    given, rest = options.parse_known_args()
+    if given.runs:
+        sys.exit(1 if long(given.runs, given.seed) else 0)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
