@@ -191,7 +191,8 @@ fn wanted_of_run(objects: &[Object], name: &str) -> bool {
     }
     let Some((experiment, file)) = of_experiment(name) else { return !["live.jsonl", "lock"].contains(&name) };
     let is_log = file.starts_with("log/") || file.starts_with("audit/fragment-");
-    !file.starts_with("fragments/") && !(is_log && is_analyzed(objects, experiment))
+    let is_left = file.starts_with("fragments/") || is_log && is_analyzed(objects, experiment);
+    !is_left
 }
 
 /// Whether the analysis of one fragment needs a file of the run. Without a report, all logs tell how long the experiment
