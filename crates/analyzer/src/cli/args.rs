@@ -352,7 +352,7 @@ pub(super) struct Summarize {
 Examples:
   encore analyze fragment runs/NAME --experiment 7 --fragment 0
   encore analyze fragment /mnt/runs/NAME --experiment 7 --fragment 3 --trace /mnt/NAME.trace
-  encore analyze fragment s3://bucket/runs/NAME --experiment 7 --fragment 3 --trace s3://bucket/NAME.trace")]
+  encore analyze fragment s3://bucket/runs/x --experiment 7 --fragment 3 --trace s3://bucket/x.trace")]
 pub(super) struct Fragment {
     /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
