@@ -65,10 +65,8 @@ impl Command {
             Command::Compare(arguments) => arguments.runs.iter_mut().collect(),
             // They need only a few files of a run.
             Command::Fragment(_) | Command::Merge(_) => Vec::new(),
-            // It is for the machine that has the logs.
-            Command::Summarize(_) => Vec::new(),
-            // It needs no run.
-            Command::PlanCluster(_) => Vec::new(),
+            // One is for the machine that has the logs, the other needs no run.
+            Command::Summarize(_) | Command::PlanCluster(_) => Vec::new(),
         }
     }
 }
