@@ -1,7 +1,7 @@
 //! The commands of the analyzer and their flags.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -308,6 +308,16 @@ pub(super) struct Compare {
     /// With --recorded: statements, other_outcome and by_statement.
     #[arg(long)]
     pub(super) json: bool,
+    /// The names of the runs, as the user wrote them.
+    #[arg(skip)]
+    pub(super) names: Vec<String>,
+}
+
+impl Compare {
+    /// The runs, each with its name.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.runs.iter().map(PathBuf::as_path).zip(self.names.iter().map(String::as_str))
+    }
 }
 
 /// Summarize the logs of one experiment on the machine that has them.
@@ -340,7 +350,7 @@ pub(super) struct Summarize {
 Examples:
   encore analyze fragment runs/NAME --experiment 7 --fragment 0
   encore analyze fragment /mnt/runs/NAME --experiment 7 --fragment 3 --trace /mnt/NAME.trace
-  encore analyze fragment s3://bucket/runs/NAME --experiment 7 --fragment 3 --trace s3://bucket/NAME.trace")]
+  encore analyze fragment s3://bucket/runs/x --experiment 7 --fragment 3 --trace s3://bucket/x.trace")]
 pub(super) struct Fragment {
     /// The run: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,

@@ -266,19 +266,19 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
 }
 
 /// A run and the experiment of it that is compared.
-fn side(path: &Path) -> Result<results::Side, AnalyzeError> {
+fn side((path, name): (&Path, &str)) -> Result<results::Side, AnalyzeError> {
     let (run, verdicts) = whole(path)?;
     let rating = html::rating(&run)?;
     let Some(experiment) = html::representative(rating.as_ref(), &verdicts).map(|verdict| verdict.experiment) else {
         return Err(AnalyzeError::NothingToCompare { run: path.to_path_buf() });
     };
-    let (name, document) = (path.display().to_string(), run.read_document()?);
+    let (name, document) = (name.to_string(), run.read_document()?);
     Ok(results::Side { name, run, document, verdicts, experiment })
 }
 
 /// What the statements of two runs returned.
 fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
-    let sides = arguments.runs.iter().map(|path| side(path)).collect::<Result<Vec<_>, _>>()?;
+    let sides = arguments.named().map(side).collect::<Result<Vec<_>, _>>()?;
     let [first, second] = &sides[..] else {
         let all: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
         let (first, second) = (all[..1].join(""), all[1..].join(" and "));
@@ -295,10 +295,10 @@ fn compared_results(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
 
 /// A replay beside the log that it replays.
 fn compared_with_log(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
-    let [path] = &arguments.runs[..] else {
+    let (Some(run), None) = (arguments.named().next(), arguments.named().nth(1)) else {
         return Err(AnalyzeError::NoRecord { why: "--recorded compares one run with the log; name one run".into() });
     };
-    let recorded = recorded::Comparison::of(&side(path)?)?;
+    let recorded = recorded::Comparison::of(&side(run)?)?;
     let output = match arguments.json {
         true => format!("{}\n", serde_json::json!(recorded)),
         false => recorded.to_string(),
@@ -317,13 +317,13 @@ fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {
         return Err(AnalyzeError::OneRun { run: arguments.runs[0].clone() });
     }
     let mut runs = Vec::new();
-    for path in &arguments.runs {
+    for (path, name) in arguments.named() {
         let (run, verdicts) = whole(path)?;
         let rating = html::rating(&run)?;
         let Some(verdict) = html::representative(rating.as_ref(), &verdicts).cloned() else {
-            return Err(AnalyzeError::NothingToCompare { run: path.clone() });
+            return Err(AnalyzeError::NothingToCompare { run: path.to_path_buf() });
         };
-        let name = path.display().to_string();
+        let name = name.to_string();
         runs.push(compare::Compared { name, document: run.read_document()?, rating, verdicts, verdict });
     }
     if let Some(path) = &arguments.html {

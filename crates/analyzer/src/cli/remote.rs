@@ -54,6 +54,9 @@ struct Stands {
 
 impl Stands {
     fn prepare(&mut self, command: &mut Command) -> Result<(), AnalyzeError> {
+        if let Command::Compare(arguments) = command {
+            arguments.names = arguments.runs.iter().map(|run| run.display().to_string()).collect();
+        }
         match command {
             Command::Fragment(arguments) => self.prepare_fragment(arguments),
             Command::Merge(arguments) => self.prepare_merge(arguments),
@@ -188,7 +191,8 @@ fn wanted_of_run(objects: &[Object], name: &str) -> bool {
     }
     let Some((experiment, file)) = of_experiment(name) else { return !["live.jsonl", "lock"].contains(&name) };
     let is_log = file.starts_with("log/") || file.starts_with("audit/fragment-");
-    !file.starts_with("fragments/") && !(is_log && is_analyzed(objects, experiment))
+    let is_left = file.starts_with("fragments/") || is_log && is_analyzed(objects, experiment);
+    !is_left
 }
 
 /// Whether the analysis of one fragment needs a file of the run. Without a report, all logs tell how long the experiment

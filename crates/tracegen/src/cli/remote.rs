@@ -246,7 +246,7 @@ impl Parts {
         if !has_manifest {
             stand.remote.put(&self.folder().join(manifest::FILE_NAME), manifest::FILE_NAME)?;
         }
-        let parts = stand.objects.iter().filter(|object| is_part(&object.name));
-        parts.map(|part| Ok(stand.remote.delete(&part.name)?)).collect()
+        let mut parts = stand.objects.iter().filter(|object| is_part(&object.name));
+        parts.try_for_each(|part| Ok(stand.remote.delete(&part.name)?))
     }
 }
