@@ -15,7 +15,7 @@ help_of() {
 
 # The subcommands of a command, as its help lists them.
 subcommands() {
-    "$encore" "$@" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx help
+    "$encore" "$@" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p' | grep -vx help
 }
 
 section() {

@@ -1,8 +1,8 @@
 //! What generating and analyzing fragment by fragment takes, by one worker process and by several, and whether what
 //! small runs cost says what a run of ten times the size does.
 //!
-//! Workers are processes that take one fragment after the other, as an engine's tasks do; the engine's own cost is
-//! not in these figures.
+//! Workers are processes that take one fragment after the other, as an engine's tasks do. The same tasks on a local
+//! cluster of Spark, of as many workers, show the engine's own cost.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use schemas::words::thousands;
 use serde::Serialize;
 
 use crate::machine::Machine;
-use crate::measure;
+use crate::measure::{self, machine_cpu_s};
+use crate::tools::spark::{self, Spark};
 
 /// What is measured.
 pub struct Cluster {
@@ -71,6 +72,12 @@ const ANALYZE: &str = "analyze fragments";
 const MERGE: &str = "merge";
 const ANALYZE_AT_ONCE: &str = "analyze at once";
 const QUERY: &str = "percentiles over all rows, SQL";
+const ANALYZE_ON_SPARK: &str = "analyze and merge on Spark";
+const QUERY_ON_SPARK: &str = "percentiles over all rows, Spark SQL";
+
+/// As [`PERCENTILES`], from the rows.
+const SPARK_PERCENTILES: &str =
+    "SELECT operation, percentile_disc(0.99) WITHIN GROUP (ORDER BY response_ns) FROM operations GROUP BY operation";
 
 /// What a step costs: something for each task, and something for each operation.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -81,10 +88,16 @@ struct Cost {
 }
 
 /// Measures, and writes the tables to `output` with `.md` and `.json`.
-pub fn main(cluster: &Cluster, folder: &Path) -> anyhow::Result<()> {
+pub fn main(cluster: &Cluster, cache: &Path, folder: &Path) -> anyhow::Result<()> {
+    ensure!(cluster.operations.len() > 1, "the costs are fitted to two sizes: give --operations twice at least");
+    let spark = Spark::find(cache);
+    if let Err(error) = &spark {
+        eprintln!("Spark is left out: {error:#}");
+    }
     let mut lines = Vec::new();
     for operations in &cluster.operations {
-        let size = Size { operations: *operations, folder, lines: &mut lines };
+        let spark = spark.as_ref().ok();
+        let size = Size { operations: *operations, folder, spark, lines: &mut lines };
         size.measure(&cluster.workers)?;
         write(cluster, &lines)?;
     }
@@ -95,6 +108,7 @@ pub fn main(cluster: &Cluster, folder: &Path) -> anyhow::Result<()> {
 struct Size<'a> {
     operations: u64,
     folder: &'a Path,
+    spark: Option<&'a Spark>,
     lines: &'a mut Vec<Line>,
 }
 
@@ -135,12 +149,49 @@ impl Size<'_> {
             self.step(MERGE, 1, &run.join("nothing"), |_| with("analyzer", &["merge"], &run, &[]), 1)?;
         }
         self.step(QUERY, 1, &run.join("nothing"), |_| with("analyzer", &["sql"], &run, &[PERCENTILES]), 1)?;
+        self.on_spark(workers, &run)?;
         remove(&run.join("operations"))?;
         remove(&run.join("unpredictable"))?;
         let at_once = |_| with("analyzer", &["summary"], &run, &[]);
         self.step(ANALYZE_AT_ONCE, 1, &run.join("operations"), at_once, 1)?;
         remove(&trace)?;
         remove(&run)
+    }
+
+    /// The same analysis by an engine, and its own percentiles.
+    fn on_spark(&mut self, workers: &[u32], run: &Path) -> anyhow::Result<()> {
+        let Some(spark) = self.spark else { return Ok(()) };
+        let (encore, folder) = (program("encore")?, run.to_string_lossy());
+        let encore = Path::new(encore.get_program());
+        for count in workers {
+            remove(&run.join("operations"))?;
+            let analyze = ["analyze", &folder, "--experiment", "1"];
+            self.whole(ANALYZE_ON_SPARK, *count, &run.join("operations"), spark.command(*count, encore, &analyze))?;
+        }
+        let ask = ["sql", &folder, SPARK_PERCENTILES];
+        let count = workers.iter().copied().filter(|count| *count <= 2).max().unwrap_or(1);
+        self.whole(QUERY_ON_SPARK, count, &run.join("nothing"), spark.command(count, encore, &ask))
+    }
+
+    /// Runs a command that starts processes which are not its children: processor time is that of the machine.
+    fn whole(&mut self, step: &'static str, workers: u32, written: &Path, mut command: Command) -> anyhow::Result<()> {
+        let (began, before) = (Instant::now(), machine_cpu_s()?);
+        let used = measure::run(&mut command).context(step)?;
+        self.add(Line {
+            operations: self.operations,
+            step,
+            workers,
+            seconds: began.elapsed().as_secs_f64(),
+            cpu_s: machine_cpu_s()? - before,
+            memory_mib: used.memory_bytes as f64 / 1_048_576.0,
+            bytes: bytes_of(written),
+        });
+        Ok(())
+    }
+
+    fn add(&mut self, line: Line) {
+        eprintln!("{line:?}");
+        self.lines.push(line);
     }
 
     /// Runs the command of each task, so many at a time.
@@ -168,7 +219,7 @@ impl Size<'_> {
         let seconds = began.elapsed().as_secs_f64();
         let used = used.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         let used = used.into_iter().collect::<Result<Vec<_>, _>>().with_context(|| step.to_string())?;
-        let line = Line {
+        self.add(Line {
             operations: self.operations,
             step,
             workers,
@@ -176,9 +227,7 @@ impl Size<'_> {
             cpu_s: used.iter().map(|one| one.cpu_s).sum(),
             memory_mib: used.iter().map(|one| one.memory_bytes).max().unwrap_or(0) as f64 / 1_048_576.0,
             bytes: bytes_of(written),
-        };
-        eprintln!("{line:?}");
-        self.lines.push(line);
+        });
         Ok(())
     }
 }
@@ -224,15 +273,45 @@ fn fitted(lines: &[Line], step: &str, tasks: u32) -> Option<Cost> {
     })
 }
 
+/// How much faster several workers are than one, and what the engine adds.
+fn faster(lines: &[Line]) -> String {
+    let mut text = String::from(
+        "\n## Several workers, and the engine's own cost\n\nSpeed-up is the time of one worker over the time of several. \
+         What Spark adds is the time of its command, less that of the same tasks and the merge by as many worker \
+         processes.\n\n\
+         | operations | workers | generate | analyze | analyze on Spark | Spark adds, s |\n|---:|---:|---:|---:|---:|---:|\n",
+    );
+    let of = |operations: u64, step: &str, workers: u32| {
+        lines.iter().find(|line| (line.operations, line.step, line.workers) == (operations, step, workers))
+    };
+    for line in lines.iter().filter(|line| line.step == ANALYZE) {
+        let Line { operations, workers, .. } = *line;
+        let speed_up = |step| {
+            let one = of(operations, step, 1).zip(of(operations, step, workers));
+            one.map_or("–".into(), |(one, several)| format!("{:.2}", one.seconds / several.seconds))
+        };
+        let merge = of(operations, MERGE, 1).map_or(0.0, |merge| merge.seconds);
+        let adds = of(operations, ANALYZE_ON_SPARK, workers)
+            .map_or("–".into(), |spark| format!("{:.1}", spark.seconds - line.seconds - merge));
+        let cells = [GENERATE, ANALYZE, ANALYZE_ON_SPARK].map(speed_up).join(" | ");
+        text.push_str(&format!("| {} | {workers} | {cells} | {adds} |\n", thousands(operations)));
+    }
+    text
+}
+
 fn write(cluster: &Cluster, lines: &[Line]) -> anyhow::Result<()> {
     let machine = Machine::current();
     let mut text = format!(
         "# Fragment by fragment\n\n`benches/run cluster`, on {machine}\n\nA trace set and a log of {FRAGMENTS} fragments. \
          A worker is a process that runs one task after the other, each in a process of its own; the machine has {} \
-         processors, so four workers cannot be faster than two. Processor time is that of all tasks.\n\n\
+         processors, so four workers cannot be faster than two. Processor time is that of all tasks. \
+         Spark is a local cluster of {}, with as many executors of one processor and 1 GiB; its times are those of the whole \
+         command, from the start of Java to the verdict, its processor time is that of the whole machine, its memory that of \
+         the driver's Python.\n\n\
          | operations | step | workers | seconds | processor s | peak MiB of a task | bytes written |\n\
          |---:|---|---:|---:|---:|---:|---:|\n",
-        machine.cores
+        machine.cores,
+        spark::VERSION
     );
     for line in lines {
         let Line { operations, step, workers, seconds, cpu_s, memory_mib, bytes } = line;
@@ -242,6 +321,7 @@ fn write(cluster: &Cluster, lines: &[Line]) -> anyhow::Result<()> {
             "| {operations} | {step} | {workers} | {seconds:.2} | {cpu_s:.2} | {memory_mib:.0} | {bytes} |"
         )?;
     }
+    text.push_str(&faster(lines));
     let steps = [(GENERATE, FRAGMENTS), (REPLAY, 1), (ANALYZE, FRAGMENTS), (MERGE, 1), (QUERY, 1)];
     let costs: Vec<(&str, Cost)> =
         steps.iter().filter_map(|(step, tasks)| Some((*step, fitted(lines, step, *tasks)?))).collect();

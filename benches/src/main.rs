@@ -337,7 +337,8 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
         }
         Some(Command::Cluster { operations, workers, output }) => {
             let wanted = cluster::Cluster { operations, workers, output };
-            return cluster::main(&wanted, work_folder(cli.folder.as_deref())?.path());
+            let cache = cli.peers.parent().unwrap_or(Path::new("."));
+            return cluster::main(&wanted, cache, work_folder(cli.folder.as_deref())?.path());
         }
         Some(Command::Isolation { transactions, rounds, output }) => {
             return isolation::main(transactions, rounds, &output);

@@ -110,6 +110,18 @@ pub fn server_cpu_s(processes: &[u32]) -> f64 {
     ticks as f64 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
 }
 
+/// CPU time that all processes of the machine have used so far.
+pub fn machine_cpu_s() -> anyhow::Result<f64> {
+    let stat = std::fs::read_to_string("/proc/stat").context("/proc/stat")?;
+    let line = stat.lines().next().unwrap_or_default();
+    // User, nice, system, idle, waiting for disks, interrupts.
+    let fields: Vec<u64> = line.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    anyhow::ensure!(fields.len() >= 7, "/proc/stat begins with {line:?}");
+    let ticks = fields[0] + fields[1] + fields[2] + fields[5] + fields[6];
+    // SAFETY: asks only for a number.
+    Ok(ticks as f64 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64)
+}
+
 /// Fields 14 to 17 of `/proc/ID/stat`: user and system time of a process and of
 /// its children that have ended.
 fn cpu_ticks(process: u32) -> Option<u64> {

@@ -34,9 +34,15 @@ stock_level = 4
 ";
 
 fn with_trace() -> Workplace {
+    with_trace_of("each")
+}
+
+/// The same, with the lines of a new order each by itself or together.
+fn with_trace_of(lines: &str) -> Workplace {
     let place = Workplace::new();
     std::fs::write(place.path("orders.toml"), SPEC).expect("a file");
-    let said = place.run(&["trace", "gen", "orders.toml", "-o", "orders.trace"]).succeeds();
+    let lines = format!("data.lines={lines}");
+    let said = place.run(&["trace", "gen", "orders.toml", "-o", "orders.trace", "--set", &lines]).succeeds();
     assert!(said.contains("2 warehouses") || said.contains("not TPC-C"), "{said}");
     place.run(&["trace", "verify", "orders.trace"]).succeeds();
     place
@@ -82,6 +88,29 @@ fn every_database_ends_with_the_same_rows() {
         place.run(&["analyze", "validate", &run]).succeeds();
     }
     assert!(digests.iter().all(|digest| *digest == digests[0] && digest.starts_with("digest ")), "{digests:?}");
+}
+
+/// Lines together leave the rows that lines each by itself leave, with less than half of the statements of a new order.
+#[test]
+fn lines_together_leave_the_same_rows() {
+    let (each, together) = (with_trace_of("each"), with_trace_of("together"));
+    for (number, store) in stores().iter().enumerate() {
+        let run = format!("run-{number}");
+        let digests = [&each, &together].map(|place| replay(place, store, &run, "1"));
+        assert!(digests[0] == digests[1] && digests[0].starts_with("digest "), "{store}: {digests:?}");
+        let statements = [&each, &together].map(|place| {
+            let sql =
+                "SELECT count(*) FROM operations JOIN sessions USING (fragment, session) WHERE kind = 'new_order'";
+            ask(place, &run, sql).parse::<u32>().expect("a number")
+        });
+        assert!(statements[1] * 2 < statements[0], "{store}: {statements:?}");
+        together.run(&["analyze", "validate", &run]).succeeds();
+    }
+    for (number, store) in stores().iter().enumerate() {
+        let run = format!("threads-{number}");
+        replay(&together, store, &run, "4");
+        together.run(&["analyze", "validate", &run]).succeeds();
+    }
 }
 
 /// Several threads, at the level that the database has by default and at the highest one: nothing fails, and all

@@ -9,6 +9,7 @@ pub mod memtier;
 pub mod pgbench;
 pub mod pgbench_kv;
 pub mod redis_benchmark;
+pub mod spark;
 pub mod unlogged;
 pub mod ycsb;
 

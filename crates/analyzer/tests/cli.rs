@@ -80,12 +80,42 @@ fn help_shows_examples() {
         "summarize",
         "fragment",
         "merge",
+        "plan-cluster",
     ] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let output = analyzer(&arguments);
         assert_eq!(output.status.code(), Some(0));
         insta::assert_snapshot!(format!("help_{command}"), String::from_utf8_lossy(&output.stdout));
     }
+}
+
+/// A plan is computed from the report that is given, and from the one that the program has otherwise.
+#[test]
+fn a_cluster_is_planned_from_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let cost = r#"{"task_s": 0.5, "operation_ns": 2000.0, "operation_bytes": 10.0}"#;
+    let steps =
+        ["generate fragments", "replay on memory:", "analyze fragments", "merge", "percentiles over all rows, SQL"];
+    let costs: Vec<String> = steps.iter().map(|step| format!("{step:?}: {cost}")).collect();
+    std::fs::write(&report, format!("{{\"costs\": {{{}}}}}", costs.join(", "))).unwrap();
+    let path = report.to_str().unwrap();
+    let plan = |more: &[&str]| analyzer(&[&["plan-cluster", "--operations", "3600000000"], more].concat());
+    let given = plan(&["--measured", path, "--cores", "2", "--within", "30m", "--json"]);
+    let plans: serde_json::Value = serde_json::from_slice(&given.stdout).unwrap();
+    // 7,200 s of two processors are two hosts for half an hour, and what the tasks cost makes a third.
+    assert_eq!(plans[0]["fragments"], 4, "{plans}");
+    assert_eq!(plans[0]["steps"][1]["hosts"], 3, "{plans}");
+    assert_eq!(plans[0]["stored_bytes"], 108e9, "{plans}");
+    let own = plan(&["--json"]);
+    let plans: serde_json::Value = serde_json::from_slice(&own.stdout).unwrap();
+    assert!(plans[0]["stored_bytes"].as_f64().unwrap() > 3.6e9, "{plans}");
+
+    std::fs::write(&report, "{\"costs\": {}}").unwrap();
+    let wrong = plan(&["--measured", path]);
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(said.contains(path) && said.contains("not a report of `benches/run cluster`"), "{said}");
 }
 
 #[test]
