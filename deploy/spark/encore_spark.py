@@ -17,7 +17,7 @@ import argparse
 import os
 import sys
 
-from encore_on_spark import EncoreError, Views, dialect, errors, printing, register, tasks
+from encore_on_spark import EncoreError, Views, dialect, errors, folders, printing, register, tasks
 
 __all__ = ["EncoreError", "Views", "register"]
 
@@ -28,17 +28,22 @@ EXAMPLES = {
   spark-submit encore_spark.py sql /shared/runs/first "SELECT * FROM experiments"
   python3 encore_spark.py --master 'local-cluster[2,1,1024]' --binary bin/encore analyze runs/first
 
-All paths have to lead to the same files on the driver and on every executor.
+Traces and runs lie in folders that the driver and every executor see under the same
+path, or in object storage (s3://, gs://), with credentials in the environment of all.
 Exit codes: 0 success, 2 wrong usage or input, 3 Spark or the program failed.""",
     "generate": """examples:
   spark-submit encore_spark.py generate spec.toml --output /shared/first.trace
-  spark-submit encore_spark.py generate spec.toml --output /shared/first.trace --tasks 64 --set sessions=1000000""",
+  spark-submit encore_spark.py generate spec.toml --output /shared/first.trace --tasks 64 --set sessions=1000000
+  spark-submit encore_spark.py generate spec.toml --output s3://bucket/first.trace""",
     "analyze": """examples:
   spark-submit encore_spark.py analyze /shared/runs/first
-  spark-submit encore_spark.py analyze /shared/runs/first --experiment 7 --trace /shared/first.trace""",
+  spark-submit encore_spark.py analyze /shared/runs/first --experiment 7 --trace /shared/first.trace
+  spark-submit encore_spark.py analyze s3://bucket/runs/first --trace s3://bucket/first.trace""",
     "sql": """examples:
   spark-submit encore_spark.py sql runs/first "SELECT * FROM experiments"
   spark-submit encore_spark.py sql runs/first "SELECT * FROM freshness" --format csv
+  spark-submit --packages org.apache.hadoop:hadoop-aws:3.4.1 \\
+      encore_spark.py sql s3://bucket/runs/first "SELECT * FROM experiments"
   spark-submit encore_spark.py sql runs/a runs/b "SELECT run, avg(throughput_per_s) FROM experiments GROUP BY run"
   spark-submit encore_spark.py sql runs/first --dialect duckdb "FROM timeline SELECT max(p99_ns)"
 
@@ -63,19 +68,19 @@ def parser() -> argparse.ArgumentParser:
 
     generate = commands.add_parser("generate", help="generate a trace set", description="Generate a trace set: the same bytes as `encore trace gen`.", **raw("generate"))
     generate.add_argument("spec", metavar="SPEC", help="the specification, a TOML file")
-    generate.add_argument("--output", "-o", metavar="DIR", required=True, help="the folder to write")
+    generate.add_argument("--output", "-o", metavar="DIR", required=True, help="the folder to write, or its URL (s3://, gs://)")
     generate.add_argument("--tasks", type=count, metavar="N", help="tasks to spread the fragments over [default: 4 a core]")
     generate.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="set a value of the specification; repeat for more")
 
     analyze = commands.add_parser("analyze", help="analyze a run", description="Analyze the experiments of a run that have no verdict: the same verdicts as `encore analyze summary`.", **raw("analyze"))
-    analyze.add_argument("run", metavar="RUN", help="the run folder")
+    analyze.add_argument("run", metavar="RUN", help="the run: a folder, or its URL (s3://, gs://)")
     analyze.add_argument("--experiment", type=count, metavar="E", help="only this experiment, even if it has a verdict")
     analyze.add_argument("--tasks", type=count, metavar="N", help="tasks to spread the fragments over [default: one a fragment]")
-    analyze.add_argument("--trace", metavar="DIR", help="the trace set [default: the one that the run names]")
+    analyze.add_argument("--trace", metavar="DIR", help="the trace set, a folder or its URL [default: the one that the run names]")
     analyze.add_argument("--sla", metavar="SLA", help="judge by this agreement [default: the run's]")
 
     sql = commands.add_parser("sql", help="ask runs in SQL", description="Answer one statement of SQL over the views of analyzed runs.", **raw("sql"))
-    sql.add_argument("runs", metavar="RUN", nargs="+", help="run folders")
+    sql.add_argument("runs", metavar="RUN", nargs="+", help="runs: folders, or their URLs (s3://, gs://)")
     sql.add_argument("statement", metavar="STATEMENT", help="one statement that reads")
     sql.add_argument("--format", choices=printing.FORMATS, default="table", help="the output format [default: table]")
     sql.add_argument("--dialect", choices=("spark", "duckdb"), default="spark", help="what the statement is written in; duckdb needs the Python package sqlglot [default: spark]")
@@ -106,6 +111,10 @@ def session(arguments: argparse.Namespace):
         if not equals:
             raise EncoreError(f"--conf {setting}: expected KEY=VALUE")
         ours[name] = value
+    if any(run.startswith("s3://") for run in getattr(arguments, "runs", [])):
+        for name, value in folders.settings(dict(os.environ)).items():
+            if not conf.contains(name):
+                ours.setdefault(name, value)
     for name, value in ours.items():
         conf.set(name, value)
     if not conf.contains("spark.master"):

@@ -10,17 +10,23 @@ Takes the program from ENCORE, or from PATH. A run that differs is named by its 
 from __future__ import annotations
 
 import argparse
+import base64
 import filecmp
+import hmac
+import http.client
 import json
 import os
 import random
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
 from pathlib import Path
 from unittest import mock
 
@@ -28,6 +34,10 @@ HERE = Path(__file__).resolve().parent
 TRACES = HERE.parent.parent / "traces"
 ENCORE = shutil.which(os.environ.get("ENCORE", "encore")) or os.environ.get("ENCORE", "encore")
 MASTER = "local-cluster[2,1,1024]"
+CACHE = Path(os.environ.get("ENCORE_CACHE") or Path.home() / ".cache" / "encore")
+#: The jars of an S3 server, and of Hadoop's client of S3.
+S3_SERVER = CACHE / "s3proxy-2.7.0"
+HADOOP_AWS = CACHE / "hadoop-aws-3.4.1"
 sys.path.insert(0, str(HERE))
 
 from encore_on_spark import EncoreError, definitions, dialect, errors, printing, register, tasks  # noqa: E402
@@ -139,10 +149,10 @@ def shuffled(seed: int):
     """`tasks.spread` with the units in a random order, and one of them twice: at the same time, if it can be."""
     spread, chance = tasks.spread, random.Random(seed)
 
-    def in_any_order(spark, binary, units, number):
+    def in_any_order(spark, binary, units, number, files=None):
         mixed = [*units, chance.choice(units)] if units else []
         chance.shuffle(mixed)
-        return spread(spark, binary, mixed, number)
+        return spread(spark, binary, mixed, number, files)
 
     return mock.patch.object(tasks, "spread", in_any_order)
 
@@ -306,12 +316,17 @@ class OnTwoExecutors(unittest.TestCase):
                 found = json.loads(printing.printed(views.sql(dialect.from_duckdb(statement)), "json"))
                 self.assertEqual(found, expected)
 
-    def test_a_url_of_hadoop_is_read(self) -> None:
-        from encore_on_spark.folders import Folder
+    def test_a_url_of_a_folder_is_read(self) -> None:
+        question = "SELECT count(*), max(response_ns) FROM operations"
+        answers = [register(self.spark, run, binary=ENCORE).sql(question).collect() for run in (str(self.one), self.one.as_uri())]
+        self.assertEqual(answers[0], answers[1])
 
-        path, url = Folder(self.spark, str(self.one)), Folder(self.spark, self.one.as_uri())
-        self.assertEqual(path.experiments(), url.experiments())
-        self.assertEqual(path.name(), url.name())
+    def test_an_analyzed_experiment_is_left_as_it_is(self) -> None:
+        copy = self.folder / "copy"
+        shutil.copytree(self.one, copy)
+        self.assertEqual(json.loads(tasks.analyze(self.spark, ENCORE, str(copy))), [])
+        with self.assertRaisesRegex(EncoreError, "no experiment 7"):
+            tasks.analyze(self.spark, ENCORE, str(copy), experiment=7)
 
     def test_a_missing_program_is_an_error_of_one_line(self) -> None:
         with self.assertRaises(EncoreError) as caught:
@@ -335,6 +350,118 @@ class OnTwoExecutors(unittest.TestCase):
             views.sql("SELECT * FROM sessions")
 
 
+class ObjectStorage:
+    """A server of S3 on loopback, with a bucket: the jars that tests/run installs."""
+
+    def __init__(self, bucket: str = "encore") -> None:
+        self.bucket = bucket
+        self.folder = tempfile.TemporaryDirectory()
+        root = Path(self.folder.name)
+        (root / "data" / bucket).mkdir(parents=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.endpoint = f"http://127.0.0.1:{free.getsockname()[1]}"
+        settings = {
+            "s3proxy.endpoint": self.endpoint, "s3proxy.authorization": "aws-v2-or-v4", "s3proxy.identity": "encore",
+            "s3proxy.credential": "hush", "jclouds.provider": "filesystem-nio2", "jclouds.identity": "none",
+            "jclouds.credential": "none", "jclouds.filesystem.basedir": str(root / "data"),
+        }  # fmt: skip
+        (root / "s3proxy.properties").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        java = shutil.which("java", path=os.path.join(os.environ.get("JAVA_HOME", ""), "bin")) or "java"
+        command = [java, "-Xmx256m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={root}", "-cp", f"{S3_SERVER}/*"]
+        command += ["org.gaul.s3proxy.Main", "--properties", str(root / "s3proxy.properties")]
+        self.process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.variables = {
+            "AWS_ENDPOINT_URL": self.endpoint, "AWS_ACCESS_KEY_ID": "encore", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "us-east-1",
+        }  # fmt: skip
+        host, port = self.endpoint.removeprefix("http://").split(":")
+        while True:
+            try:
+                socket.create_connection((host, int(port)), 1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    raise AssertionError("the S3 server does not start") from None
+                time.sleep(0.05)
+
+    def files(self, name: str) -> Path:
+        """The server keeps objects as files."""
+        return Path(self.folder.name) / "data" / self.bucket / name
+
+    def upload(self, folder: Path, name: str) -> None:
+        """Copies a folder into the bucket, with the old way of signing."""
+        for file in files(folder):
+            path, date = f"/{self.bucket}/{name}/{file}", formatdate(usegmt=True)
+            signed = hmac.digest(b"hush", f"PUT\n\n\n{date}\n{path}".encode(), "sha1")
+            headers = {"Date": date, "Authorization": f"AWS encore:{base64.b64encode(signed).decode()}"}
+            client = http.client.HTTPConnection(self.endpoint.removeprefix("http://"))
+            client.request("PUT", path, (folder / file).read_bytes(), headers)
+            expect(client.getresponse().status == 200, path)
+            client.close()
+
+    def close(self) -> None:
+        """Ends the server."""
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+@unittest.skipUnless(S3_SERVER.is_dir(), "the jars of S3Proxy are missing")
+class InObjectStorage(unittest.TestCase):
+    """The program as a user types it, on two executors that share nothing but a bucket."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.store = ObjectStorage()
+        cls.place = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.place.name)
+        cls.draw = fixed(3, "kv", 3, "memory:?stale=0.02&latency_us=50", ["-T", "4"], 900)
+        cls.trace, cls.run_folder = cls.draw.make(cls.folder)
+        cls.one = cls.folder / "one"
+        shutil.copytree(cls.run_folder, cls.one)
+        encore("analyze", "summary", cls.one, codes=(0, 1, 3))
+        # The trace set that the plan names is not there any more.
+        cls.trace = cls.trace.rename(cls.folder / "aside.trace")
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.store.close()
+        cls.place.cleanup()
+
+    def typed(self, *arguments: object, code: int = 0) -> str:
+        command = [sys.executable, str(HERE / "encore_spark.py"), "--master", MASTER, "--binary", ENCORE, *map(str, arguments)]
+        # Not the folder with the specification.
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", env={**os.environ, **self.store.variables})
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr if code else done.stdout
+
+    def test_a_trace_set_and_a_run_live_there(self) -> None:
+        trace, run = "s3://encore/one.trace", "s3://encore/runs/one"
+        self.typed("generate", self.draw.spec, *self.draw.set_flags(), "--output", trace, "--tasks", 2)
+        made = self.store.files("one.trace")
+        self.assertEqual(same_files(self.trace, made) + same_files(made, self.trace), [])
+
+        there = self.store.files("runs/one")
+        self.store.upload(self.run_folder, "runs/one")
+        self.typed("analyze", run, "--trace", trace)
+        for name in ("operations", "unpredictable", "closing_reads", "experiments/0001-T4/verdict.json"):
+            self.assertEqual(same_files(self.one, there, name) + same_files(there, self.one, name), [])
+
+        question = "SELECT operation, count(*) AS n, max(response_ns) AS longest FROM operations GROUP BY ALL ORDER BY ALL"
+        if not HADOOP_AWS.is_dir():
+            self.assertRegex(self.typed("sql", run, question, code=2), r"cannot read s3://; add .*hadoop-aws:3")
+            self.skipTest("the jars of hadoop-aws are missing: SQL over s3:// is left out")
+        client = [f"spark.{which}.extraClassPath={HADOOP_AWS}/*" for which in ("driver", "executor")]
+        flags = [flag for each in client for flag in ("--conf", each)]
+        found = json.loads(self.typed(*flags, "sql", run, question, "--format", "json"))
+        self.assertEqual(found, json.loads(encore("analyze", "sql", self.one, question, "--format", "json")))
+
+    def test_what_is_wrong_is_said_before_a_task_starts(self) -> None:
+        for run, words in (("s3://nowhere/run", "there is no bucket nowhere"), ("s3://encore/other", "run.json")):
+            said = self.typed("analyze", run, code=2)
+            self.assertRegex(said.strip().splitlines()[-1], f"^error: {run}.*{words}")
+
+
 class CommandLine(unittest.TestCase):
     """The program as a user types it."""
 
@@ -351,7 +478,7 @@ class CommandLine(unittest.TestCase):
     def test_a_wrong_run_is_an_error_of_one_line(self) -> None:
         done = self.typed("--master", "local[1]", "--binary", ENCORE, "sql", "/nowhere", "SELECT 1")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stderr.strip().splitlines()[-1][:33], "error: /nowhere: no run.json; is ")
+        self.assertRegex(done.stderr.strip().splitlines()[-1], "^error: /nowhere/run.json: .*is this a run folder")
 
 
 class Definitions(unittest.TestCase):

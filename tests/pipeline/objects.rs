@@ -256,6 +256,10 @@ fn a_run_is_analyzed_where_it_lies() {
         objects.run(&["analyze", "fragment", &run, "--experiment", "1", "--fragment", number, "--trace", &trace])
     };
     let merge = || objects.run(&["analyze", "merge", &run, "--trace", &trace]);
+    let tasks = |more: &[&str]| objects.run(&[&["analyze", "tasks", &run], more].concat());
+    let both = "--experiment 1 --fragment 0\n--experiment 1 --fragment 1\n";
+    assert_eq!(tasks(&[]).succeeds(), both);
+    tasks(&["--experiment", "9"]).fails(2, &[&run, "no experiment 9"]);
     fragment("1").succeeds();
     merge().fails(2, &[&run, "fragment 0"]);
     let path = fragment("0").succeeds();
@@ -266,6 +270,32 @@ fn a_run_is_analyzed_where_it_lies() {
     objects.run(&wrong).fails(2, &[&run, "no experiment 9"]);
     merge().succeeds();
     objects.check_same("r", &place.path("r"));
+    assert_eq!(tasks(&[]).succeeds(), "");
+    assert_eq!(tasks(&["--experiment", "1"]).succeeds(), both);
+    assert_eq!(tasks(&["--json"]).succeeds(), "[{\"experiment\":1,\"fragments\":[0,1],\"has_verdict\":true}]\n");
+
+    // From documents alone: neither rows nor tables are fetched, so it does not matter what is in one.
+    let table = "r/operations/experiment=1/fragment=1/part-0.parquet";
+    let kept = objects.remote.get_bytes(table).expect("a table");
+    objects.remote.put_bytes(table, b"nothing").expect("put");
+    let figures = "SELECT * FROM experiments";
+    let of_documents = ["analyze", "sql", &run, figures, "--format", "json", "--only-documents"];
+    let here = place.run(&["analyze", "sql", "r", figures, "--format", "json"]).succeeds();
+    assert_eq!(objects.run(&of_documents).succeeds(), here);
+    let rows = ["analyze", "sql", &run, "SELECT count(*) FROM operations", "--format", "csv", "--only-documents"];
+    assert_eq!(objects.run(&rows).succeeds(), "count_star()\n0\n");
+    let defined = objects.run(&["analyze", "sql", &run, "--definitions"]).succeeds();
+    let here = place.run(&["analyze", "sql", "r", "--definitions"]).succeeds();
+    let folder = std::fs::canonicalize(place.path("r")).expect("a folder").display().to_string();
+    assert_eq!(defined, here.replace(&folder, &run));
+    objects.remote.put_bytes(table, &kept).expect("put");
+
+    // A folder has a URL too.
+    let file = format!("file://{folder}");
+    assert_eq!(place.run(&["analyze", "tasks", &file, "--experiment", "1"]).succeeds(), both);
+    assert_eq!(place.run(&["analyze", "sql", &file, figures, "--format", "json", "--only-documents"]).ends(), {
+        place.run(&["analyze", "sql", "r", figures, "--format", "json"]).succeeds()
+    });
 
     let exit = |ran: Ran| (ran.stdout(), ran.stderr());
     assert_eq!(exit(objects.run(&["analyze", "summary", &run])), (said, String::new()));

@@ -78,6 +78,7 @@ fn help_shows_examples() {
         "export",
         "compare",
         "summarize",
+        "tasks",
         "fragment",
         "merge",
         "plan-cluster",

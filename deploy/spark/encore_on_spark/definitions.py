@@ -74,7 +74,7 @@ def split(text: str) -> list[str]:
     return parts
 
 
-PARQUET = re.compile(r"read_parquet\((\[[^\]]*\]|'(?:[^']|'')*')")
+PARQUET = re.compile(r"read_parquet\((\[(?:'(?:[^']|'')*'(?:, )?)*\]|'(?:[^']|'')*')")
 
 
 def digest(statement: str) -> str:

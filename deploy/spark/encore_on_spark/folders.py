@@ -1,11 +1,10 @@
-"""What experiments and fragments a run folder has, on a disk or in any storage that Spark reads."""
+"""Where a run or a trace set lies, for the program and for Spark: in a folder that every machine sees, or in object
+storage."""
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import EncoreError
@@ -14,72 +13,49 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment that has begun."""
-
-    number: int
-    name: str
-    fragments: tuple[int, ...]
-    has_verdict: bool
+def is_url(place: str) -> bool:
+    """Whether a place is a URL rather than a path."""
+    return "://" in place
 
 
-class Folder:
-    """A run folder: a path, or a URL of a file system of Hadoop (s3:// is read as s3a://)."""
+def everywhere(place: str) -> str:
+    """A place by a name that means the same to a program with another working directory."""
+    return place.rstrip("/") if is_url(place) else os.path.abspath(place)
 
-    def __init__(self, spark: SparkSession, run: str) -> None:
-        self.run = run.rstrip("/")
-        self._spark = spark
-        self._is_url = "://" in run
 
-    def for_spark(self, *parts: str) -> str:
-        """The URL of a file or folder in it, as Spark reads it."""
-        if self._is_url:
-            return "/".join([re.sub("^s3://", "s3a://", self.run), *parts])
-        return Path(self.run, *parts).resolve().as_uri()
+def name(run: str) -> str:
+    """The name of a run: that of its folder."""
+    return everywhere(run).rsplit("/", 1)[-1]
 
-    def name(self) -> str:
-        """The run's name."""
-        return self.run.rsplit("/", 1)[-1] if self._is_url else Path(self.run).resolve().name
 
-    def names(self, *parts: str) -> list[str]:
-        """The names of what is in a folder in it; empty if the folder is missing."""
-        if not self._is_url:
-            folder = Path(self.run, *parts)
-            return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-        files, path = self._hadoop(*parts)
-        return sorted(each.getPath().getName() for each in files.listStatus(path)) if files.exists(path) else []
+def for_spark(spark: SparkSession, place: str) -> str:
+    """The URL of a file or folder, as Spark reads it: s3:// as s3a://, unless the cluster has its own s3://."""
+    if not is_url(place):
+        return "file://" + os.path.abspath(place)
+    scheme = place.split("://", 1)[0]
+    if scheme != "s3" or spark._jsc.hadoopConfiguration().get("fs.s3.impl"):
+        return place
+    if not spark._jsc.hadoopConfiguration().getClassByNameOrNull("org.apache.hadoop.fs.s3a.S3AFileSystem"):
+        version = spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+        raise EncoreError(
+            f"{place}: this Spark cannot read s3://; add Hadoop's client, for example with --conf "
+            f"spark.jars.packages=org.apache.hadoop:hadoop-aws:{version} (spark-submit: --packages)"
+        )
+    return re.sub("^s3://", "s3a://", place)
 
-    def read(self, *parts: str) -> str | None:
-        """The text of a file in it; None if it is missing."""
-        if not self._is_url:
-            path = Path(self.run, *parts)
-            return path.read_text(encoding="utf-8") if path.is_file() else None
-        files, path = self._hadoop(*parts)
-        if not files.exists(path):
-            return None
-        stream = files.open(path)
-        try:
-            return self._spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-        finally:
-            stream.close()
 
-    def _hadoop(self, *parts: str):
-        path = self._spark._jvm.org.apache.hadoop.fs.Path(self.for_spark(*parts))
-        return path.getFileSystem(self._spark._jsc.hadoopConfiguration()), path
+def settings(environment: dict[str, str]) -> dict[str, str]:
+    """Settings of Spark for the store that the variables of the environment name, as `encore` reads them.
 
-    def experiments(self) -> list[Experiment]:
-        """Its experiments, by number."""
-        if self.read("run.json") is None:
-            raise EncoreError(f"{self.run}: no run.json; is this a run folder? Create one with `encore rate` or `encore replay run`")
-        found = []
-        for name in self.names("experiments"):
-            number = re.match(r"(\d+)-T", name)
-            inside = [each for each in self.names("experiments", name) if not each.startswith(".")]
-            if not number or not inside:
-                continue
-            # An experiment that never ran has a verdict and no plan.
-            plan = json.loads(self.read("experiments", name, "plan.json") or "{}")
-            fragments = tuple(part["fragment"] for part in plan.get("fragments", []))
-            found.append(Experiment(int(number.group(1)), name, fragments, "verdict.json" in inside))
-        return sorted(found, key=lambda each: each.number)
+    Credentials are none of them: Spark takes them from the same variables.
+    """
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or (endpoint and "us-east-1")
+    found = {
+        "spark.hadoop.fs.s3a.endpoint": endpoint,
+        "spark.hadoop.fs.s3a.endpoint.region": region,
+        # Buckets are rarely names of hosts but at Amazon.
+        "spark.hadoop.fs.s3a.path.style.access": endpoint and "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": endpoint and str(not endpoint.startswith("http://")).lower(),
+    }
+    return {name: value for name, value in found.items() if value}

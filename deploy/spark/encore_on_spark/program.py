@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 
 from .errors import BEGIN, END
 
@@ -19,14 +20,14 @@ def find(binary: str) -> str:
     Raises FileNotFoundError with the places that it is not in.
     """
     name = os.path.basename(binary)
-    folders = [os.getcwd()]  # where YARN puts shipped files
+    places = []
     try:
         from pyspark import SparkFiles
 
-        folders.insert(0, SparkFiles.getRootDirectory())
+        # On YARN this is the folder of the task. Elsewhere that folder is the user's, and what lies there is not meant.
+        places.append(os.path.join(SparkFiles.getRootDirectory(), name))
     except Exception:  # there is no Spark yet
         pass
-    places = [os.path.join(folder, name) for folder in folders]
     if os.sep in binary:
         places.append(binary)
     for place in places:
@@ -38,8 +39,8 @@ def find(binary: str) -> str:
     return found
 
 
-def start(binary: str, arguments: list[str]) -> dict:
-    """Runs a command to its end. Returns its exit code and what it printed.
+def start(binary: str, arguments: list[str], folder: str | None = None) -> dict:
+    """Runs a command to its end, in a folder. Returns its exit code and what it printed.
 
     Raises OSError if it cannot be started.
     """
@@ -48,7 +49,12 @@ def start(binary: str, arguments: list[str]) -> dict:
     libraries = [os.path.dirname(os.path.abspath(path)), os.environ.get("LD_LIBRARY_PATH", "")]
     environment = {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries))}
     done = subprocess.run(
-        [path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=environment, preexec_fn=_die_with_parent
+        [os.path.abspath(path), *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment,
+        cwd=folder,
+        preexec_fn=_die_with_parent,
     )
     if done.returncode == 127 and b"shared librar" in done.stderr:
         raise OSError(done.stderr.decode(errors="replace").strip())
@@ -70,15 +76,22 @@ def _die_with_parent() -> None:
         pass
 
 
-def unit(binary: str, label: str, arguments: list[str]) -> dict:
-    """Runs one unit of work on an executor.
+def unit(binary: str, label: str, arguments: list[str], files: dict[str, str] | None = None) -> dict:
+    """Runs one unit of work on an executor, in a folder with these files if there are any.
 
     What the user has to correct is returned, since another try cannot help. Everything else is raised, so that Spark
     tries again, perhaps on another executor.
     """
     where = f"{label} on {socket.gethostname()}"
     try:
-        done = start(binary, arguments)
+        if files:
+            with tempfile.TemporaryDirectory() as folder:
+                for name, text in files.items():
+                    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                        file.write(text)
+                done = start(binary, arguments, folder)
+        else:
+            done = start(binary, arguments)
     except OSError as error:
         raise RuntimeError(
             f"{BEGIN}{where}: cannot start {binary}: {error}; ship it with --ship (spark-submit: --files), or install it on "

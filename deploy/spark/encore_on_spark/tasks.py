@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import errors, program
 from .errors import EncoreError
-from .folders import Folder
+from .folders import everywhere, is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +26,13 @@ def call(binary: str, *arguments: str) -> str:
     return done["stdout"]
 
 
-def spread(spark: SparkSession, binary: str, units: list[tuple[str, list[str]]], tasks: int) -> list[dict]:
-    """Runs units of work, each a label and the arguments of a command, in so many tasks of Spark."""
+def spread(
+    spark: SparkSession, binary: str, units: list[tuple[str, list[str]]], tasks: int, files: dict[str, str] | None = None
+) -> list[dict]:
+    """Runs units of work, each a label and the arguments of a command, in so many tasks of Spark.
+
+    `files` are texts that each of the commands finds in its working directory, by name.
+    """
     from pyspark import cloudpickle
 
     if not units:
@@ -36,7 +43,7 @@ def spread(spark: SparkSession, binary: str, units: list[tuple[str, list[str]]],
     run = program.unit
     rdd = spark.sparkContext.parallelize(units, max(1, min(tasks, len(units))))
     try:
-        results = rdd.mapPartitions(lambda part: [run(binary, label, arguments) for label, arguments in part]).collect()
+        results = rdd.mapPartitions(lambda part: [run(binary, label, arguments, files) for label, arguments in part]).collect()
     except Exception as error:
         raise errors.of_spark(error) from None
     failed = [result for result in results if result["code"] != 0]
@@ -65,6 +72,11 @@ def generate(
     `settings` are further arguments of `encore trace gen`, such as ("--sessions", "1000"). Returns what `encore trace
     assemble --json` prints.
     """
+    output = everywhere(output)
+    # Without a folder that all machines see, the specification travels with the tasks.
+    travels = is_url(output) and Path(spec).is_file()
+    files = {Path(spec).name: Path(spec).read_text(encoding="utf-8")} if travels else {}
+    theirs = Path(spec).name if travels else everywhere(spec)
     # The program knows how a family derives the number of fragments.
     printed = call(binary, "trace", "gen", spec, *settings, "--print-spec")
     found = re.search(r"^fragments = (\d+)$", printed, re.MULTILINE)
@@ -73,12 +85,17 @@ def generate(
     units = [
         (
             f"fragments {first} to {end - 1}",
-            ["trace", "gen", spec, *settings, "-o", output, "--only-fragments", f"{first}..{end}", "--json"],
+            ["trace", "gen", theirs, *settings, "-o", output, "--only-fragments", f"{first}..{end}", "--json"],
         )
         for first, end in parts
     ]
-    spread(spark, binary, units, len(units))
+    spread(spark, binary, units, len(units), files)
     return call(binary, "trace", "assemble", output, "--json")
+
+
+def experiments(binary: str, run: str) -> list[dict]:
+    """The experiments of a run: experiment, has_verdict, fragments."""
+    return json.loads(call(binary, "analyze", "tasks", run, "--json"))
 
 
 def analyze(
@@ -95,20 +112,28 @@ def analyze(
     Experiments that have a verdict are left as they are, unless `experiment` names one. Returns what `encore analyze
     merge --json` prints.
     """
-    found = Folder(spark, run).experiments()
-    chosen = [each for each in found if (each.number == experiment if experiment is not None else not each.has_verdict)]
-    if experiment is not None and not chosen:
-        known = ", ".join(str(each.number) for each in found) or "none"
+    run = everywhere(run)
+    found = experiments(binary, run)
+    chosen = [each for each in found if (each["experiment"] == experiment if experiment else not each["has_verdict"])]
+    if experiment and not chosen:
+        known = ", ".join(str(each["experiment"]) for each in found) or "none"
         raise EncoreError(f"{run}: no experiment {experiment}; it has {known}")
-    options = [*(["--trace", trace] if trace else []), *(["--sla", sla] if sla else [])]
+    options = [*(["--trace", everywhere(trace)] if trace else []), *(["--sla", sla] if sla else [])]
     units = [
         (
-            f"experiment {each.number}, fragment {fragment}",
-            ["analyze", "fragment", run, "--experiment", str(each.number), "--fragment", str(fragment), *options],
+            f"experiment {each['experiment']}, fragment {fragment}",
+            ["analyze", "fragment", run, "--experiment", str(each["experiment"]), "--fragment", str(fragment), *options],
         )
         for each in chosen
-        for fragment in each.fragments
+        for fragment in each["fragments"]
     ]
     spread(spark, binary, units, tasks or len(units))
-    only = ["--experiment", str(experiment)] if experiment is not None else []
-    return call(binary, "analyze", "merge", run, *only, "--json")
+    if len(chosen) == len(found):
+        return call(binary, "analyze", "merge", run, *options, "--json")
+    # Those that had a verdict may have been analyzed in one go, and have nothing to merge.
+    merged = [
+        verdict
+        for each in chosen
+        for verdict in json.loads(call(binary, "analyze", "merge", run, "--experiment", str(each["experiment"]), *options, "--json"))
+    ]
+    return json.dumps(merged)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from . import definitions
 from .errors import EncoreError, first_lines
-from .folders import Folder
-from .tasks import call
+from .folders import everywhere, for_spark, name as name_of
+from .tasks import call, experiments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +70,7 @@ def register(spark: SparkSession, *runs: str, binary: str = "encore") -> Views:
 
     The views of several runs have all their rows, and a first column `run`: the name of the run's folder.
     """
-    each = [(Folder(spark, run).name(), _one(spark, run, binary)) for run in runs]
+    each = [(name_of(run), _one(spark, everywhere(run), binary)) for run in runs]
     if len(each) == 1:
         return each[0][1]
     from pyspark.sql import functions
@@ -92,8 +92,7 @@ def register(spark: SparkSession, *runs: str, binary: str = "encore") -> Views:
 
 
 def _one(spark: SparkSession, run: str, binary: str) -> Views:
-    folder = Folder(spark, run)
-    without = [each.number for each in folder.experiments() if not each.has_verdict]
+    without = [each["experiment"] for each in experiments(binary, run) if not each["has_verdict"]]
     if without:
         numbers = ", ".join(map(str, without))
         raise EncoreError(f"{run}: experiment {numbers} is not analyzed; run `encore_spark.py analyze {run}` first")
@@ -112,13 +111,15 @@ def _one(spark: SparkSession, run: str, binary: str) -> Views:
             continue
         try:
             if name in SEALED:
-                _sealed(spark, folder, SEALED[name])
+                _sealed(spark, run, SEALED[name])
             elif name == "checks":
-                spark.read.parquet(*definitions.files(statement)).createOrReplaceTempView(FILES_OF + name)
+                spark.read.parquet(*(for_spark(spark, file) for file in definitions.files(statement))).createOrReplaceTempView(FILES_OF + name)
             if "CREATE OR REPLACE TEMPORARY FUNCTION" in text:
                 spark.sql(text)
             else:
                 views._add(name, spark.sql(text))
+        except EncoreError:
+            raise
         except Exception as error:
             needed = [other for other in views.missing if re.search(rf"\b{other}\b", text)]
             views.missing[name] = f"it needs {', '.join(needed)}" if needed else first_lines(str(error))
@@ -126,11 +127,11 @@ def _one(spark: SparkSession, run: str, binary: str) -> Views:
     return views
 
 
-def _sealed(spark: SparkSession, folder: Folder, table: str) -> None:
+def _sealed(spark: SparkSession, run: str, table: str) -> None:
     """A sealed table, whose partitions come first and are whole numbers of 64 bits."""
     from pyspark.sql import types
 
-    path = folder.for_spark(table)
+    path = for_spark(spark, f"{run}/{table}")
     schema = spark.read.parquet(path).schema
     keys = ("experiment", "fragment")
     own = [column for column in schema.fields if column.name not in keys]
@@ -144,7 +145,7 @@ def _documents(run: str, binary: str, found: definitions.Definitions) -> dict[st
     if not found.tables:
         return {}
     lists = ", ".join(f"(SELECT list(t) FROM {name} AS t) AS {name}" for name in found.tables)
-    answer = json.loads(call(binary, "analyze", "sql", run, f"SELECT {lists}", "--format", "json"))[0]
+    answer = json.loads(call(binary, "analyze", "sql", run, f"SELECT {lists}", "--only-documents", "--format", "json"))[0]
     return {name: rows or [] for name, rows in answer.items()}
 
 

@@ -7,13 +7,48 @@ use std::path::Path;
 use schemas::files::{self, FileError};
 use schemas::run::RunFolder;
 use schemas::verdict::Verdict;
+use serde::Serialize;
 
 use super::SUCCESS;
-use super::args::{Fragment, Merge, PlanCluster};
+use super::args::{Fragment, Merge, PlanCluster, Tasks};
 use crate::apart::{merge_with, size_here};
 use crate::cluster_plan::{self, Costs, MEASURED, Wanted};
 use crate::error::AnalyzeError;
+use crate::experiment::find;
+use crate::fragments::read_plan;
 use crate::{analyze_fragment, report};
+
+/// What there is to do in an experiment.
+#[derive(Debug, Serialize)]
+struct Work {
+    experiment: u32,
+    has_verdict: bool,
+    fragments: Vec<u32>,
+}
+
+pub(super) fn tasks(arguments: &Tasks) -> Result<(String, u8), AnalyzeError> {
+    let run = RunFolder::new(&arguments.run);
+    run.read_document()?;
+    let experiments = match arguments.experiment {
+        Some(one) => vec![(one, find(&run, one)?)],
+        None => run.experiments()?,
+    };
+    let work = experiments.into_iter().map(|(experiment, folder)| {
+        // An experiment that never ran has a verdict and no plan.
+        let plan = folder.plan().exists().then(|| read_plan(&folder)).transpose()?;
+        let fragments = plan.map_or(Vec::new(), |plan| plan.fragments.iter().map(|own| own.fragment).collect());
+        Ok(Work { experiment, has_verdict: folder.verdict().exists(), fragments })
+    });
+    let work = work.collect::<Result<Vec<Work>, AnalyzeError>>()?;
+    if arguments.json {
+        return Ok((format!("{}\n", serde_json::json!(work)), SUCCESS));
+    }
+    let is_due = |work: &&Work| arguments.experiment.is_some() || !work.has_verdict;
+    let lines = work.iter().filter(is_due).flat_map(|Work { experiment, fragments, .. }| {
+        fragments.iter().map(move |fragment| format!("--experiment {experiment} --fragment {fragment}\n"))
+    });
+    Ok((lines.collect(), SUCCESS))
+}
 
 pub(super) fn fragment(arguments: &Fragment) -> Result<(String, u8), AnalyzeError> {
     let Fragment { run, experiment, fragment, trace, sla } = arguments;

@@ -46,6 +46,7 @@ pub(super) enum Command {
     Export(Export),
     Compare(Compare),
     Summarize(Summarize),
+    Tasks(Tasks),
     Fragment(Fragment),
     Merge(Merge),
     PlanCluster(PlanCluster),
@@ -64,7 +65,7 @@ impl Command {
             Command::Export(arguments) => vec![&mut arguments.run],
             Command::Compare(arguments) => arguments.runs.iter_mut().collect(),
             // They need only a few files of a run.
-            Command::Fragment(_) | Command::Merge(_) => Vec::new(),
+            Command::Tasks(_) | Command::Fragment(_) | Command::Merge(_) => Vec::new(),
             // One is for the machine that has the logs, the other needs no run.
             Command::Summarize(_) | Command::PlanCluster(_) => Vec::new(),
         }
@@ -198,7 +199,8 @@ Examples:
   encore analyze sql runs/NAME \"SELECT max(response_ns) FROM operations\"
   encore analyze sql runs/NAME \"DESCRIBE operations\"
   encore analyze sql runs/figure-6 \"SELECT point, store, soar FROM cells\"
-  encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own")]
+  encore analyze sql runs/NAME --definitions         the views, for a DuckDB of your own
+  encore analyze sql s3://bucket/runs/NAME \"FROM experiments\" --only-documents")]
 pub(super) struct Sql {
     /// The run or the comparison: a folder, or its URL (s3://, gs://).
     pub(super) run: PathBuf,
@@ -209,6 +211,10 @@ pub(super) struct Sql {
     /// `experiments` and `cells` are defined without their rows.
     #[arg(long, conflicts_with_all = ["statement", "format"])]
     pub(super) definitions: bool,
+    /// Answer from documents alone: `experiments` and what else comes from verdicts. Views of operations
+    /// have no rows, and no rows are fetched from object storage.
+    #[arg(long, conflicts_with = "definitions")]
+    pub(super) only_documents: bool,
     /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
@@ -340,6 +346,27 @@ pub(super) struct Summarize {
     /// experiment's own]
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
+}
+
+/// Print the fragments that are to be analyzed, a line each: the arguments of one `encore analyze
+/// fragment`. Experiments that have a verdict need none.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  encore analyze tasks runs/NAME
+  encore analyze tasks s3://bucket/runs/NAME | \\
+      xargs -r -P 8 -L 1 encore analyze fragment s3://bucket/runs/NAME
+  encore analyze tasks runs/NAME --experiment 7      again, even if it has a verdict")]
+pub(super) struct Tasks {
+    /// The run: a folder, or its URL (s3://, gs://).
+    pub(super) run: PathBuf,
+    /// Only this experiment, even if it has a verdict. [default: all without a verdict]
+    #[arg(long, value_name = "N")]
+    pub(super) experiment: Option<u32>,
+    /// Print one JSON array instead, of all experiments: experiment, has_verdict, and fragments (their
+    /// numbers).
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// Analyze one fragment of an experiment by itself: seal its tables and write its summary. Fragments

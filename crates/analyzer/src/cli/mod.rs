@@ -72,6 +72,7 @@ fn run(command: Command) -> Result<(String, u8), AnalyzeError> {
         Command::Export(arguments) => exported(&arguments),
         Command::Compare(arguments) => compared(&arguments),
         Command::Summarize(arguments) => summarized(&arguments),
+        Command::Tasks(arguments) => apart::tasks(&arguments),
         Command::Fragment(arguments) => apart::fragment(&arguments),
         Command::Merge(arguments) => apart::merge(&arguments),
         Command::PlanCluster(arguments) => apart::plan_cluster(&arguments),
@@ -259,7 +260,10 @@ fn queried(arguments: &Sql, limit: Option<&str>) -> Result<String, AnalyzeError>
         Database::of_comparison(&comparison, limit)?
     } else {
         let (run, verdicts) = whole(&arguments.run)?;
-        Database::open(&run, &verdicts, limit)?
+        match arguments.only_documents {
+            true => Database::of_documents(&run, &verdicts, limit)?,
+            false => Database::open(&run, &verdicts, limit)?,
+        }
     };
     let answer = database.query_at_most(statement, arguments.max_rows.unwrap_or(u64::MAX))?;
     print(&database, &answer, arguments.format)

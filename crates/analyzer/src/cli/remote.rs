@@ -16,6 +16,9 @@ use crate::fragments::{began_from, read_plan};
 /// The file of a run that says what it is; a comparison has the second one.
 const DOCUMENTS: [&str; 2] = ["run.json", "comparison.json"];
 
+/// The folders of sealed tables.
+const SEALED: [&str; 3] = ["operations/", "unpredictable/", "closing_reads/"];
+
 /// A run in object storage, and the folder on this machine that stands for it.
 struct Stand {
     remote: Remote,
@@ -60,24 +63,50 @@ impl Stands {
         match command {
             Command::Fragment(arguments) => self.prepare_fragment(arguments),
             Command::Merge(arguments) => self.prepare_merge(arguments),
+            Command::Tasks(arguments) => self.prepare_documents(&mut arguments.run, |_| true).map(drop),
+            Command::Sql(arguments) if arguments.definitions || arguments.only_documents => {
+                // Without its verdicts, a run has to be analyzed first.
+                let has_all = self.prepare_documents(&mut arguments.run, has_documents)?;
+                arguments.only_documents &= has_all;
+                Ok(())
+            }
             other => other.runs().into_iter().try_for_each(|run| self.prepare_whole(run)),
         }
     }
 
     /// Fetches what a command on a whole run needs.
     fn prepare_whole(&mut self, run: &mut PathBuf) -> Result<(), AnalyzeError> {
-        let Place::Remote(url) = Place::of(run)? else { return Ok(()) };
+        let Some(url) = remote(run)? else { return Ok(()) };
         let stand = self.open(&url)?;
         stand.fetch(|name| wanted_of_run(&stand.objects, name))?;
         *run = self.keep(stand)?;
         Ok(())
     }
 
+    /// Fetches the documents of a run, if those that are there suffice, else what a command on a whole run needs. Returns
+    /// whether they suffice. Empty files stand for sealed tables then, to tell which there are.
+    fn prepare_documents(
+        &mut self,
+        run: &mut PathBuf,
+        suffices: impl Fn(&[Object]) -> bool,
+    ) -> Result<bool, AnalyzeError> {
+        let Some(url) = remote(run)? else { return Ok(true) };
+        let stand = self.open(&url)?;
+        let is_enough = suffices(&stand.objects);
+        stand.fetch(|name| if is_enough { is_document(name) } else { wanted_of_run(&stand.objects, name) })?;
+        let is_sealed = |name: &str| SEALED.iter().any(|table| name.starts_with(table));
+        for object in stand.objects.iter().filter(|object| is_enough && is_sealed(&object.name)) {
+            schemas::files::write_atomically(&stand.folder.join(&object.name), b"")?;
+        }
+        *run = self.keep(stand)?;
+        Ok(is_enough)
+    }
+
     /// Fetches what the analysis of one fragment needs: documents, its log, its closing reads, its part of the trace
     /// set.
     fn prepare_fragment(&mut self, arguments: &mut Fragment) -> Result<(), AnalyzeError> {
         let Fragment { run, experiment, fragment, trace, .. } = arguments;
-        if let Place::Remote(url) = Place::of(run)? {
+        if let Some(url) = remote(run)? {
             let stand = self.open(&url)?;
             stand.fetch(|name| wanted_of_fragment(&stand.objects, name, *experiment, *fragment))?;
             // If there is no such experiment, the command says so.
@@ -95,7 +124,7 @@ impl Stands {
     /// Fetches what a merge needs: the documents of fragments. Of sealed tables it needs the sizes.
     fn prepare_merge(&mut self, arguments: &mut Merge) -> Result<(), AnalyzeError> {
         let Merge { run, experiment, trace, elsewhere, .. } = arguments;
-        if let Place::Remote(url) = Place::of(run)? {
+        if let Some(url) = remote(run)? {
             let stand = self.open(&url)?;
             stand.fetch(|name| wanted_of_merge(&stand.objects, name, *experiment))?;
             elsewhere.extend(stand.objects.iter().map(|object| (stand.folder.join(&object.name), object.bytes)));
@@ -113,8 +142,11 @@ impl Stands {
         planned: Option<PathBuf>,
         wanted: impl Fn(&FileEntry) -> bool,
     ) -> Result<(), AnalyzeError> {
-        let Some(place) = trace.clone().or(planned) else { return Ok(()) };
-        let Place::Remote(url) = Place::of(&place)? else { return Ok(()) };
+        let Some(mut place) = trace.clone().or(planned) else { return Ok(()) };
+        let Some(url) = remote(&mut place)? else {
+            *trace = trace.take().map(|_| place);
+            return Ok(());
+        };
         let stand = self.open(&url)?;
         stand.fetch(|name| name == manifest::FILE_NAME)?;
         let manifest = Manifest::read_alone(&stand.folder)?;
@@ -175,6 +207,17 @@ impl Stand {
     }
 }
 
+/// The URL of a place in object storage. A place on this machine becomes the path of its folder, also if it is a URL.
+fn remote(place: &mut PathBuf) -> Result<Option<Url>, AnalyzeError> {
+    match Place::of(place)? {
+        Place::Remote(url) => Ok(Some(url)),
+        Place::Local(folder) => {
+            *place = folder;
+            Ok(None)
+        }
+    }
+}
+
 /// The trace set of the plan of an experiment, else of the first one; None if there is none, which the command reports.
 fn planned_trace(run: &Path, experiment: Option<u32>) -> Result<Option<PathBuf>, AnalyzeError> {
     let folder = RunFolder::new(run);
@@ -193,6 +236,24 @@ fn wanted_of_run(objects: &[Object], name: &str) -> bool {
     let is_log = file.starts_with("log/") || file.starts_with("audit/fragment-");
     let is_left = file.starts_with("fragments/") || is_log && is_analyzed(objects, experiment);
     !is_left
+}
+
+/// Whether a file of a run is a document of it, or of an experiment as a whole, or says which conditions were checked.
+fn is_document(name: &str) -> bool {
+    match of_experiment(name) {
+        None => !name.contains('/') && name.ends_with(".json"),
+        Some((_, file)) => file == "audit/checks.parquet" || !file.contains('/') && file.ends_with(".json"),
+    }
+}
+
+/// Whether documents tell all that SQL needs besides rows: each experiment that ran has its verdict, the tables of its
+/// logs, and the report of its replayers. A comparison has one document.
+fn has_documents(objects: &[Object]) -> bool {
+    let plans = objects.iter().filter_map(|object| {
+        of_experiment(&object.name).and_then(|(experiment, file)| (file == "plan.json").then_some(experiment))
+    });
+    let has = |experiment: &str, file: &str| has(objects, &format!("experiments/{experiment}/{file}"));
+    plans.into_iter().all(|experiment| has(experiment, "replay.json") && is_analyzed(objects, experiment))
 }
 
 /// Whether the analysis of one fragment needs a file of the run. Without a report, all logs tell how long the experiment

@@ -25,6 +25,21 @@ use crate::error::AnalyzeError;
 use crate::families;
 use crate::verify::verify;
 
+/// What errors about a table that does not exist add, for a run.
+const HINT: &str = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
+    freshness, item_reads, item_updates, register_reads, register_writes, read_staleness, \
+    register_staleness, register_values, registers, consistency, gamma_over_time, gamma_spectrum, \
+    session_guarantees, availability, excused_reads, closing_reads, checks, session_kinds, unpredictable and isolation_anomalies";
+
+/// Whether a run's operations can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// As the sealed tables have them.
+    Sealed,
+    /// There are none.
+    Without,
+}
+
 /// The views of a run or of a comparison.
 pub struct Database {
     connection: Connection,
@@ -50,6 +65,20 @@ impl Database {
     /// fifths of the machine's. DuckDB writes data above it to a temporary folder.
     pub fn open(run: &RunFolder, verdicts: &[Verdict], memory_limit: Option<&str>) -> Result<Database, AnalyzeError> {
         let database = Database::unlocked(run, verdicts, memory_limit)?;
+        database.lock(&canonical(run.root())?)?;
+        Ok(database)
+    }
+
+    /// The tables of a run that come from documents, with their rows. The views of operations have none. Where the
+    /// replayer left no report, the start of the measured part is not known from documents.
+    pub fn of_documents(
+        run: &RunFolder,
+        verdicts: &[Verdict],
+        memory_limit: Option<&str>,
+    ) -> Result<Database, AnalyzeError> {
+        let database = Database { hint: HINT, ..Database::empty(memory_limit)? };
+        database.connection.execute_batch(&definitions_of(run, verdicts, Rows::Without)?)?;
+        database.fill(run, verdicts)?;
         database.lock(&canonical(run.root())?)?;
         Ok(database)
     }
@@ -96,18 +125,18 @@ impl Database {
         memory_limit: Option<&str>,
     ) -> Result<Database, AnalyzeError> {
         verify(run, verdicts)?;
-        let Database { connection, spill, .. } = Database::empty(memory_limit)?;
-        connection.execute_batch(&definitions(run, verdicts)?)?;
-        let hint = "; the views are operations, sessions, transactions, experiments, timeline, spectrum, service_spectrum, \
-                    freshness, item_reads, item_updates, register_reads, register_writes, read_staleness, \
-                    register_staleness, register_values, registers, consistency, gamma_over_time, gamma_spectrum, \
-                    session_guarantees, availability, excused_reads, closing_reads, checks, session_kinds, unpredictable and isolation_anomalies";
-        let database = Database { connection, spill, hint };
-        database.fill_experiments(run, verdicts)?;
-        database.fill_anomalies(verdicts)?;
-        database.fill_goals(verdicts)?;
-        consistency::fill(&database.connection, verdicts)?;
+        let database = Database { hint: HINT, ..Database::empty(memory_limit)? };
+        database.connection.execute_batch(&definitions(run, verdicts)?)?;
+        database.fill(run, verdicts)?;
         Ok(database)
+    }
+
+    /// Fills the tables that come from documents.
+    fn fill(&self, run: &RunFolder, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
+        self.fill_experiments(run, verdicts)?;
+        self.fill_anomalies(verdicts)?;
+        self.fill_goals(verdicts)?;
+        Ok(consistency::fill(&self.connection, verdicts)?)
     }
 
     fn fill_experiments(&self, run: &RunFolder, verdicts: &[Verdict]) -> Result<(), AnalyzeError> {
@@ -394,17 +423,23 @@ pub(crate) fn literal_pattern(path: &Path) -> String {
 
 /// The statements that define the tables and views of a run. The table of experiments is empty.
 pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<String, AnalyzeError> {
+    definitions_of(run, verdicts, Rows::Sealed)
+}
+
+fn definitions_of(run: &RunFolder, verdicts: &[Verdict], rows: Rows) -> Result<String, AnalyzeError> {
+    // The verdicts whose tables are read.
+    let sealed = if rows == Rows::Sealed { verdicts } else { &[] };
     let family = families::of(&run.read_document()?.spec)?;
     let root = canonical(run.root())?;
     // An experiment that never ran has a verdict, but no tables.
     let is_sealed = |verdict: &Verdict| root.join(format!("operations/experiment={}", verdict.experiment)).exists();
     let pattern = |table: &str| quoted(&format!("{}/{table}/*/*/*.parquet", literal_pattern(&root)));
     let has_closing_reads = |verdict: &Verdict| verdict.sealed.iter().any(|sealed| sealed.closing_reads.is_some());
-    let closing_reads = match verdicts.iter().any(has_closing_reads) {
+    let closing_reads = match sealed.iter().any(has_closing_reads) {
         false => empty_table("closing_reads", &family.closing_reads_schema()),
         true => include_str!("closing_reads.sql").replace("{closing_reads}", &pattern("closing_reads")),
     };
-    let tables = match verdicts.iter().any(is_sealed) {
+    let tables = match sealed.iter().any(is_sealed) {
         false => format!(
             "{}\n\n{}\nALTER TABLE unpredictable ADD COLUMN closing BOOLEAN;",
             empty_table("sealed_operations", &family.operations_schema()),
@@ -430,7 +465,7 @@ pub(crate) fn definitions(run: &RunFolder, verdicts: &[Verdict]) -> Result<Strin
             true => include_str!("excused_reads.sql").into(),
             false => include_str!("no_excused_reads.sql").into(),
         },
-        checks(run, verdicts)?,
+        checks(run, sealed)?,
         include_str!("session_kinds.sql").into(),
         include_str!("timeline.sql").into(),
         include_str!("availability.sql").into(),
