@@ -187,7 +187,7 @@ impl Replayer for Simulated {
     }
 
     async fn offer(&self, _: Request<rpc::OfferRequest>) -> Result<Response<rpc::OfferReply>, Status> {
-        Ok(Response::new(rpc::OfferReply { lacked: Vec::new() }))
+        Ok(Response::new(rpc::OfferReply { lacked: Vec::new(), is_fetching: false }))
     }
 
     async fn send(&self, _: Request<Streaming<rpc::FileChunk>>) -> Result<Response<rpc::SendReply>, Status> {

@@ -6,7 +6,7 @@ tonic::include_proto!("encore.replayer");
 
 /// The version of the protocol. Coordinator and replayer refuse each other if their versions
 /// differ.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// The metadata that names the lease of a call.
 pub const LEASE: &str = "encore-lease";

@@ -29,6 +29,7 @@ mod logs;
 mod objects;
 mod open_loop;
 mod physical;
+mod published;
 mod rating;
 mod refused;
 mod replays;

@@ -57,6 +57,12 @@ impl From<schemas::files::FileError> for Failure {
     }
 }
 
+impl From<storage::StorageError> for Failure {
+    fn from(error: storage::StorageError) -> Failure {
+        if error.is_of_user() { Failure::usage(error) } else { Failure::tool(error) }
+    }
+}
+
 impl From<schemas::run::RunError> for Failure {
     fn from(error: schemas::run::RunError) -> Failure {
         match error {

@@ -117,7 +117,9 @@ async fn ready(client: &mut Client, plan: &Plan, folder: &Path) -> Result<(), St
 async fn ready_in(client: &mut Client, plan: &Plan, folder: &ExperimentFolder) -> Result<(), Status> {
     let experiment_folder = folder.root().display().to_string();
     let plan_json = serde_json::to_string(plan).expect("JSON");
-    client.prepare(PrepareRequest { plan_json, experiment_folder, run: "test".into(), unlogged: false }).await?;
+    client
+        .prepare(PrepareRequest { plan_json, experiment_folder, run: "test".into(), ..PrepareRequest::default() })
+        .await?;
     let mut loading = client.load(LoadRequest { part: Part::Alone.into() }).await?.into_inner();
     while loading.message().await?.is_some() {}
     Ok(())
@@ -267,7 +269,7 @@ fn an_experiment_that_never_starts_changes_nothing() {
         let folder = ExperimentFolder::new(folder.path().join("2"));
         let plan_json = serde_json::to_string(&planned(2)).expect("JSON");
         let experiment_folder = folder.root().display().to_string();
-        let request = PrepareRequest { plan_json, experiment_folder, run: "test".into(), unlogged: false };
+        let request = PrepareRequest { plan_json, experiment_folder, run: "test".into(), ..PrepareRequest::default() };
         client.prepare(request).await.expect("it is prepared");
         let request = RunRequest { experiment: 2, part: Part::Alone.into(), warm_up: false };
         let mut running = client.run(request).await.expect("it runs").into_inner();

@@ -134,6 +134,13 @@ impl Url {
         Url { prefix, ..self.clone() }
     }
 
+    /// Whether a place is this prefix, or below it.
+    pub fn contains(&self, place: &Url) -> bool {
+        let rest = place.prefix.strip_prefix(&self.prefix);
+        let is_below = self.prefix.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        (self.scheme, &self.bucket) == (place.scheme, &place.bucket) && is_below
+    }
+
     /// The last part of the prefix, else the bucket.
     pub fn name(&self) -> &str {
         self.prefix.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&self.bucket)

@@ -124,6 +124,13 @@ impl Remote {
         self.runtime.block_on(put).map(drop).map_err(self.wrong(name))
     }
 
+    /// Checks that objects can be written and deleted, with one that is there for a moment.
+    pub fn check_writable(&self) -> Result<(), StorageError> {
+        let name = format!(".encore-check-{}", std::process::id());
+        self.put_bytes(&name, b"")?;
+        self.delete(&name)
+    }
+
     /// Deletes an object. One that does not exist is no error.
     pub fn delete(&self, name: &str) -> Result<(), StorageError> {
         let key = self.key(name)?;

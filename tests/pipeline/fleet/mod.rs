@@ -31,6 +31,13 @@ impl Host {
         Host::listening(place, n, &format!("127.0.0.{n}:0"), more, |command| command)
     }
 
+    /// The same with variables of the environment.
+    pub fn with_variables(place: &Workplace, n: u32, more: &[&str], variables: &[(&str, String)]) -> Host {
+        Host::listening(place, n, &format!("127.0.0.{n}:0"), more, |command| {
+            command.envs(variables.iter().map(|(name, value)| (*name, value)))
+        })
+    }
+
     fn listening(
         place: &Workplace,
         n: u32,

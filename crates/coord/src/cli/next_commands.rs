@@ -81,6 +81,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
         fleet,
         name: _,
         runs,
+        publish,
         deck: _,
         metrics_listen: _,
         json: _,
@@ -129,6 +130,7 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
     words.flag_if(*keep_data, "--keep-data");
     words.value("--sla", setting.sla);
     words.value_if(runs != Path::new("runs"), "--runs", whole(runs));
+    words.option("--publish", publish.as_ref());
     words.value_if(setting.warmup != Warmup::Sessions(0), "--warmup", setting.warmup);
     words.option("--monitor", monitor.as_ref());
     words.flag_if(*shared_actors, "--shared-actors");

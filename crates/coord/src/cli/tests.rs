@@ -21,7 +21,7 @@ impl TraceFolder {
         manifest.workload_id = manifest.spec.workload_id();
         schemas::files::write_json(&trace.join(schemas::manifest::FILE_NAME), &manifest.clone().identified()).unwrap();
         std::fs::write(folder.path().join("token"), "hush").unwrap();
-        TraceFolder { folder, set: TraceSet { folder: trace, manifest } }
+        TraceFolder { folder, set: TraceSet { folder: trace, manifest, url: None } }
     }
 
     fn path(&self, name: &str) -> String {

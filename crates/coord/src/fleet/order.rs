@@ -7,6 +7,7 @@ use schemas::manifest::Manifest;
 use schemas::plan::Plan;
 use schemas::run::{ExperimentFolder, ReplayReport};
 use schemas::sla::Sla;
+use storage::Url;
 
 use super::address::Address;
 
@@ -59,6 +60,10 @@ pub struct Order<'a> {
     pub folder: &'a ExperimentFolder,
     /// What to do with the logs.
     pub logs: Logs,
+    /// Where in object storage the trace set is too: replayers that share this place take it from there.
+    pub trace_url: Option<&'a Url>,
+    /// Where in object storage replayers publish logs that they summarize.
+    pub publish_to: Option<&'a Url>,
     /// The name of the run, for the folders of replayers that share none with this machine.
     pub run: &'a str,
 }

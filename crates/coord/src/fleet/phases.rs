@@ -119,7 +119,7 @@ pub(super) async fn make_ready(
             let (bytes, bytes_total) = each.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             watch(Stage::Sending { bytes, bytes_total });
         };
-        participant.replayer.send(&trace, order.manifest, sent).await?;
+        participant.replayer.send(&trace, order.trace_url, order.manifest, sent).await?;
         let plan = Plan { trace: trace.clone(), ..participant.share.plan.clone() };
         participant.prepared = Some(participant.replayer.prepare(&plan, &folder, order).await?);
         Ok::<(), Failure>(())
@@ -444,7 +444,10 @@ pub(super) async fn collect(team: &mut [Participant<'_>], order: &Order<'_>, rep
                 }
             }
         }
-        Logs::Left(sla) => participant.replayer.summarize(&logged, order.folder, report, &sla).await,
+        Logs::Left(sla) => {
+            let publish_to = participant.replayer.publish_to(order);
+            participant.replayer.summarize(&logged, order.folder, report, &sla, publish_to).await
+        }
         Logs::Unwritten => Ok(0),
     });
     let fetched: Vec<Result<usize, Failure>> = together(fetched).collect().await;

@@ -11,6 +11,7 @@ use schemas::plan::Plan;
 use schemas::rpc::{self, Phase};
 use schemas::run::{ClockReading, ExperimentFolder, FragmentPosition, Host, ReplayReport};
 use schemas::sla::Sla;
+use storage::Url;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tonic::Status;
@@ -213,10 +214,11 @@ impl Replayer {
     pub async fn send(
         &mut self,
         folder: &Path,
+        url: Option<&Url>,
         manifest: &Manifest,
         sent: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<(), Failure> {
-        let sent = transfer::send(&self.name, &self.client, self.patience(), folder, manifest, sent).await;
+        let sent = transfer::send(&self.name, &self.client, self.patience(), (folder, url), manifest, sent).await;
         self.explained(sent).await
     }
 
@@ -233,7 +235,8 @@ impl Replayer {
             return Err(Failure::usage(format!("{folder}: the name of a run's folder must be UTF-8")));
         };
         let (run, unlogged) = (order.run.to_string(), order.logs == Logs::Unwritten);
-        let request = rpc::PrepareRequest { plan_json, experiment_folder, run, unlogged };
+        let request =
+            rpc::PrepareRequest { plan_json, experiment_folder, run, unlogged, publish_to: self.publish_to(order) };
         let client = self.client();
         let reply = patiently(self.patience(), || {
             let (mut client, request) = (client.clone(), request.clone());
@@ -372,17 +375,25 @@ impl Replayer {
         self.explained(fetched).await
     }
 
-    /// Makes the replayer summarize the logs of an experiment, and fetches the summary.
+    /// Where it publishes the logs of an experiment; empty: nowhere. The coordinator does so for a process of its own.
+    pub fn publish_to(&self, order: &Order<'_>) -> String {
+        let to = order.publish_to.filter(|_| !self.is_local() && matches!(order.logs, Logs::Left(_)));
+        to.map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Makes the replayer summarize the logs of an experiment, and publish them if there is a place, and fetches the
+    /// summary.
     pub async fn summarize(
         &mut self,
         logged: &Logged,
         folder: &ExperimentFolder,
         report: &ReplayReport,
         sla: &Sla,
+        publish_to: String,
     ) -> Result<usize, Failure> {
         let Logged { run, experiment } = logged.clone();
         let report_json = serde_json::to_string(report).unwrap_or_else(|e| unreachable!("plain data: {e}"));
-        let request = rpc::SummarizeRequest { run, experiment, report_json, sla: sla.to_string() };
+        let request = rpc::SummarizeRequest { run, experiment, report_json, sla: sla.to_string(), publish_to };
         let client = self.client();
         // A summary takes time; the keep-alive notices a replayer that is gone.
         let reply = patiently(self.patience(), || {

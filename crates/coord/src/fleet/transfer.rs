@@ -9,25 +9,27 @@ use std::path::{Path, PathBuf};
 use schemas::files::{self, at};
 use schemas::manifest::{FileEntry, Manifest};
 use schemas::rpc::{CHUNK_BYTES, FetchRequest, FileChunk, LackedFile, LogFile, LogsRequest, OfferRequest};
+use storage::Url;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
-use super::link::{self, Client, Patience, answer, patiently};
+use super::link::{self, Client, PAUSE, Patience, answer, patiently};
 use crate::failure::Failure;
 
 /// Sends the parts of a trace set that a replayer does not have. Calls `sent` with the bytes sent
-/// so far, and the bytes in all.
+/// so far, and the bytes in all. A replayer that shares the URL takes them from there.
 pub async fn send(
     name: &str,
     client: &Client,
     patience: Patience,
-    folder: &Path,
+    (folder, url): (&Path, Option<&Url>),
     manifest: &Manifest,
     sent: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<(), Failure> {
     let manifest_json = serde_json::to_string(manifest).unwrap_or_else(|e| unreachable!("plain data: {e}"));
-    let folder_text = folder.to_str().ok_or_else(|| {
+    let offered = url.map(ToString::to_string);
+    let folder_text = offered.as_deref().or(folder.to_str()).ok_or_else(|| {
         Failure::usage(format!("{}: the name of a trace set's folder must be UTF-8", folder.display()))
     })?;
     let offer = OfferRequest { manifest_json, folder: folder_text.to_string() };
@@ -35,11 +37,12 @@ pub async fn send(
     // Whether the replayer accepted the last file.
     let mut was_taken = false;
     loop {
-        let offered = patiently(patience, || {
+        let reply = patiently(patience, || {
             let (mut client, offer) = (client.clone(), offer.clone());
             async move { answer(client.offer(offer)).await }
         });
-        let lacked = offered.await.map_err(|status| link::failure(name, &status))?.into_inner().lacked;
+        let reply = reply.await.map_err(|status| link::failure(name, &status))?.into_inner();
+        let lacked = reply.lacked;
         let left = left(&lacked, &manifest.files)
             .map_err(|file| Failure::tool(format!("{name} asks for {file:?}, which the trace set does not have")))?;
         let total = *total.get_or_insert(left);
@@ -53,6 +56,11 @@ pub async fn send(
         }
         sent(total.saturating_sub(left), total);
         let Some(file) = lacked.first() else { return Ok(()) };
+        if reply.is_fetching {
+            was_taken = false;
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
         if was_taken && !has_come_on {
             return Err(Failure::tool(format!("{name} accepted {}, but still asks for the same bytes", file.path)));
         }

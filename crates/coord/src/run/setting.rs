@@ -10,6 +10,7 @@ use schemas::run::Purpose;
 use schemas::sla::Sla;
 use schemas::spec::Spec;
 use schemas::verdict::Between;
+use storage::Url;
 
 use super::trial::Trial;
 use crate::fleet::FleetSetting;
@@ -26,6 +27,8 @@ pub enum Source {
         folder: PathBuf,
         /// Its manifest.
         manifest: Box<Manifest>,
+        /// Where in object storage it was fetched from.
+        url: Option<Url>,
     },
 }
 
@@ -48,6 +51,8 @@ pub struct Setting {
     pub folder: PathBuf,
     /// Where generated trace sets are kept.
     pub traces: PathBuf,
+    /// Where in object storage the run is published, under its name.
+    pub publish: Option<Url>,
     /// The trace set.
     pub source: Source,
     /// The store's URL, with its secrets.

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use schemas::manifest::{Manifest, TraceSetError};
+use schemas::manifest::{FILE_NAME, Manifest, TraceSetError};
 use schemas::spec::Spec;
+use storage::{Remote, Scratch, StorageError, Url};
 
 use crate::failure::Failure;
 use crate::run::setting::Source;
@@ -18,6 +19,8 @@ pub struct TraceSet {
     pub folder: PathBuf,
     /// Its manifest.
     pub manifest: Manifest,
+    /// Where in object storage it was fetched from.
+    pub url: Option<Url>,
 }
 
 impl TraceSet {
@@ -30,15 +33,15 @@ impl TraceSet {
     /// workload, is undamaged, and is long enough.
     pub fn obtain(source: &Source, traces: &Path, voice: Voice, interrupt: &Interrupt) -> Result<TraceSet, Failure> {
         match source {
-            Source::Given { folder, manifest } => {
+            Source::Given { folder, manifest, url } => {
                 manifest.verify(folder)?;
-                Ok(TraceSet { folder: folder.clone(), manifest: (**manifest).clone() })
+                Ok(TraceSet { folder: folder.clone(), manifest: (**manifest).clone(), url: url.clone() })
             }
             Source::Spec(spec) => {
                 let folder = folder_of(traces, spec);
                 match Manifest::read(&folder) {
                     Ok(manifest) if fits(&manifest, spec) && manifest.verify(&folder).is_ok() => {
-                        Ok(TraceSet { folder, manifest })
+                        Ok(TraceSet { folder, manifest, url: None })
                     }
                     _ => generate(spec, folder, voice, interrupt),
                 }
@@ -64,7 +67,35 @@ fn generate(spec: &Spec, folder: PathBuf, voice: Voice, interrupt: &Interrupt) -
     let sessions = thousands(spec.sessions);
     voice.say(&format!("generating {}: {sessions} sessions of {}", folder.display(), spec.name));
     let manifest = tools::generate(spec, &folder, interrupt)?;
-    Ok(TraceSet { folder, manifest })
+    Ok(TraceSet { folder, manifest, url: None })
+}
+
+/// Fetches a trace set from object storage into the folder of trace sets. Files that are there already are not fetched
+/// again; what is wrong with one shows when the trace set is verified.
+pub fn fetched(url: &Url, traces: &Path) -> Result<PathBuf, Failure> {
+    let remote = Remote::open(url)?;
+    let scratch = Scratch::new(None)?;
+    remote.get(FILE_NAME, &scratch.folder("").join(FILE_NAME)).map_err(|error| match error {
+        StorageError::NoObject { .. } => Failure::usage(format!(
+            "--trace {url}: no {FILE_NAME}; is this a trace set? Create one with `encore trace gen`"
+        )),
+        error => error.into(),
+    })?;
+    let manifest = Manifest::read_alone(&scratch.folder(""))?;
+    let plain = traces.join(url.name());
+    let id = |folder: &Path| Manifest::read_alone(folder).map(|own| own.trace_id).ok();
+    let folder = match plain.exists() && id(&plain) != Some(manifest.trace_id.clone()) {
+        true => traces.join(format!("{}-{}.trace", url.name().trim_end_matches(".trace"), &manifest.trace_id[..8])),
+        false => plain,
+    };
+    let bytes = |name: &str| std::fs::metadata(folder.join(name)).map(|file| file.len()).ok();
+    let missing = manifest.files.iter().filter(|entry| bytes(&entry.path) != Some(entry.bytes));
+    remote.get_all(missing.map(|entry| entry.path.as_str()), &folder)?;
+    // The manifest comes last: if it is there, all other files are.
+    if bytes(FILE_NAME).is_none() {
+        remote.get(FILE_NAME, &folder.join(FILE_NAME))?;
+    }
+    Ok(folder)
 }
 
 /// Whether an existing trace set can serve for a spec.
@@ -88,8 +119,6 @@ fn folder_of(traces: &Path, spec: &Spec) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use schemas::manifest::FILE_NAME;
-
     use super::*;
     use crate::terminal::testing;
 

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use super::output::print;
 use super::target::Target;
 use crate::any_store;
-use crate::source::Source;
 
 /// Prints the digest of the state that the store holds.
 pub fn digest(target: &Target) -> anyhow::Result<ExitCode> {
-    let source = Source::verified(&target.trace)?;
+    let source = target.source()?;
     let digest = any_store::open(&target.store)?.digest(&source)?;
     if target.json {
         print(&serde_json::json!({ "digest": digest.to_string(), "facts": digest.facts() }))?;

@@ -10,7 +10,7 @@ use crate::stores::StoreError;
 
 /// Loads the trace set's data set into the store.
 pub fn load(target: &Target) -> anyhow::Result<ExitCode> {
-    let source = Source::verified(&target.trace)?;
+    let source = target.source()?;
     let store = any_store::open(&target.store)?;
     load_into(store.as_ref(), &source)?;
     let rows = source.rows_total();

@@ -16,7 +16,7 @@ use super::load::load_into;
 use super::output::progress_bar;
 use super::pace::PaceArgs;
 use super::report::{print_json, print_text};
-use super::target::Target;
+use super::target::{Target, check_local};
 use super::transactions::TransactionArgs;
 use crate::any_store::{self, AnyStore, has_closing_read};
 use crate::experiment::{Control, Experiment, ExperimentError, Part, Snapshot, extension};
@@ -106,7 +106,9 @@ impl From<Compression> for LogCompression {
 
 /// Runs one experiment, and records it in a run folder.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let source = Source::verified(&args.target.trace)?;
+    let instead = "write to a folder, and copy it with a tool of the store, or use `encore run --publish URL`";
+    check_local("-o", &args.output, instead)?;
+    let source = args.target.source()?;
     let store = any_store::open(&args.target.store)?;
     let mut recording = plan(args, &source, store.as_ref())?;
     let experiment = Experiment::prepare(recording.plan().clone(), recording.experiment_folder())?

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use schemas::terminal::hangup_is_ignored;
+use storage::StorageError;
 
-use crate::service::{self, Access, Shares, Token};
+use crate::service::{self, Access, Misuse, Shares, Token};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -19,6 +20,7 @@ Examples:
   encore replay serve --listen 10.0.0.5:7070 --certs certs               other machines, by certificate
   encore replay serve --listen 10.0.0.5:7070 --certs certs --token-file token
   encore replay serve --share /mnt/encore                                traces and runs on shared storage
+  encore replay serve --share s3://bucket/encore                         in object storage
 
 Use it from a coordinator with `encore rate --replayer HOST:PORT`. The replayer keeps the
 trace sets and logs in --work; remove them yourself. Addresses other than loopback
@@ -32,7 +34,9 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR", default_value = "replayer-work")]
     work: PathBuf,
     /// A folder that the coordinator sees under the same path; trace sets, runs and SQLite files in
-    /// it are used in place. May be given several times
+    /// it are used in place. Or a URL (s3://BUCKET/PREFIX, gs://): trace sets are fetched from there,
+    /// and with --publish and --leave-logs of the coordinator, logs are published there. May be given
+    /// several times
     #[arg(long, value_name = "DIR")]
     share: Vec<PathBuf>,
     /// Refuse trace sets that are larger than this, in bytes
@@ -61,10 +65,12 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         token = Some(token_from_stdin()?);
         notify_at_end_of_stdin(ended.clone());
     }
+    let shares = Shares::new(&args.share)?;
+    shares.check().map_err(refused)?;
     let settings = service::Settings {
         address: args.listen,
         work: std::path::absolute(&args.work)?,
-        shares: Shares::new(&args.share)?,
+        shares,
         confines_stores: !args.exit_with_stdin,
         trace_bytes_max: args.trace_bytes_max,
         access: Access { certificates: args.certs.clone(), token },
@@ -76,6 +82,11 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         }
     }))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong with a share in object storage: what the user can correct is a misuse.
+fn refused(error: StorageError) -> anyhow::Error {
+    if error.is_of_user() { Misuse(format!("--share {error}")).into() } else { error.into() }
 }
 
 /// The token that the parent process sends. Other users of this machine reach the port too, but not

@@ -10,6 +10,7 @@ mod calls;
 mod job;
 mod lease;
 mod logs;
+mod objects;
 mod paths;
 mod serve;
 mod settings;

@@ -1,20 +1,41 @@
 //! Which paths on this machine a coordinator may name.
 
+use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
+
+use storage::{Place, Remote, StorageError, Url};
 
 use super::access::Misuse;
 
-/// Folders that coordinator and replayer share under the same paths.
+/// Folders that coordinator and replayer share under the same paths, and prefixes of object storage.
 #[derive(Debug, Clone, Default)]
-pub struct Shares(Vec<PathBuf>);
+pub struct Shares {
+    folders: Vec<PathBuf>,
+    urls: Vec<Url>,
+}
 
 impl Shares {
-    /// These folders, which must exist.
-    pub fn new(folders: &[PathBuf]) -> Result<Shares, Misuse> {
-        let real = folders.iter().map(|folder| {
-            std::fs::canonicalize(folder).map_err(|e| Misuse(format!("--share {}: {e}", folder.display())))
-        });
-        Ok(Shares(real.collect::<Result<_, _>>()?))
+    /// These folders, which must exist, and URLs, which must be as [`Shares::check`] wants them.
+    pub fn new(places: &[PathBuf]) -> Result<Shares, Misuse> {
+        let mut shares = Shares::default();
+        for place in places {
+            let wrong = |e: &dyn Display| Misuse(format!("--share {}: {e}", place.display()));
+            match Place::of(place).map_err(|e| Misuse(format!("--share {e}")))? {
+                Place::Local(folder) => shares.folders.push(std::fs::canonicalize(folder).map_err(|e| wrong(&e))?),
+                Place::Remote(url) => shares.urls.push(url),
+            }
+        }
+        Ok(shares)
+    }
+
+    /// Checks that everything in object storage can be read and written.
+    pub fn check(&self) -> Result<(), StorageError> {
+        self.urls.iter().try_for_each(|url| Remote::open(url)?.check_writable())
+    }
+
+    /// Whether a place in object storage is in one of these.
+    pub fn hold_url(&self, place: &Url) -> bool {
+        self.urls.iter().any(|shared| shared.contains(place))
     }
 
     /// Whether a path is in one of these folders, after all links are followed. The path need not
@@ -23,7 +44,7 @@ impl Shares {
         let is_plain = place.is_absolute() && place.components().all(|c| !matches!(c, Component::ParentDir));
         // The part that exists says where the path really is; the rest will be below that.
         let real = place.ancestors().find_map(|ancestor| std::fs::canonicalize(ancestor).ok());
-        is_plain && real.is_some_and(|real| self.0.iter().any(|shared| real.starts_with(shared)))
+        is_plain && real.is_some_and(|real| self.folders.iter().any(|shared| real.starts_with(shared)))
     }
 }
 
@@ -61,6 +82,24 @@ mod tests {
         assert!(!Shares::default().hold(&inside));
         let error = Shares::new(&[folder.path().join("missing")]).unwrap_err().to_string();
         assert!(error.starts_with("--share ") && error.contains("missing: "), "{error}");
+    }
+
+    #[test]
+    fn a_share_in_object_storage_holds_what_is_below_its_prefix() {
+        let shares = Shares::new(&["s3://bucket/team/a".into(), "gs://bucket".into()]).unwrap();
+        let holds = |text: &str| match Place::parse(text) {
+            Ok(Place::Remote(url)) => shares.hold_url(&url),
+            other => panic!("{other:?}"),
+        };
+        for text in ["s3://bucket/team/a", "s3://bucket/team/a/runs/x", "gs://bucket/anything"] {
+            assert!(holds(text), "{text}");
+        }
+        for text in ["s3://bucket/team/ab", "s3://bucket/team", "s3://other/team/a", "gs://other/x"] {
+            assert!(!holds(text), "{text}");
+        }
+        assert!(!shares.hold(Path::new("s3://bucket/team/a")));
+        let error = Shares::new(&["ftp://x/y".into()]).unwrap_err().to_string();
+        assert!(error.starts_with("--share ftp://"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! files/SUM            a file that is complete, and has this BLAKE3 sum
 //! files/SUM.part       a file that is incomplete; sending resumes at its end
+//! files/SUM.whole      a file from object storage that is not checked yet
 //! traces/TRACE_ID/     a trace set, whose files are links to those
 //! lock                 locked by the replayer that uses the folder
 //! ```
@@ -12,7 +13,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::files::{self, FileError, at};
@@ -141,6 +142,23 @@ impl Shelf {
         file.set_len(offset).map_err(at(&path))?;
         file.seek(SeekFrom::Start(offset)).map_err(at(&path))?;
         Ok(Receiving { entry: entry.clone(), done: self.file(entry), path, file, hasher, bytes: offset })
+    }
+
+    /// Where a file goes that arrives as a whole.
+    pub fn arriving(&self, entry: &FileEntry) -> PathBuf {
+        self.work.join("files").join(format!("{}.whole", entry.blake3.to_ascii_lowercase()))
+    }
+
+    /// Checks a file that has arrived as a whole, and gives it its final name.
+    pub fn take(&self, entry: &FileEntry, arrived: &Path) -> Result<(), ShelfError> {
+        let found = files::blake3_of(arrived)?;
+        if !found.eq_ignore_ascii_case(&entry.blake3) {
+            std::fs::remove_file(arrived).map_err(at(arrived))?;
+            return Err(ShelfError::Damaged { path: entry.path.clone(), found, expected: entry.blake3.clone() });
+        }
+        let file = self.file(entry);
+        std::fs::rename(arrived, &file).map_err(at(&file))?;
+        Ok(())
     }
 
     /// The folder of a trace set whose files have all arrived.

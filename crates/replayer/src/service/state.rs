@@ -11,6 +11,7 @@ use tonic::Status;
 
 use super::job::Job;
 use super::lease::Leases;
+use super::objects::Fetching;
 use super::settings::Settings;
 use super::shelf::Shelf;
 use crate::any_store::AnyStore;
@@ -39,6 +40,8 @@ pub struct State {
     /// this process would be empty otherwise.
     pub store: Option<(String, Arc<dyn AnyStore>)>,
     pub offered: Option<Arc<Manifest>>,
+    /// The trace set that is on its way here from object storage, or was last.
+    pub fetching: Option<Arc<Fetching>>,
     pub prepared: Option<Arc<Experiment>>,
     pub job: Option<Arc<Job>>,
     /// The experiment of the job.

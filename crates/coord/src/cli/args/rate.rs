@@ -10,7 +10,7 @@ use super::WorkloadArgs;
 use crate::rate::Wanted;
 
 /// The arguments that a resumed rating takes from its run.
-const FROM_THE_RUN: [&str; 27] = [
+const FROM_THE_RUN: [&str; 28] = [
     "spec",
     "trace",
     "settings",
@@ -24,6 +24,7 @@ const FROM_THE_RUN: [&str; 27] = [
     "leave_logs",
     "name",
     "runs",
+    "publish",
     "sessions",
     "by",
     "rating",
@@ -57,6 +58,7 @@ Examples:
       --replayer load1:7070 --replayer \"load2:7070*2\" --certs certs
   encore rate my.toml --store redis://h:6379/1 --keep-data  records that YCSB has loaded
   encore rate traces/transactions.toml --store postgres://me@h/x --tries 5
+  encore rate my.toml --publish s3://bucket/runs           a copy in object storage
   encore rate --resume runs/bg-1                           resume after Ctrl-C
 
 SoAR is the highest throughput that keeps the SLA; Socialites is the highest

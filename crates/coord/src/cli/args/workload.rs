@@ -13,7 +13,8 @@ use super::FleetArgs;
 /// The flags that `encore rate` and `encore run` share: workload, store, replayers and output.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WorkloadArgs {
-    /// Use this trace set as it is, instead of the one generated from the spec
+    /// Use this trace set as it is, instead of the one generated from the spec: a folder, or a URL
+    /// (s3://, gs://), which is fetched into RUNS/traces
     #[arg(help_heading = "Workload", long, value_name = "DIR")]
     pub trace: Option<PathBuf>,
     /// Override a value of the spec, named by its dotted key; may be repeated
@@ -58,6 +59,11 @@ pub struct WorkloadArgs {
     /// Folder of all runs
     #[arg(help_heading = "Run", long, value_name = "DIR", default_value = "runs")]
     pub runs: PathBuf,
+    /// Publish the run in object storage too, as URL/NAME (s3://BUCKET/PREFIX, gs://), after each
+    /// experiment. With --leave-logs, replayers that were started with --share URL publish their logs
+    /// themselves, and verdicts are left to `encore analyze fragment` and `merge` [default: nowhere]
+    #[arg(help_heading = "Run", long, value_name = "URL", value_parser = publish_to)]
+    pub publish: Option<storage::Url>,
     /// Print a line with the figures of the running experiment every SECONDS seconds, 0.5 or more
     /// [default: none]
     #[arg(help_heading = "Output", long, value_name = "SECONDS", value_parser = monitor_interval)]
@@ -75,6 +81,17 @@ pub struct WorkloadArgs {
     /// Disable the live progress display
     #[arg(help_heading = "Output", long)]
     pub quiet: bool,
+}
+
+/// A place in object storage.
+fn publish_to(text: &str) -> Result<storage::Url, String> {
+    match storage::Place::parse(text) {
+        Ok(storage::Place::Remote(url)) => Ok(url),
+        Ok(storage::Place::Local(_)) => {
+            Err("a run is in its folder anyway; give s3://BUCKET/PREFIX or gs://BUCKET/PREFIX".into())
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// The shortest interval between two lines of `--monitor`: replayers report twice a second.

@@ -10,6 +10,7 @@ use schemas::pace_request::PaceRequest;
 use schemas::plan::Warmup;
 use schemas::spec::Spec;
 use schemas::verdict::Between;
+use storage::Place;
 
 use super::Invocation;
 use super::fleet::fleet;
@@ -17,6 +18,7 @@ use crate::cli::args::WorkloadArgs;
 use crate::cli::environment;
 use crate::failure::Failure;
 use crate::run::setting::{Setting, Source};
+use crate::run::trace_set::fetched;
 
 /// The workload when the command line names none.
 pub(in crate::cli) const QUICKSTART: &str = include_str!("../../../../../traces/quickstart.toml");
@@ -31,6 +33,11 @@ pub(super) fn setting(
     sessions: Option<u64>,
     invocation: &Invocation,
 ) -> Result<Setting, Failure> {
+    if let Ok(Place::Remote(url)) = Place::of(&args.runs) {
+        return Err(Failure::usage(format!(
+            "--runs {url}: a run is written to a folder of this machine; leave out --runs, and add --publish {url}"
+        )));
+    }
     let source = source(spec, args, sessions)?;
     let name = name(args.name.as_deref(), &source.spec().name, &args.runs, invocation.now)?;
     let folder = args.runs.join(&name);
@@ -62,6 +69,7 @@ pub(super) fn setting(
         name,
         folder,
         traces: args.runs.join("traces"),
+        publish: args.publish.clone(),
         source,
         store,
         sla,
@@ -111,6 +119,11 @@ fn source(spec: Option<&Path>, args: &WorkloadArgs, sessions: Option<u64>) -> Re
         if sessions.is_some() || !args.settings.is_empty() {
             return Err(Failure::usage("--trace uses a trace set unchanged; remove --sessions and --set"));
         }
+        let (folder, url) = match Place::of(folder)? {
+            Place::Local(folder) => (folder, None),
+            Place::Remote(url) => (fetched(&url, &args.runs.join("traces"))?, Some(url)),
+        };
+        let folder = &folder;
         let manifest = Manifest::read(folder)?;
         if let Some(path) = spec
             && Spec::read(path)?.workload_id() != manifest.workload_id
@@ -118,7 +131,7 @@ fn source(spec: Option<&Path>, args: &WorkloadArgs, sessions: Option<u64>) -> Re
             let (folder, path) = (folder.display(), path.display());
             return Err(Failure::usage(format!("--trace {folder} and {path} have different workloads; remove one")));
         }
-        return Ok(Source::Given { folder: folder.clone(), manifest: Box::new(manifest) });
+        return Ok(Source::Given { folder: folder.clone(), manifest: Box::new(manifest), url });
     }
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())));

@@ -69,8 +69,17 @@ impl Campaign {
         self.standing = standing;
         self.keep(&trial);
         self.leave(&trial);
+        self.publish();
         self.driver.check_interrupt()?;
         Ok(trial)
+    }
+
+    /// Publishes what is new in the run folder. What could not be published now is published after the next experiment.
+    fn publish(&mut self) {
+        let Some(published) = &mut self.published else { return };
+        if let Err(why) = published.publish(self.record.folder()) {
+            self.voice.say(&format!("note: not published yet: {why}"));
+        }
     }
 
     /// Has the replayers run a plan, and writes plan and report into the run folder.
@@ -97,7 +106,9 @@ impl Campaign {
         };
         let run = self.record.fleet_name();
         let logs = if self.setting.fleet.leave_logs { Logs::Left(self.setting.sla) } else { Logs::Fetched };
-        let order = Order { plan, manifest: &self.trace.manifest, folder, logs, run: &run };
+        let publish_to = self.published.as_ref().map(|published| published.place_of(folder));
+        let (manifest, trace_url, publish_to) = (&self.trace.manifest, self.trace.url.as_ref(), publish_to.as_ref());
+        let order = Order { plan, manifest, folder, logs, trace_url, publish_to, run: &run };
         let ran = self.driver.experiment(&order, &mut watch)?;
         if let Some(note) = fleet::clock_note(&ran.report) {
             live.above(|| voice.say(&note));

@@ -15,6 +15,7 @@ mod experiment;
 mod history;
 mod length;
 mod pace;
+mod published;
 mod record;
 mod why;
 
@@ -26,6 +27,7 @@ use schemas::run::{RunFolder, RunState};
 
 use self::driver::Driver;
 use self::history::History;
+use self::published::Published;
 use self::record::Record;
 use super::setting::{Setting, Source};
 use super::standing::Standing;
@@ -40,6 +42,7 @@ use crate::terminal::{ExperimentTable, Header, Voice};
 pub struct Campaign {
     setting: Setting,
     record: Record,
+    published: Option<Published>,
     trace: TraceSet,
     warmup_sessions: u64,
     standing: Standing,
@@ -57,6 +60,8 @@ impl Campaign {
         let interrupt = runtime::listen(&runtime)?;
         let voice = Voice::new(setting.json);
         reach(&setting)?;
+        let published = setting.publish.as_ref().map(|url| Published::open(&url.join(&setting.name), &setting));
+        let published = published.transpose()?;
         let trace = TraceSet::obtain(&setting.source, &setting.traces, voice, &interrupt)?;
         let warmup_sessions = warmup_sessions(&setting, &trace)?;
         setting.warmup = Warmup::Sessions(warmup_sessions);
@@ -72,6 +77,7 @@ impl Campaign {
             table: ExperimentTable::new(&setting.sla, &trace.manifest).in_unit(pace::unit(&setting, &trace)),
             setting,
             record,
+            published,
             trace,
             warmup_sessions,
             history,
@@ -97,7 +103,8 @@ impl Campaign {
         let (plan, run) = (calibration::plan(&self.setting, &self.trace), self.record.fleet_name());
         let folder = self.record.folder().experiment(plan.experiment, plan.threads);
         let (manifest, logs) = (&self.trace.manifest, Logs::Unwritten);
-        let order = Order { plan: &plan, manifest, folder: &folder, logs, run: &run };
+        let trace_url = self.trace.url.as_ref();
+        let order = Order { plan: &plan, manifest, folder: &folder, logs, trace_url, publish_to: None, run: &run };
         self.voice.say("calibrating: measuring the speed of each replayer");
         let weighed = self.driver.calibrate(&order);
         // An experiment without logs leaves nothing of use in its folder.
@@ -141,7 +148,7 @@ impl Campaign {
     /// Ends the replayers, and writes into `run.json` how the run ended. If the run was refused
     /// before its first experiment, its folder is removed.
     pub fn close<X>(self, result: Result<X, Failure>) -> Result<X, Failure> {
-        let Campaign { mut record, driver, history, voice, .. } = self;
+        let Campaign { mut record, driver, history, voice, published, .. } = self;
         // The runtime listens for Ctrl-C until the report is written.
         let Driver { fleet, interrupt, runtime } = driver;
         runtime.block_on(fleet.close());
@@ -172,6 +179,18 @@ impl Campaign {
             Ok(page) => voice.say(&format!("report    {}", page.display())),
             // The results hold, even if the page cannot be written.
             Err(why) => voice.say(&format!("note: no report could be written: {why}")),
+        }
+        let Some(mut published) = published else { return result };
+        match published.publish(&run) {
+            Ok(()) => voice.say(&format!("published {}", published.url())),
+            Err(why) => {
+                let shown = run.root().display();
+                let why = format!(
+                    "{shown} is complete, and could not be published: {why}; copy the folder to {}",
+                    published.url()
+                );
+                return result.and(Err(Failure::Tool(why)));
+            }
         }
         result
     }

@@ -9,16 +9,20 @@ use tonic::Status;
 
 use crate::service::state::Service;
 use crate::service::status::{file_status, internal};
-use crate::service::{logs, paths, summarize};
+use crate::service::{logs, objects, paths, summarize};
 
-/// Has the analyzer summarize logs that stay on this host.
+/// Has the analyzer summarize logs that stay on this host, and publishes them if that is asked for.
 pub async fn summarize(service: &Service, request: SummarizeRequest) -> Result<(), Status> {
-    let SummarizeRequest { run, experiment, report_json, sla } = request;
+    let SummarizeRequest { run, experiment, report_json, sla, publish_to } = request;
     let folder = own_experiment(service, &run, experiment)?;
+    let publish_to = objects::to_publish(service, &publish_to)?;
     let report: ReplayReport =
         serde_json::from_str(&report_json).map_err(|e| Status::invalid_argument(format!("report: {e}")))?;
     let sla: Sla = sla.parse().map_err(|e| Status::invalid_argument(format!("SLA: {e}")))?;
-    let summarized = tokio::task::spawn_blocking(move || summarize::summarize(&folder, &report, &sla));
+    let summarized = tokio::task::spawn_blocking(move || {
+        summarize::summarize(&folder, &report, &sla)?;
+        publish_to.map_or(Ok(()), |url| objects::publish(folder.root(), &url))
+    });
     summarized.await.map_err(internal)?
 }
 

@@ -16,6 +16,7 @@ use tonic::Status;
 use super::trace_set;
 use crate::any_store::{self, AnyStore};
 use crate::experiment::{Experiment, ExperimentError, StoreDuty};
+use crate::service::objects;
 use crate::service::paths::{self, Shares};
 use crate::service::state::{Service, State};
 use crate::service::status::{experiment_status, guarded, shelf_status};
@@ -34,6 +35,9 @@ pub fn prepare(service: &Service, request: PrepareRequest) -> Result<PrepareRepl
     plan.trace = trace_set::folder_of(service, &plan)?;
     let shared = PathBuf::from(request.experiment_folder);
     let logs_are_shared = service.settings.shares.hold(&shared);
+    if !logs_are_shared {
+        objects::to_publish(service, &request.publish_to)?;
+    }
     let folder = if logs_are_shared { shared } else { own_folder(service, &request.run, &plan)? };
     let url = plan.store.clone();
     let mut experiment = Experiment::prepare(plan, folder).map_err(|e| experiment_status(&e))?;

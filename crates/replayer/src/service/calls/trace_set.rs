@@ -8,6 +8,7 @@ use schemas::rpc::{FileChunk, LackedFile, OfferReply, OfferRequest};
 use tonic::metadata::MetadataMap;
 use tonic::{Status, Streaming};
 
+use crate::service::objects;
 use crate::service::shelf::Receiving;
 use crate::service::state::Service;
 use crate::service::status::{internal, shelf_status};
@@ -17,14 +18,20 @@ use crate::source::Source;
 pub fn offer(service: &Service, offered: OfferRequest) -> Result<OfferReply, Status> {
     let OfferRequest { manifest_json, folder } = offered;
     let manifest = service.shelf.manifest(&manifest_json).map_err(|e| shelf_status(&e))?;
+    let manifest = Arc::new(manifest);
     let is_shared = is_shared(service, Path::new(&folder), &manifest.trace_id);
     let lacked = if is_shared { Vec::new() } else { service.shelf.lacked(&manifest) };
     if !lacked.is_empty() {
         service.shelf.claim().map_err(|e| shelf_status(&e))?;
     }
-    service.state().offered = Some(Arc::new(manifest));
+    service.state().offered = Some(manifest.clone());
+    let from = objects::shared(service, &folder).filter(|_| !lacked.is_empty());
+    let is_fetching = from.is_some();
+    if let Some(from) = from {
+        objects::fetch(service, &manifest, from)?;
+    }
     let lacked = lacked.into_iter().map(|(entry, offset)| LackedFile { path: entry.path, offset });
-    Ok(OfferReply { lacked: lacked.collect() })
+    Ok(OfferReply { lacked: lacked.collect(), is_fetching })
 }
 
 /// Receives one file of the trace set that was offered last. Each chunk renews the lease that the
