@@ -1,18 +1,42 @@
-//! `--metrics-listen`: the board as OpenMetrics text over HTTP, for Prometheus.
+//! `--metrics-listen`: the board over HTTP, for Prometheus: as OpenMetrics text for who asks for it, else as
+//! Prometheus's own text.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::routing::get;
 
 use super::board::{Board, Figures};
 use crate::failure::Failure;
 
-/// The media type of OpenMetrics.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The two formats of text. They differ in what is said of counters, in units and in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// The text format 0.0.4 of Prometheus.
+    Prometheus,
+}
+
+impl Format {
+    /// What a request asks for by its `Accept` header.
+    fn asked(headers: &HeaderMap) -> Format {
+        let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let is_open = accepted.any(|value| value.contains("application/openmetrics-text"));
+        if is_open { Format::OpenMetrics } else { Format::Prometheus }
+    }
+
+    /// Its media type.
+    fn media_type(self) -> &'static str {
+        match self {
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
 
 /// The upper ends of the histogram's buckets, in microseconds: three for each power of ten, from 10 µs to 10 s.
 const BUCKETS_US: [u64; 19] = [
@@ -36,7 +60,10 @@ pub fn listen(address: SocketAddr, board: Arc<Board>) -> Result<SocketAddr, Fail
     std::thread::spawn(move || {
         runtime.block_on(async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-            let metrics = move || async move { ([(header::CONTENT_TYPE, OPENMETRICS)], text(&board)) };
+            let metrics = move |headers: HeaderMap| async move {
+                let format = Format::asked(&headers);
+                ([(header::CONTENT_TYPE, format.media_type())], text(&board, format))
+            };
             // It ends with the process.
             let _ = axum::serve(listener, Router::new().route("/metrics", get(metrics))).await;
         })
@@ -44,64 +71,81 @@ pub fn listen(address: SocketAddr, board: Arc<Board>) -> Result<SocketAddr, Fail
     Ok(bound)
 }
 
-/// The board as OpenMetrics text.
-pub fn text(board: &Board) -> String {
+/// The board as text.
+fn text(board: &Board, format: Format) -> String {
     let figures = board.figures();
-    let mut out = String::new();
+    let mut out = Text { text: String::new(), format };
     counters(&mut out, &figures);
     histogram(&mut out, &figures);
     gauges(&mut out, &figures);
-    out.push_str("# EOF\n");
-    out
-}
-
-/// The lines that describe a family. Writing to a string cannot fail.
-fn family(out: &mut String, name: &str, kind: &str, unit: Option<&str>, help: &str) {
-    let _ = writeln!(out, "# TYPE {name} {kind}");
-    if let Some(unit) = unit {
-        let _ = writeln!(out, "# UNIT {name} {unit}");
+    if format == Format::OpenMetrics {
+        out.line("# EOF");
     }
-    let _ = writeln!(out, "# HELP {name} {help}");
+    out.text
 }
 
-fn counters(out: &mut String, figures: &Figures) {
+/// A text of lines.
+struct Text {
+    text: String,
+    format: Format,
+}
+
+impl Text {
+    fn line(&mut self, line: impl Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// The lines that describe a family.
+    fn family(&mut self, name: &str, kind: &str, unit: Option<&str>, help: &str) {
+        // Prometheus's text describes a counter by the name of its samples.
+        let end = if kind == "counter" && self.format == Format::Prometheus { "_total" } else { "" };
+        self.line(format_args!("# TYPE {name}{end} {kind}"));
+        if let Some(unit) = unit.filter(|_| self.format == Format::OpenMetrics) {
+            self.line(format_args!("# UNIT {name} {unit}"));
+        }
+        self.line(format_args!("# HELP {name}{end} {help}"));
+    }
+}
+
+fn counters(out: &mut Text, figures: &Figures) {
     let Figures { now, before, ended, .. } = figures;
-    family(out, "encore_operations", "counter", None, "Operations of measured parts, by outcome.");
+    out.family("encore_operations", "counter", None, "Operations of measured parts, by outcome.");
     let outcomes =
         [("ok", before.ok + now.ok), ("error", before.errors + now.errors), ("aborted", before.aborted + now.aborted)];
     for (outcome, count) in outcomes {
-        let _ = writeln!(out, "encore_operations_total{{outcome=\"{outcome}\"}} {count}");
+        out.line(format_args!("encore_operations_total{{outcome=\"{outcome}\"}} {count}"));
     }
-    family(out, "encore_reads", "counter", None, "Reads of validated experiments.");
-    let _ = writeln!(out, "encore_reads_total {}", before.reads);
-    family(out, "encore_unpredictable_reads", "counter", None, "Reads that no correct store could have returned.");
-    let _ = writeln!(out, "encore_unpredictable_reads_total {}", before.unpredictable);
-    family(out, "encore_experiments", "counter", None, "Experiments that have ended, by verdict.");
+    out.family("encore_reads", "counter", None, "Reads of validated experiments.");
+    out.line(format_args!("encore_reads_total {}", before.reads));
+    out.family("encore_unpredictable_reads", "counter", None, "Reads that no correct store could have returned.");
+    out.line(format_args!("encore_unpredictable_reads_total {}", before.unpredictable));
+    out.family("encore_experiments", "counter", None, "Experiments that have ended, by verdict.");
     for (verdict, count) in ["pass", "fail", "void"].into_iter().zip(ended) {
-        let _ = writeln!(out, "encore_experiments_total{{verdict=\"{verdict}\"}} {count}");
+        out.line(format_args!("encore_experiments_total{{verdict=\"{verdict}\"}} {count}"));
     }
 }
 
 /// The response times. The buckets come from an HDR histogram, so a value belongs to one of them with an error of
 /// at most one in a thousand.
-fn histogram(out: &mut String, figures: &Figures) {
+fn histogram(out: &mut Text, figures: &Figures) {
     let mut times = figures.before.times.clone();
     times.merge(&figures.now.response_times);
     let name = "encore_response_seconds";
-    family(out, name, "histogram", Some("seconds"), "Response times of successful operations.");
+    out.family(name, "histogram", Some("seconds"), "Response times of successful operations.");
     for us in BUCKETS_US {
         let below = times.histogram().count_between(0, us * 1000);
-        let _ = writeln!(out, "{name}_bucket{{le=\"{}\"}} {below}", us as f64 / 1e6);
+        out.line(format_args!("{name}_bucket{{le=\"{}\"}} {below}", us as f64 / 1e6));
     }
-    let _ = writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {}", times.count());
-    let _ = writeln!(out, "{name}_count {}", times.count());
-    let _ = writeln!(out, "{name}_sum {}", times.mean_ns() * times.count() as f64 / 1e9);
+    out.line(format_args!("{name}_bucket{{le=\"+Inf\"}} {}", times.count()));
+    out.line(format_args!("{name}_count {}", times.count()));
+    out.line(format_args!("{name}_sum {}", times.mean_ns() * times.count() as f64 / 1e9));
 }
 
-fn gauges(out: &mut String, figures: &Figures) {
-    family(out, "encore_experiment", "gauge", None, "The number of the running experiment, with its load.");
+fn gauges(out: &mut Text, figures: &Figures) {
+    out.family("encore_experiment", "gauge", None, "The number of the running experiment, with its load.");
     let load = escaped(&figures.load);
-    let _ = writeln!(out, "encore_experiment{{load=\"{load}\"}} {}", figures.experiment);
+    out.line(format_args!("encore_experiment{{load=\"{load}\"}} {}", figures.experiment));
     if let Some(last) = &figures.last {
         let own = [
             ("encore_last_throughput", "Operations a second of the last experiment.", last.throughput_per_s),
@@ -109,19 +153,19 @@ fn gauges(out: &mut String, figures: &Figures) {
             ("encore_last_unpredictable_ratio", "Share of its reads.", last.unpredictable_percent / 100.0),
         ];
         for (name, help, value) in own {
-            family(out, name, "gauge", None, help);
-            let _ = writeln!(out, "{name} {value}");
+            out.family(name, "gauge", None, help);
+            out.line(format_args!("{name} {value}"));
         }
     }
-    family(out, "encore_replayer_cpus", "gauge", None, "Processors that a replayer uses.");
+    out.family("encore_replayer_cpus", "gauge", None, "Processors that a replayer uses.");
     for (name, progress) in &figures.replayers {
-        let _ = writeln!(out, "encore_replayer_cpus{{replayer=\"{}\"}} {}", escaped(name), progress.cpus_used);
+        out.line(format_args!("encore_replayer_cpus{{replayer=\"{}\"}} {}", escaped(name), progress.cpus_used));
     }
     let name = "encore_replayer_lag_max_seconds";
-    family(out, name, "gauge", Some("seconds"), "How late a replayer has taken up work at most.");
+    out.family(name, "gauge", Some("seconds"), "How late a replayer has taken up work at most.");
     for (replayer, progress) in &figures.replayers {
         let lag_s = progress.dispatch_lag_ns_max as f64 / 1e9;
-        let _ = writeln!(out, "{name}{{replayer=\"{}\"}} {lag_s}", escaped(replayer));
+        out.line(format_args!("{name}{{replayer=\"{}\"}} {lag_s}", escaped(replayer)));
     }
 }
 
@@ -145,7 +189,8 @@ mod tests {
         board.running(&progress, &[]);
         board.begin(2, "T=2");
         board.running(&progress, &each);
-        let text = text(&board);
+        let text = |format| super::text(&board, format);
+        let open = text(Format::OpenMetrics);
         for expect in [
             "encore_operations_total{outcome=\"ok\"} 6\n",
             "encore_operations_total{outcome=\"error\"} 2\n",
@@ -158,9 +203,14 @@ mod tests {
             "encore_experiment{load=\"T=2\"} 2\n",
             "encore_replayer_cpus{replayer=\"a\\\"b\"} 0.5\n",
         ] {
-            assert!(text.contains(expect), "{expect:?} is not in {text}");
+            assert!(open.contains(expect), "{expect:?} is not in {open}");
         }
-        assert!(text.ends_with("# EOF\n"));
+        assert!(open.contains("# TYPE encore_operations counter\n") && open.ends_with("# EOF\n"), "{open}");
+        let plain = text(Format::Prometheus);
+        assert!(plain.contains("# TYPE encore_operations_total counter\n") && !plain.contains("# EOF"), "{plain}");
+        let samples =
+            |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(String::from).collect::<Vec<_>>();
+        assert_eq!(samples(&open), samples(&plain));
     }
 
     #[test]

@@ -8,5 +8,5 @@ mod wanted;
 
 pub use board::Board;
 pub use feed::Feed;
-pub use metrics::{listen, text};
+pub use metrics::listen;
 pub use wanted::Wanted;
