@@ -15,8 +15,11 @@ fn strangers_are_refused() {
     let status = |method: &str, headers: &str, body: &str| deck.request(method, "/new", headers, body).status;
     assert_eq!(deck.get("/").status, 200);
     // Without the key, with a wrong one, and under a name that leads here.
-    assert_eq!(deck.request("GET", "/", &own, "").status, 403);
-    assert_eq!(deck.request("GET", "/?key=guess", &own, "").status, 403);
+    let locked = deck.request("GET", "/", &own, "");
+    assert!(locked.status == 401 && locked.body.contains("The deck is locked"), "{}", locked.body);
+    assert!(!locked.body.contains("name=\"token\"") && !locked.body.contains("runs"), "{}", locked.body);
+    assert_eq!(deck.request("GET", "/?key=guess", &own, "").status, 401);
+    assert_eq!(deck.request("GET", "/deck.css", &own, "").status, 401);
     assert_eq!(deck.request("GET", "/", &format!("Host: evil.example\r\n{cookie}"), "").status, 403);
     // Forms from elsewhere, and without the token.
     let from = |origin: &str| format!("{own}{cookie}Origin: {origin}\r\n");

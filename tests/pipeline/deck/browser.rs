@@ -1,5 +1,7 @@
 //! The way of a newcomer through the deck, in a real browser.
 
+use std::process::Stdio;
+
 use browser::{Browser, Colours, Page};
 
 use super::Deck;
@@ -79,5 +81,37 @@ fn a_newcomer_rates_sqlite() {
     is_good(&page, "compare");
     page.click("a.button.main");
     page.until("document.title.startsWith('Comparison of') && document.querySelector('svg')");
+    page.is_quiet(&format!("http://{}/", deck.address));
+}
+
+/// The live page shows each new second without loading again: a chart keeps its zoom, and gets the new data. A reload
+/// shows the same run.
+#[test]
+fn a_live_page_goes_on() {
+    let Some(browser) = Browser::start() else { return };
+    let place = Workplace::alone();
+    let deck = Deck::start(&place);
+    let run = ["run", "busy.toml", "--store=memory:?latency_us=500", "--threads=4", "--duration=20s", "--name=long"];
+    let mut child = place.command(&run).stdout(Stdio::null()).spawn().expect("the run starts");
+    deck.until("/runs/long?show=live", "operations/s");
+    let page = browser.open(&deck.url());
+    page.go(&format!("http://{}/runs/long?show=live", deck.address));
+    let elapsed = "Number(document.querySelector('progress[aria-label=Time]').value)";
+    let goes_on = || {
+        page.until("document.querySelector('#live-rate-title, [data-events] .chart .u-over')");
+        page.evaluate::<u8>(&format!("(window.began = {elapsed}, document.querySelector('.chart').kept = true, 1)"));
+        page.until(&format!("window.began > 0 && {elapsed} >= window.began + 2"));
+        assert!(page.evaluate::<bool>("document.querySelector('.chart').kept === true"), "the chart was made anew");
+        page.evaluate::<f64>("window.began")
+    };
+    let first = goes_on();
+    is_good(&page, "live");
+    page.reload();
+    page.until("window.began === undefined && document.querySelector('[data-events] .chart .u-over')");
+    let second = goes_on();
+    assert!(second > first, "{second} s after {first} s");
+    // It leads to the page of the run at the end.
+    page.until("location.search === '' && document.querySelector('a[href=\"/files/long/report.html\"]')");
+    child.wait().expect("the run ends");
     page.is_quiet(&format!("http://{}/", deck.address));
 }

@@ -1,5 +1,6 @@
 //! What a run shows while it runs: its feed, the same for all viewers, and the metrics for Prometheus.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -47,21 +48,35 @@ fn all_viewers_of_a_run_see_the_same() {
     let deck = Deck::start(&place);
     let mut child = place.command(&LONG).stdout(Stdio::null()).spawn().expect("the run starts");
     deck.until("/runs/long?show=live", "wanted operations/s");
-    let mut viewers: Vec<_> = (0..10).map(|_| watch(&deck, "")).collect();
-    let pictures: Vec<_> = viewers.iter_mut().map(|viewer| next(viewer).expect("a picture")).collect();
-    // They may have come just before and just after a picture was made.
-    let mut ids: Vec<_> = pictures.iter().map(|(id, _)| id.clone()).collect();
-    ids.dedup();
-    assert!(ids.len() <= 2, "{ids:?}");
-    for (id, data) in &pictures {
-        assert!(pictures.iter().filter(|(own, _)| own == id).all(|(_, own)| own == data));
-    }
-    // Who comes back gets a picture that he has not seen.
-    let (seen, _) = &pictures[0];
-    let (id, _) = next(&mut watch(&deck, seen)).expect("the next picture");
-    assert_ne!(id, *seen);
+    let viewers: Vec<_> = (0..10).map(|_| watch(&deck, "")).collect();
+    let seen: Vec<Vec<(u64, String)>> = std::thread::scope(|scope| {
+        let look = |(number, mut viewer): (usize, BufReader<TcpStream>)| {
+            let deck = &deck;
+            scope.spawn(move || {
+                let mut seen = Vec::new();
+                while let Some((id, data)) = next(&mut viewer) {
+                    seen.push((id.parse::<u64>().expect("a number"), data));
+                    // One of them is away in mid-run, and says what he saw last.
+                    if number == 0 && seen.len() == 2 {
+                        viewer = watch(deck, &id);
+                    }
+                }
+                seen
+            })
+        };
+        let viewers: Vec<_> = viewers.into_iter().enumerate().map(look).collect();
+        viewers.into_iter().map(|viewer| viewer.join().expect("a viewer")).collect()
+    });
     child.wait().expect("the run ends");
-    while next(&mut viewers[0]).is_some() {}
+    let mut pictures = BTreeMap::new();
+    for (number, own) in seen.iter().enumerate() {
+        assert!(own.len() >= 3, "viewer {number} saw {} pictures", own.len());
+        assert!(own.is_sorted_by(|(a, _), (b, _)| a < b), "viewer {number} saw a picture twice, or an old one");
+        assert_eq!(own.last(), seen[0].last(), "viewer {number} saw another end");
+        for (id, data) in own {
+            assert_eq!(pictures.entry(id).or_insert(data), &data, "viewer {number} saw another picture {id}");
+        }
+    }
     let text = std::fs::read_to_string(place.path("runs/long/live.jsonl")).unwrap();
     let lines: Vec<LiveLine> = text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
     let figures = lines.iter().filter_map(|line| match &line.event {
@@ -91,7 +106,8 @@ fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
     let get = |url: &str| {
         let (address, path) = url.split_once('/').expect("a path");
         let mut stream = TcpStream::connect(address).expect("a connection");
-        let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let accept = "Accept: application/openmetrics-text; version=1.0.0";
+        let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n{accept}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("a request");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an answer");

@@ -4,11 +4,18 @@ mod access;
 mod browser;
 mod live;
 mod pages;
+mod prometheus;
+mod tls;
+mod traces;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::support::Workplace;
 
@@ -17,8 +24,10 @@ pub struct Deck {
     child: Child,
     /// Its address: `127.0.0.1:PORT`.
     pub address: String,
-    key: String,
+    /// The key in the URL that it printed, if there is one.
+    pub key: String,
     token: String,
+    tls: Option<Arc<ClientConfig>>,
 }
 
 /// What came of a request.
@@ -28,22 +37,41 @@ pub struct Answer {
     pub body: String,
 }
 
+/// Both directions of a connection.
+trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
+
 impl Deck {
     pub fn start(place: &Workplace) -> Deck {
-        let mut command = place.command(&["deck", "--no-open"]);
+        let mut deck = Deck::with(place, &[], None);
+        let form = deck.get("/new?kind=rate").body;
+        let token = form.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        deck.token = token.expect("a token").to_string();
+        deck
+    }
+
+    /// A deck with further flags; one with a certificate is talked to by these rules.
+    pub fn with(place: &Workplace, flags: &[&str], tls: Option<Arc<ClientConfig>>) -> Deck {
+        let mut command = place.command(&[&["deck", "--no-open"], flags].concat());
         // What a store's URL may name.
         command.env("DECK_PASSWORD", "hush-hush");
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().expect("the deck starts");
         let out = child.stdout.take().expect("its output");
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line).expect("a line");
-        let url = line.trim().strip_prefix("deck   http://").expect("the URL");
-        let (address, key) = url.split_once("/?key=").expect("the key");
-        let mut deck = Deck { child, address: address.into(), key: key.into(), token: String::new() };
-        let form = deck.get("/new?kind=rate").body;
-        let token = form.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
-        deck.token = token.expect("a token").to_string();
-        deck
+        let scheme = if tls.is_some() { "deck   https://" } else { "deck   http://" };
+        let url = line.trim().strip_prefix(scheme).expect("the URL");
+        let (address, key) = url.split_once("/?key=").unwrap_or((url.trim_end_matches('/'), ""));
+        Deck { child, address: address.into(), key: key.into(), token: String::new(), tls }
+    }
+
+    fn connect(&self) -> Box<dyn Stream> {
+        let stream = TcpStream::connect(&self.address).expect("the deck listens");
+        let Some(tls) = &self.tls else { return Box::new(stream) };
+        let name = ServerName::try_from("127.0.0.1").expect("an address");
+        let client = ClientConnection::new(tls.clone(), name).expect("a client of TLS");
+        Box::new(StreamOwned::new(client, stream))
     }
 
     /// The URL that opens it.
@@ -73,7 +101,7 @@ impl Deck {
     }
 
     pub fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).expect("the deck listens");
+        let mut stream = self.connect();
         let kind = "Content-Type: application/x-www-form-urlencoded";
         let head = format!("{method} {path} HTTP/1.1\r\n{headers}{kind}\r\nContent-Length: {}\r\n", body.len());
         // The deck may refuse a long form before it was sent.

@@ -104,3 +104,53 @@ fn a_rating_is_stopped_and_resumed() {
     assert_eq!(deck.post("/runs/r", &[("act", "resume")]).status, 303);
     deck.until("/runs/r", ">complete<");
 }
+
+/// A question that asks for too much ends with an error that says so, and the deck answers the next one.
+#[test]
+fn questions_have_limits() {
+    let place = Workplace::new();
+    place.run(&["run", "busy.toml", "--store=memory:", "--threads=1", "--sessions=50", "--name=one"]).ends();
+    let deck = Deck::start(&place);
+    let ask = |statement: &str| deck.get(&format!("/runs/one?show=sql&q={}", encoded(statement))).body;
+    let download =
+        |statement: &str, format: &str| deck.get(&format!("/answer?run=one&format={format}&q={}", encoded(statement)));
+    // One row after the other, without an end.
+    let endless = "WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM t) SELECT max(i) FROM t";
+    let late = ask(endless);
+    assert!(late.contains("role=\"alert\"") && late.contains("stopped after 30 s"), "{late}");
+    let large = ask("SELECT len(list(i)) FROM range(500000000) AS t(i)");
+    assert!(large.contains("role=\"alert\"") && large.contains("--memory-limit 1GiB: too small"), "{large}");
+    let long = ask("SELECT i FROM range(501) AS t(i)");
+    assert!(long.contains("500 rows") && long.contains("the first of more"), "{long}");
+    assert!(!ask("SELECT i FROM range(500) AS t(i)").contains("the first of more"));
+    let whole = download("SELECT 1 AS a FROM range(1000000)", "csv");
+    assert!(whole.status == 200 && whole.body.lines().count() == 1_000_001, "{}", whole.head);
+    for format in ["csv", "json"] {
+        let cut = download("SELECT 1 AS a FROM range(1000001)", format);
+        assert!(cut.status == 422 && cut.body.contains("more than 1,000,000 rows"), "{}", cut.body);
+    }
+    let heavy = download("SELECT repeat('x', 1000) AS a FROM range(100000)", "csv");
+    assert!(heavy.status == 422 && heavy.body.contains("more than 64 MB"), "{}", heavy.body);
+    assert!(ask("SELECT 42 AS answer").contains(">42<"), "the deck goes on");
+}
+
+#[test]
+fn a_comparison_is_started_and_ends() {
+    let place = Workplace::new();
+    let plan = "name = \"pair\"\ntitle = \"Two speeds\"\nspec = \"busy.toml\"\nsla = \"50% < 10s, 0.3s\"\n\
+                search_s = 0.2\nmax_threads = 1\n[axis]\nlabel = \"size\"\npoints = [{ label = \"small\" }]\n\
+                [[stores]]\nlabel = \"fast\"\nurl = \"memory:\"\n[[stores]]\nlabel = \"slow\"\n\
+                url = \"memory:?latency_us=1000\"\n";
+    std::fs::write(place.path("pair.toml"), plan).expect("a plan");
+    let deck = Deck::start(&place);
+    let fields = [("kind", "compare"), ("name", "both"), ("spec", "pair.toml")];
+    let checked = deck.post("/new", &[&fields[..], &[("do", "check")]].concat()).body;
+    assert!(checked.contains("All is correct") && checked.contains("compare pair.toml --name=both"), "{checked}");
+    let started = deck.post("/new", &[&fields[..], &[("do", "start")]].concat());
+    assert!(started.status == 303 && started.head.contains("/runs/both"), "{}", started.head);
+    let page = deck.until("/runs/both", ">complete<");
+    assert!(page.contains("Open the comparison") && page.contains("fast") && page.contains("slow"), "{page}");
+    assert!(deck.get("/files/both/comparison.html").body.contains("Two speeds"));
+    let cells = deck.get(&format!("/runs/both?show=sql&q={}", encoded("SELECT store FROM cells ORDER BY store"))).body;
+    assert!(cells.contains("fast") && cells.contains("slow"), "{cells}");
+}

@@ -5,16 +5,19 @@ use std::path::Path;
 use std::process::{Command as Process, ExitCode, Stdio};
 
 use clap::CommandFactory;
+use replayer::service::Token;
 use schemas::program;
 
 use super::args::{Command, CommandLine, DeckArgs};
 use super::resolve::{self, Invocation};
-use crate::deck::{self, Running, Setup};
+use crate::deck::{self, Entrance, Running, Setup};
 use crate::failure::Failure;
 
 /// Serves the deck until Ctrl-C.
 pub(super) fn serve(args: &DeckArgs) -> Result<ExitCode, Failure> {
-    deck::serve(setup(&args.folder, args.listen), |url| {
+    let token = args.token_file.as_deref().map(Token::read).transpose().map_err(Failure::usage)?;
+    let DeckArgs { listen, certs, hosts, .. } = args.clone();
+    deck::serve(setup(&args.folder, Entrance { listen, certs, hosts, token }), |url| {
         // Who starts the deck from a script reads this line.
         let _ = schemas::terminal::print(&format!("deck   {url}\nPress Ctrl-C to end it; runs go on.\n"));
         if !args.no_open {
@@ -30,7 +33,7 @@ pub(super) fn beside(asked: bool, runs: &Path) -> Result<Option<Running>, Failur
         return Ok(None);
     }
     let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    deck::start(setup(runs, free)).map(Some)
+    deck::start(setup(runs, Entrance::loopback(free))).map(Some)
 }
 
 /// Says where the deck shows a run, and opens it.
@@ -40,10 +43,10 @@ pub(super) fn announce(running: &Running, run: &str) {
     open(&url);
 }
 
-fn setup(folder: &Path, listen: SocketAddr) -> Setup {
+fn setup(folder: &Path, entrance: Entrance) -> Setup {
     let mut commands = CommandLine::command();
     commands.build();
-    Setup { folder: folder.to_path_buf(), listen, commands, quickstart: resolve::QUICKSTART, check }
+    Setup { folder: folder.to_path_buf(), entrance, commands, quickstart: resolve::QUICKSTART, check }
 }
 
 /// Checks a command as [`super::main`] does before it runs one.
@@ -57,9 +60,19 @@ fn check(words: &[String]) -> Result<(), String> {
         },
         Command::Run(args) => resolve::single(args, &invocation).map(drop),
         Command::Compare(args) => resolve::comparison(args, &invocation).map(drop),
-        _ => Err(Failure::usage("the deck starts rate, run and compare")),
+        Command::Trace(_) => return tried(words, "--print-spec"),
+        _ => Err(Failure::usage("the deck starts rate, run, compare and trace gen")),
     };
     resolved.map_err(|failure| failure.to_string())
+}
+
+/// Runs a command of another tool with a flag that keeps it from doing its work.
+fn tried(words: &[String], flag: &str) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let mut command = Process::new(program);
+    command.args(words.iter().skip(1)).arg(flag).stdin(Stdio::null());
+    let output = command.output().map_err(|e| format!("cannot start this program: {e}"))?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
 /// Opens a URL in the user's browser, if there is a desktop. Its key is in a private file, since process lists show
@@ -92,7 +105,7 @@ mod tests {
             ("encore rate --store=null:", "cannot be rated"),
             ("encore run --store=memory:", "--threads"),
             ("encore rate nowhere.toml", "nowhere.toml"),
-            ("encore certs x", "rate, run and compare"),
+            ("encore certs x", "rate, run, compare"),
         ] {
             let error = check(line).unwrap_err();
             assert!(error.contains(expect), "{line}: {error}");

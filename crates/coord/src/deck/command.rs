@@ -81,6 +81,18 @@ fn arguments(field: &Field, form: &Form) -> Vec<String> {
     }
 }
 
+/// The command that generates a trace set, as a form asks for it.
+pub(super) fn of_trace(file: Option<&str>, fields: &[Field], form: &Form, folder: &str) -> Typed {
+    let mut words = GENERATE.map(String::from).to_vec();
+    words.extend(file.map(String::from));
+    words.extend(fields.iter().filter(|field| field.name != "name").flat_map(|field| arguments(field, form)));
+    words.push(format!("--output={folder}"));
+    Typed(words)
+}
+
+/// The words of the command that generates a trace set.
+const GENERATE: [&str; 2] = ["trace", "gen"];
+
 /// Checks a form with the checks of the command line. Values that cannot be read are all found at once; what is
 /// wrong with the command as a whole comes after that.
 pub(super) fn check(setup: &Setup, typed: &Typed, file: Option<&str>, fields: &[Field], form: &Form) -> Errors {
@@ -90,14 +102,16 @@ pub(super) fn check(setup: &Setup, typed: &Typed, file: Option<&str>, fields: &[
                       `encore deck`, and write ${VARIABLE} in its place";
         errors.insert("store".into(), advice.into());
     }
-    let Some(kind) = typed.0.first() else { return errors };
+    let is_trace = typed.0.starts_with(&GENERATE.map(String::from));
+    let begin = typed.0.get(..if is_trace { GENERATE.len() } else { 1 }).unwrap_or_default();
     let checked = |words: Vec<String>| {
         let words: Vec<String> = std::iter::once("encore".to_string()).chain(words).collect();
         (setup.check)(&words).err().map(|message| plain(&message))
     };
-    for field in fields {
+    // The name of a trace set is a part of its folder, and no flag.
+    for field in fields.iter().filter(|field| !is_trace || field.name != "name") {
         for argument in arguments(field, form) {
-            let own = checked(vec![kind.clone(), argument]).filter(|message| is_about(message, &field.name));
+            let own = checked([begin, &[argument]].concat()).filter(|message| is_about(message, &field.name));
             if let Some(message) = own {
                 errors.entry(field.name.clone()).or_insert(message);
             }

@@ -36,11 +36,29 @@ pub(super) enum Kind {
 const LEFT_OUT: [&str; 11] =
     ["help", "version", "resume", "runs", "json", "quiet", "monitor", "junit", "fail-below", "deck", "metrics-listen"];
 
+/// The same of `encore trace gen`, whose folder follows from a name.
+const LEFT_OUT_OF_TRACE: [&str; 4] = ["properties", "print-spec", "output", "only-fragments"];
+
 /// The fields of a command.
 pub(super) fn fields(commands: &clap::Command, kind: &str) -> Vec<Field> {
-    let command = commands.find_subcommand(kind);
-    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
-    arguments.filter_map(field).filter(|field| !LEFT_OUT.contains(&field.name.as_str())).collect()
+    let of = |command: &clap::Command, left_out: &[&str]| {
+        let arguments = command.get_arguments().filter_map(field);
+        arguments.filter(|field| !left_out.contains(&field.name.as_str())).collect::<Vec<_>>()
+    };
+    if kind != "trace" {
+        return commands.find_subcommand(kind).map(|command| of(command, &LEFT_OUT)).unwrap_or_default();
+    }
+    let name = Field {
+        name: "name".into(),
+        kind: Kind::Text,
+        heading: "Other".into(),
+        help: "Name of the trace set, which becomes the folder traces/NAME.trace in that of all runs".into(),
+        choices: Vec::new(),
+        is_required: true,
+    };
+    let left_out = [&LEFT_OUT[..], &LEFT_OUT_OF_TRACE].concat();
+    let own = tracegen::cli::command().find_subcommand("gen").map(|command| of(command, &left_out));
+    std::iter::once(name).chain(own.unwrap_or_default()).collect()
 }
 
 fn field(argument: &Arg) -> Option<Field> {

@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use schemas::comparison::{ComparisonDocument, ComparisonFolder};
 use schemas::files;
+use schemas::manifest;
 use schemas::run::{RunDocument, RunFolder, RunState};
 use schemas::verdict::{Rating, RatingDocument, Verdict};
 
@@ -14,7 +15,11 @@ use crate::terminal::thousands;
 /// The hidden folder, in that of all runs, for what the deck's jobs print and for specifications that were edited.
 pub(super) const OWN: &str = ".deck";
 
-/// The name of a run: its folder, or the folder of a comparison and that of a cell in it.
+/// The folder, in that of all runs, of trace sets. No run has this name.
+pub(super) const TRACES: &str = "traces";
+
+/// The name of a run: its folder, or the folder of a comparison and that of a cell in it. Trace sets have names too,
+/// in their own folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Name(Vec<String>);
 
@@ -38,6 +43,16 @@ impl Name {
     /// A cell of this comparison.
     pub(super) fn cell(&self, cell: &str) -> Option<Name> {
         Name::new(self.0.iter().map(String::as_str).chain([cell]))
+    }
+
+    /// The trace set that is called so, without the end of its folder's name.
+    pub(super) fn of_trace_set(name: &str) -> Option<Name> {
+        Name::new([TRACES, &format!("{name}.trace")]).filter(|_| files::is_plain_name(name))
+    }
+
+    /// Whether it is that of a trace set.
+    pub(super) fn is_trace_set(&self) -> bool {
+        self.0.len() == 2 && self.0[0] == TRACES
     }
 
     /// Its folder.
@@ -132,6 +147,32 @@ pub(super) fn list(runs: &Path) -> Vec<Entry> {
     let mut found: Vec<Entry> = names.filter_map(|name| entry(runs, name)).collect();
     found.sort_by(|a, b| (b.started_unix_s, &b.name).cmp(&(a.started_unix_s, &a.name)));
     found
+}
+
+/// All trace sets in their folder, by name.
+pub(super) fn trace_sets(runs: &Path) -> Vec<Name> {
+    let entries = std::fs::read_dir(runs.join(TRACES)).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| Name::new([TRACES, entry.file_name().to_str()?]));
+    let mut names: Vec<Name> = found.filter(|name| name.folder(runs).join(manifest::FILE_NAME).exists()).collect();
+    names.sort();
+    names
+}
+
+/// How many bytes of trace sets are written that are not there yet. Their folders are hidden until then.
+pub(super) fn trace_bytes_under_way(runs: &Path) -> u64 {
+    let entries = std::fs::read_dir(runs.join(TRACES)).into_iter().flatten().flatten();
+    let hidden = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
+    hidden.map(|entry| bytes_below(&entry.path(), 4)).sum()
+}
+
+fn bytes_below(folder: &Path, levels: u32) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() && levels > 0 => bytes_below(&entry.path(), levels - 1),
+        Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |metadata| metadata.len()),
+        _ => 0,
+    };
+    entries.map(of).sum()
 }
 
 fn entry(runs: &Path, name: Name) -> Option<Entry> {
@@ -232,6 +273,8 @@ mod tests {
         for name in ["", "..", "../x", "a/..", "/etc", "a/b/c", ".deck", "a\0", "a\\b", "a//b", "./a"] {
             assert_eq!(Name::of(name), None, "{name:?}");
         }
+        assert!(Name::of("traces/a.trace").unwrap().is_trace_set() && !Name::of("traces").unwrap().is_trace_set());
+        assert_eq!(Name::of_trace_set("../a"), None);
         assert_eq!(Name::of("a b/<i>").unwrap().url(), "/runs/a%20b/%3Ci%3E");
     }
 }

@@ -1,7 +1,7 @@
 //! What the deck starts and stops: commands of this program, in processes and process groups of their own, so that
 //! they outlive the deck. What one prints goes to a file in the folder of all runs.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -30,16 +30,22 @@ pub(super) async fn start(runs: &Path, name: &Name, typed: &Typed) -> Result<(),
     files::write_atomically(&path, format!("$ {}\n", typed.text()).as_bytes())?;
     let open = || File::options().append(true).open(&path).map_err(files::at(&path));
     let (out, err) = (open()?, open()?);
+    // The command inherits the file with its lock, which says that it runs, also to a deck that is started later. A
+    // file system without locks says nothing.
+    let _ = out.try_lock();
     let mut command = this_program(typed)?;
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     // Ctrl-C in the terminal of the deck ends the deck alone.
     command.process_group(0);
     let child = command.spawn().map_err(|e| Failure::tool(format!("cannot start {}: {e}", typed.text())))?;
-    let folder = name.folder(runs);
+    drop(command);
+    if let Some(pid) = child.id() {
+        files::write_atomically(&pid_file(runs, name), pid.to_string().as_bytes())?;
+    }
     let mut ended = tokio::spawn(reap(child, path));
     let there = async {
         // The folder of a run that is resumed is there already; its lock says that the command works on it.
-        while holder(&folder).is_none() {
+        while holder(runs, name).is_none() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -82,17 +88,37 @@ pub(super) fn has_ended(output: &str) -> bool {
     output.trim_end().lines().last().is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
 }
 
-/// The process that works on a run or a comparison.
-fn holder(folder: &Path) -> Option<i32> {
-    match comparison(folder) {
-        Some(document) => running_cell(folder, &document).map(|(_, pid)| pid),
+/// The file with the process id of the job of a run.
+fn pid_file(runs: &Path, name: &Name) -> PathBuf {
+    printed(runs, name).with_extension("pid")
+}
+
+/// The process of the job of a run or trace set, while it runs.
+pub(super) fn process(runs: &Path, name: &Name) -> Option<i32> {
+    let file = File::open(printed(runs, name)).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    std::fs::read_to_string(pid_file(runs, name)).ok()?.trim().parse().ok().filter(|pid| *pid > 1)
+}
+
+/// The process that works on a run or a comparison, or that generates a trace set.
+fn holder(runs: &Path, name: &Name) -> Option<i32> {
+    if name.is_trace_set() {
+        return process(runs, name);
+    }
+    let folder = name.folder(runs);
+    match comparison(&folder) {
+        Some(document) => running_cell(&folder, &document).map(|(_, pid)| pid),
         None => lock::holder(&RunFolder::new(folder)),
     }
 }
 
-/// Interrupts the process that works on a run, as Ctrl-C does. Says whether there was one.
+/// Interrupts the process that works on a run, as Ctrl-C does; also one that has not begun, or is between two cells.
+/// Says whether there was one.
 pub(super) fn stop(runs: &Path, name: &Name) -> Result<bool, Failure> {
-    let Some(pid) = holder(&name.folder(runs)).and_then(Pid::from_raw) else { return Ok(false) };
+    let pid = holder(runs, name).or_else(|| process(runs, name));
+    let Some(pid) = pid.and_then(Pid::from_raw) else { return Ok(false) };
     let refused = |e| Failure::tool(format!("{name}: its process {pid} cannot be interrupted: {e}"));
     kill_process(pid, Signal::INT).map_err(refused)?;
     Ok(true)
@@ -113,11 +139,15 @@ pub(super) async fn ask(typed: &Typed, within: Duration) -> Result<Vec<u8>, Stri
     let asked = async {
         let (mut answer, mut message) = (Vec::new(), Vec::new());
         let (mut out, mut err) = (out.take(ANSWER_BYTES_MAX + 1), err.take(1 << 16));
-        let (out, err) = tokio::join!(out.read_to_end(&mut answer), err.read_to_end(&mut message));
-        out.and(err).map_err(|e| e.to_string())?;
-        if answer.len() as u64 > ANSWER_BYTES_MAX {
-            return Err(format!("the answer has more than {} MB; ask for less", ANSWER_BYTES_MAX >> 20));
-        }
+        // An answer that is too long ends both: the command would wait for a reader for ever.
+        let answered = async {
+            out.read_to_end(&mut answer).await.map_err(|e| e.to_string())?;
+            let is_too_long = answer.len() as u64 > ANSWER_BYTES_MAX;
+            let why = format!("the answer has more than {} MB; ask for less", ANSWER_BYTES_MAX >> 20);
+            if is_too_long { Err(why) } else { Ok(()) }
+        };
+        let complained = async { err.read_to_end(&mut message).await.map_err(|e| e.to_string()) };
+        tokio::try_join!(answered, complained)?;
         let status = child.wait().await.map_err(|e| e.to_string())?;
         // Code 1 says that an SLA was missed or a violation found.
         match status.code() {

@@ -11,6 +11,7 @@
 //! program in processes of their own, so a run outlives the deck that started it, and no viewer can disturb a run.
 
 mod command;
+mod entrance;
 mod fields;
 mod folder;
 mod form;
@@ -21,17 +22,17 @@ mod pages;
 mod server;
 mod watch;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use entrance::Entrance;
 pub use server::{Running, serve, start};
 
 /// What the deck is asked to do, and what it needs of the command line.
 pub struct Setup {
     /// The folder of all runs.
     pub folder: PathBuf,
-    /// Where to listen: a loopback address.
-    pub listen: SocketAddr,
+    /// Where to listen, and what that needs.
+    pub entrance: Entrance,
     /// The definition of the command line, from which the forms are made.
     pub commands: clap::Command,
     /// The built-in specification.

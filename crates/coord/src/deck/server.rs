@@ -7,15 +7,15 @@ use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Router, body::Bytes};
 use tokio::sync::{Notify, Semaphore};
 
 use super::Setup;
 use super::folder::Name;
 use super::form::Form;
-use super::guard::{Guard, Refused, guarded};
-use super::listener::Gate;
+use super::guard::{Guard, Refused, UNLOCK, guarded};
+use super::listener::{Gate, Stranger};
 use super::pages;
 use super::watch::Watches;
 use crate::failure::Failure;
@@ -38,8 +38,10 @@ pub(super) struct Deck {
 pub struct Running {
     /// Where.
     pub address: SocketAddr,
-    /// The URL that opens it.
-    pub url: String,
+    /// The URL of its pages, up to the path.
+    base: String,
+    /// The key, if it is in the URL that opens the deck.
+    key: Option<String>,
     end: Arc<Notify>,
     thread: std::thread::JoinHandle<()>,
 }
@@ -47,10 +49,9 @@ pub struct Running {
 impl Running {
     /// The URL that opens a page of it.
     pub fn url_of(&self, page: &str) -> String {
-        let Running { address, url, .. } = self;
-        let key = url.rsplit_once('=').map_or("", |(_, key)| key);
         let sign = if page.contains('?') { '&' } else { '?' };
-        format!("http://{address}{page}{sign}key={key}")
+        let key = self.key.as_ref().map(|key| format!("{sign}key={key}")).unwrap_or_default();
+        format!("{}{page}{key}", self.base)
     }
 
     /// Ends it. Jobs that it has started go on.
@@ -63,21 +64,18 @@ impl Running {
 
 /// Starts the deck on a thread of its own.
 pub fn start(setup: Setup) -> Result<Running, Failure> {
-    let asked = setup.listen;
-    if !asked.ip().is_loopback() {
-        return Err(Failure::usage(format!(
-            "--listen {asked} is not a loopback address: whoever opens the deck can start programs as you; listen on \
-             127.0.0.1, and use `ssh -L {}:127.0.0.1:{} THIS_MACHINE` from elsewhere, which adds encryption and a login",
-            asked.port(),
-            asked.port()
-        )));
-    }
+    let entrance = setup.entrance.clone();
+    let asked = entrance.listen;
+    entrance.check()?;
+    let tls = entrance.tls()?;
     let refused = |e: std::io::Error| Failure::usage(format!("--listen {asked}: {e}; choose another port"));
     let listener = TcpListener::bind(asked).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
-    let guard = Arc::new(Guard::new(address.port())?);
-    let url = format!("http://{address}/?key={}", guard.key());
+    let base = format!("{}://{}:{}", entrance.scheme(), entrance.host(), address.port());
+    let has_own_secret = entrance.token.is_some();
+    let guard = Arc::new(Guard::new(address.port(), entrance)?);
+    let key = (!has_own_secret).then(|| guard.key().to_string());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -88,23 +86,25 @@ pub fn start(setup: Setup) -> Result<Running, Failure> {
     let ended = end.clone();
     let thread = std::thread::spawn(move || {
         runtime.block_on(async move {
-            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            let gate = tokio::net::TcpListener::from_std(listener).and_then(|listener| Gate::new(listener, tls));
+            let Ok(gate) = gate else { return };
+            let pages = router(deck).into_make_service_with_connect_info::<Stranger>();
             tokio::select! {
-                _ = async { axum::serve(Gate::new(listener), router(deck)).await } => {}
+                _ = async { axum::serve(gate, pages).await } => {}
                 () = ended.notified() => {}
             }
         });
         // Viewers hold connections open without an end.
         runtime.shutdown_background();
     });
-    Ok(Running { address, url, end, thread })
+    Ok(Running { address, base, key, end, thread })
 }
 
 /// Serves the deck until Ctrl-C. `say` gets the URL that opens it.
 pub fn serve(setup: Setup, say: impl FnOnce(&str)) -> Result<(), Failure> {
     let runtime = crate::run::runtime::start()?;
     let running = start(setup)?;
-    say(&running.url);
+    say(&running.url_of("/"));
     let ended = runtime.block_on(asked_to_end());
     running.stop();
     ended.map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))
@@ -128,6 +128,7 @@ pub(super) fn router(deck: Deck) -> Router {
     let guard = deck.guard.clone();
     Router::new()
         .route("/", get(home))
+        .route(UNLOCK, post(unlock))
         .route("/new", get(new).post(submit))
         .route("/runs/{name}", get(run).post(act))
         .route("/runs/{name}/{cell}", get(cell).post(act_on_cell))
@@ -164,7 +165,7 @@ async fn drawn(draw: impl FnOnce() -> Response + Send + 'static) -> Response {
 
 /// The form of a request, if it is one of the deck's.
 fn form_of(deck: &Deck, body: &Bytes) -> Result<Form, Refused> {
-    let text = std::str::from_utf8(body).map_err(|_| Refused("the form is not text"))?;
+    let text = std::str::from_utf8(body).map_err(|_| Refused::Elsewhere("the form is not text"))?;
     let form = Form::of(text);
     deck.guard.check(&form)?;
     Ok(form)
@@ -172,8 +173,15 @@ fn form_of(deck: &Deck, body: &Bytes) -> Result<Form, Refused> {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        pages::error(StatusCode::FORBIDDEN, self.0)
+        match self {
+            Refused::Stranger(why) => pages::locked(why, None),
+            Refused::Elsewhere(why) => pages::error(StatusCode::FORBIDDEN, why),
+        }
     }
+}
+
+async fn unlock(State(deck): Shared, body: Bytes) -> Response {
+    deck.guard.unlock(&Form::of(&String::from_utf8_lossy(&body)))
 }
 
 async fn home(State(deck): Shared, query: RawQuery) -> Response {
@@ -205,6 +213,7 @@ async fn cell(deck: Shared, Path((name, cell)): Path<(String, String)>, query: R
 async fn show(State(deck): Shared, name: Option<Name>, query: Form) -> Response {
     let Some(name) = name else { return pages::no_run() };
     match query.get("show") {
+        _ if name.is_trace_set() => drawn(move || pages::traces::page(&deck, &name)).await,
         Some("sql") => pages::sql::page(&deck, &name, &query).await,
         Some("live") => drawn(move || pages::live::page(&deck, &name)).await,
         _ => drawn(move || pages::run::page(&deck, &name)).await,

@@ -99,6 +99,8 @@ pub(super) struct Live {
     pub(super) state: Option<State>,
     /// The end of what its command has printed, if the deck has started it.
     pub(super) output: Option<String>,
+    /// The bytes of a trace set that is generated, so far.
+    pub(super) written_bytes: u64,
 }
 
 impl Live {
@@ -115,6 +117,7 @@ impl Live {
             document: None,
             state: None,
             output: None,
+            written_bytes: 0,
         }
     }
 
@@ -128,12 +131,18 @@ impl Live {
         // A feed that cannot be read shows nothing new.
         let _ = self.read(&run.live());
         let printed = self.output.as_ref().map_or(0, |output| output.len() as u64);
+        let is_trace_set = self.name.is_trace_set();
+        if is_trace_set {
+            // It grows, also when a file is renamed.
+            self.written_bytes = folder::trace_bytes_under_way(&self.runs).max(self.written_bytes);
+        }
         let is_running = match (&self.state, &self.output) {
+            _ if is_trace_set => jobs::process(&self.runs, &self.name).is_some(),
             (Some(state), _) => *state == State::Running,
             (None, Some(output)) => !jobs::has_ended(output),
             (None, None) => false,
         };
-        let id = self.offset * 4 + printed * 2 + u64::from(!is_running);
+        let id = (self.offset + self.written_bytes) * 4 + printed * 2 + u64::from(!is_running);
         Frame { id, html: pages::live::picture(self).into_string(), is_last: !is_running }
     }
 

@@ -1,5 +1,5 @@
 //! `encore certs`: creates a private certificate authority, and its certificates for the
-//! replayers and the coordinator.
+//! replayers, the coordinator and the deck.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const YEARS: i32 = 10;
 
 /// Creates all files and returns their paths. Refuses a folder that has one of them.
 pub fn make(folder: &Path, hosts: &[String]) -> Result<Vec<PathBuf>, Failure> {
-    let names = ["ca", "replayer", "coordinator"];
+    let names = ["ca", "replayer", "coordinator", "deck"];
     let paths: Vec<PathBuf> =
         names.iter().flat_map(|name| ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}")))).collect();
     if let Some(there) = paths.iter().find(|path| path.exists()) {
@@ -50,7 +50,7 @@ fn is_host(text: &str) -> bool {
     is_name || text.parse::<IpAddr>().is_ok()
 }
 
-/// The PEM texts of certificate and key, for the authority, the replayers and the coordinator.
+/// The PEM texts of certificate and key, for the authority, the replayers, the coordinator and the deck.
 fn pems(hosts: &[String]) -> Result<Vec<String>, rcgen::Error> {
     let mut authority = params(Vec::new(), "Encore fleet authority")?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -58,12 +58,13 @@ fn pems(hosts: &[String]) -> Result<Vec<String>, rcgen::Error> {
     let authority_key = KeyPair::generate()?;
     let mut made = vec![authority.self_signed(&authority_key)?.pem(), authority_key.serialize_pem()];
     let issuer = Issuer::new(authority, authority_key);
-    // A coordinator on the replayer's machine may use any of these names.
+    // A coordinator or a browser on the same machine may use any of these names.
     let here = ["localhost", "127.0.0.1", "::1"].map(String::from);
-    let replayers = hosts.iter().chain(&here).cloned().collect();
+    let servers: Vec<String> = hosts.iter().chain(&here).cloned().collect();
     for (names, called, usage) in [
-        (replayers, "Encore replayer", ExtendedKeyUsagePurpose::ServerAuth),
+        (servers.clone(), "Encore replayer", ExtendedKeyUsagePurpose::ServerAuth),
         (Vec::new(), "Encore coordinator", ExtendedKeyUsagePurpose::ClientAuth),
+        (servers, "Encore deck", ExtendedKeyUsagePurpose::ServerAuth),
     ] {
         let mut leaf = params(names, called)?;
         leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -96,7 +97,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let certs = folder.path().join("certs");
         let made = make(&certs, &["load1".into(), "10.0.0.5".into(), "fe80::1".into()]).unwrap();
-        assert_eq!(made.len(), 6);
+        assert_eq!(made.len(), 8);
         for path in &made {
             let text = std::fs::read_to_string(path).unwrap();
             let is_key = path.extension().unwrap() == "key";

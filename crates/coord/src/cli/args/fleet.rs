@@ -55,16 +55,17 @@ Examples:
   encore certs certs --host load1 --host load2      hosts as named in --replayer
   encore certs certs --host 10.0.0.5 --host 10.0.0.6
 
-Creates a private certificate authority and two certificates, valid for ten
+Creates a private certificate authority and three certificates, valid for ten
 years. Copy ca.pem, replayer.pem and replayer.key to each load host and start
 `encore replay serve --certs DIR` there; `encore rate --certs DIR` uses ca.pem,
-coordinator.pem and coordinator.key. Neither needs ca.key: keep it elsewhere.")]
+coordinator.pem and coordinator.key; `encore deck --certs DIR` uses deck.pem and
+deck.key, and browsers import ca.pem. None needs ca.key: keep it elsewhere.")]
 pub struct CertsArgs {
-    /// Folder for the six files
+    /// Folder for the eight files
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Name or address by which the coordinator reaches a replayer; may be repeated [default:
-    /// this machine alone]
+    /// Name or address by which the coordinator reaches a replayer, or a browser the deck; may
+    /// be repeated [default: this machine alone]
     #[arg(long = "host", value_name = "HOST", allow_hyphen_values = true)]
     pub hosts: Vec<String>,
 }

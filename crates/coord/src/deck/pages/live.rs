@@ -31,7 +31,8 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
     let mut live = Live::new(deck.setup.folder.clone(), name.clone());
     let frame = live.frame();
-    if frame.is_last && (live.document.is_some() || live.output.is_none()) {
+    let is_trace_set = name.is_trace_set();
+    if frame.is_last && (is_trace_set || live.document.is_some() || live.output.is_none()) {
         return see(&name.url());
     }
     let events = format!("/events?run={}", encoded(&name.to_string()));
@@ -42,7 +43,10 @@ pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
             p.soft { (document.spec.name) " · " (document.store) }
             p { "SLA: " (analyzer::sla_in_words(&document.sla())) "." }
         }
-        div.row { (actions(deck, name, &state, false)) a.button href=(name.url()) { "All of the run" } }
+        div.row {
+            (actions(deck, name, &state, false))
+            @if !is_trace_set { a.button href=(name.url()) { "All of the run" } }
+        }
         noscript { meta http-equiv="refresh" content="2"; }
         p.fail data-connection="" role="status" {}
         div data-events=(events) data-then=(name.url()) { (maud::PreEscaped(&frame.html)) }
@@ -96,6 +100,7 @@ pub(in crate::deck) fn picture(live: &Live) -> Markup {
     html! {
         @match (&live.last, &live.output) {
             (Some(line), _) => (now(line)),
+            (None, Some(output)) if live.name.is_trace_set() => (generating(live.written_bytes, output)),
             (None, Some(output)) if live.document.is_none() => {
                 p.conclusion { "The command has started; the run has not begun yet." }
                 pre { (output) }
@@ -107,6 +112,16 @@ pub(in crate::deck) fn picture(live: &Live) -> Markup {
         @if let Some(output) = live.output.as_ref().filter(|_| live.document.is_some()) {
             details { summary { "What the command has printed" } pre { (output) } }
         }
+    }
+}
+
+/// The generation of a trace set.
+fn generating(written_bytes: u64, output: &str) -> Markup {
+    html! {
+        p.conclusion { "The trace set is being generated." }
+        p { (format!("{:.1}", written_bytes as f64 / 1e6)) " MB are written so far, with those of other trace sets under way." }
+        progress aria-label="Generation" {}
+        pre { (output) }
     }
 }
 

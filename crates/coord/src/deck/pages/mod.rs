@@ -6,14 +6,16 @@ pub(super) mod live;
 pub(super) mod new;
 pub(super) mod run;
 pub(super) mod sql;
+pub(super) mod traces;
 
 use std::path::{Component, Path};
 
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::command::Typed;
+use super::guard::UNLOCK;
 
 /// The style sheet: that of the reports, and what only the deck has.
 pub(super) fn style() -> String {
@@ -23,7 +25,8 @@ pub(super) fn style() -> String {
 /// A page with the bar of the deck. `here` is the URL in the bar to which it belongs.
 pub(super) fn shell(title: &str, here: &str, content: &Markup) -> Response {
     let places = [("/", "Runs"), ("/new?kind=rate", "Rate a store"), ("/new?kind=run", "Run one experiment")];
-    let places = places.into_iter().chain([("/new?kind=compare", "Compare stores")]);
+    let more = [("/new?kind=compare", "Compare stores"), ("/new?kind=trace", "Generate a trace set")];
+    let places = places.into_iter().chain(more);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -56,6 +59,58 @@ pub(super) fn error(status: StatusCode, why: &str) -> Response {
         p { a href="/" { "All runs" } }
     };
     (status, shell("Error", "", &content)).into_response()
+}
+
+/// The page for a browser without the key. It asks for the key, and has nothing else of the deck. `again` is the
+/// page that was asked for.
+pub(super) fn locked(why: &str, again: Option<String>) -> Response {
+    let page = bare(
+        "Locked",
+        &html! {
+            main {
+                h1 { "The deck is locked" }
+                p.fail { (why) "." }
+                p { "Open the URL that " code { "encore deck" } " printed, or enter the key in it; with --token-file, enter \
+                     the secret in that file." }
+                form method="post" action=(UNLOCK) {
+                    label for="key" { "Key" }
+                    div.row {
+                        input #key type="password" name="key" autocomplete="current-password";
+                        button.main { "Open the deck" }
+                    }
+                }
+                // A link on another site does not take the cookie along, and a link here does.
+                @if let Some(again) = again.filter(|again| again.starts_with('/') && !again.starts_with("//")) {
+                    p.soft { "If this browser has opened the deck before, " a href=(again) { "try once more" } "." }
+                }
+            }
+        },
+    );
+    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Cookie realm=\"deck\"")], page).into_response()
+}
+
+/// A page that leads to another page of the deck.
+pub(super) fn forward(place: &str) -> Html<String> {
+    let page = html! { meta http-equiv="refresh" content=(format!("0; url={place}")); main { a href=(place) { "Open the deck" } } };
+    bare("Encore", &page)
+}
+
+/// A page without scripts, and with the style in it: it needs no other request.
+fn bare(title: &str, content: &Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " – Encore" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(style())) }
+            }
+            body { (content) }
+        }
+    };
+    Html(page.into_string())
 }
 
 /// The page for the name of no run.

@@ -1,4 +1,4 @@
-//! The form of a rating, of a single experiment or of a comparison. Its fields are the flags of the command line,
+//! The form of a rating, of a single experiment, of a comparison or of a trace set. Its fields are the flags of the command line,
 //! and the errors beside them are those of the command line.
 
 use std::path::Path;
@@ -8,24 +8,30 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use schemas::files;
+use schemas::manifest::Manifest;
 
-use super::{command, error, shell};
+use super::{command, error, shell, traces};
 use crate::deck::command::{self as commands, Errors, Typed, has_secret, shown};
 use crate::deck::fields::{Field, Kind, fields};
-use crate::deck::folder::{Name, OWN};
+use crate::deck::folder::{Name, OWN, trace_sets};
 use crate::deck::form::Form;
 use crate::deck::jobs;
 use crate::deck::server::{Deck, see};
 
 /// The kinds of commands, and what their pages are called.
-const KINDS: [(&str, &str); 3] =
-    [("rate", "Rate a store"), ("run", "Run one experiment"), ("compare", "Compare stores")];
+const KINDS: [(&str, &str); 4] = [
+    ("rate", "Rate a store"),
+    ("run", "Run one experiment"),
+    ("compare", "Compare stores"),
+    ("trace", "Generate a trace set"),
+];
 
 /// The fields that are always open, in this order.
 fn first_of(kind: &str) -> &'static [&'static str] {
     match kind {
         "rate" => &["store", "sla", "rating", "by", "name"],
         "run" => &["store", "threads", "sla", "duration", "name"],
+        "trace" => &["name", "sessions", "fragments", "set"],
         _ => &["sla", "name"],
     }
 }
@@ -33,13 +39,15 @@ fn first_of(kind: &str) -> &'static [&'static str] {
 /// Where specifications and plans are looked for, besides the folder of the deck's own.
 const PLACES: [&str; 2] = ["traces", "."];
 
-/// A specification or plan to choose from.
+/// A specification, a plan or a trace set to choose from.
 struct Choice {
     path: String,
+    /// The text of the file; empty for a trace set.
     text: String,
+    is_trace_set: bool,
 }
 
-/// All files to choose from: plans for a comparison, else specifications.
+/// All to choose from: plans for a comparison, else specifications; trace sets too, for what replays one.
 fn choices(deck: &Deck, kind: &str) -> Vec<Choice> {
     let own = deck.setup.folder.join(OWN);
     let places = PLACES.iter().map(Path::new).chain([own.as_path()]);
@@ -54,9 +62,14 @@ fn choices(deck: &Deck, kind: &str) -> Vec<Choice> {
             let is_spec = text.lines().any(|line| line.trim_start().starts_with("[data"));
             if if kind == "compare" { is_plan } else { is_spec && !is_plan } {
                 let path = path.strip_prefix(".").unwrap_or(&path).display().to_string();
-                found.push(Choice { path, text });
+                found.push(Choice { path, text, is_trace_set: false });
             }
         }
+    }
+    if matches!(kind, "rate" | "run") {
+        let runs = &deck.setup.folder;
+        let paths = trace_sets(runs).into_iter().map(|name| name.folder(runs).display().to_string());
+        found.extend(paths.map(|path| Choice { path, text: String::new(), is_trace_set: true }));
     }
     found
 }
@@ -69,7 +82,7 @@ pub(in crate::deck) fn page(deck: &Deck, query: &Form) -> Response {
     if form.get("name").is_none() {
         let spec = query.trimmed("spec");
         let stem = Path::new(spec).file_stem().and_then(|stem| stem.to_str()).unwrap_or("quickstart");
-        form.set("name", free_name(deck, stem));
+        form.set("name", if kind == "trace" { free_trace_name(deck, stem) } else { free_name(deck, stem) });
     }
     if let Some(choice) = choices.iter().find(|choice| choice.path == query.trimmed("spec")) {
         form.set("text", choice.text.clone());
@@ -93,20 +106,43 @@ fn free_name(deck: &Deck, stem: &str) -> String {
     names.take(1000).find(|name| !deck.setup.folder.join(name).exists()).unwrap_or(base)
 }
 
+/// A name that no trace set has yet.
+fn free_trace_name(deck: &Deck, stem: &str) -> String {
+    let is_free =
+        |name: &String| Name::of_trace_set(name).is_some_and(|name| !name.folder(&deck.setup.folder).exists());
+    let mut names = std::iter::once(stem.to_string()).chain((2..1000).map(|n| format!("{stem}-{n}")));
+    names.find(is_free).unwrap_or_else(|| stem.to_string())
+}
+
 /// What came of a form that was sent: the form again, or the run that it started.
 pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form) -> Response {
     let Some((kind, _)) = kind_of(&form) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
     let choices = choices(deck, kind);
     if form.trimmed("name").is_empty() {
-        form.set("name", free_name(deck, kind));
+        form.set("name", if kind == "trace" { free_trace_name(deck, "quickstart") } else { free_name(deck, kind) });
+    }
+    if let Some(choice) = choices.iter().find(|choice| choice.is_trace_set && choice.path == form.trimmed("spec")) {
+        form.set("trace", choice.path.clone());
     }
     let form = &form;
+    let refused =
+        |field: &str, why: String| draw(deck, kind, form, &choices, Some(Err([(field.to_string(), why)].into())));
+    let name = match name_of(deck, kind, form.trimmed("name")) {
+        Ok(name) => name,
+        Err(why) => return refused("name", why),
+    };
     let file = match specification(deck, kind, form, &choices) {
         Ok(file) => file,
-        Err(why) => return draw(deck, kind, form, &choices, Some(Err([("spec".to_string(), why)].into()))),
+        Err(why) => return refused("spec", why),
     };
     let (deck_fields, runs) = (fields(&deck.setup.commands, kind), deck.setup.folder.display().to_string());
-    let typed = commands::of_form(kind, file.as_deref(), &deck_fields, form, &runs);
+    let typed = match kind {
+        "trace" => {
+            let folder = name.folder(&deck.setup.folder).display().to_string();
+            commands::of_trace(file.as_deref(), &deck_fields, form, &folder)
+        }
+        _ => commands::of_form(kind, file.as_deref(), &deck_fields, form, &runs),
+    };
     let (own, checked, checked_file) = (deck.clone(), typed.clone(), file.clone());
     let (own_form, own_fields) = (form.clone(), deck_fields.clone());
     let errors = tokio::task::spawn_blocking(move || {
@@ -119,18 +155,24 @@ pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form)
     if form.get("do") != Some("start") {
         return draw(deck, kind, form, &choices, Some(Ok(typed)));
     }
-    let Some(name) = Name::new([form.trimmed("name")]) else {
-        let why = "use letters, digits, '-', '_' and '.'".to_string();
-        return draw(deck, kind, form, &choices, Some(Err([("name".to_string(), why)].into())));
-    };
     match jobs::start(&deck.setup.folder, &name, &typed).await {
-        Ok(()) if kind == "compare" => see(&name.url()),
+        Ok(()) if matches!(kind, "compare" | "trace") => see(&name.url()),
         Ok(()) => see(&name.url_of("live")),
         Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
 
-/// The file of a form's specification or plan; None for the built-in one. Text that was edited becomes a file of
+/// The run or the trace set of this name, if it can be made.
+fn name_of(deck: &Deck, kind: &str, name: &str) -> Result<Name, String> {
+    let of_kind = if kind == "trace" { Name::of_trace_set(name) } else { Name::new([name]) };
+    let found = of_kind.ok_or("use letters, digits, '-', '_' and '.'")?;
+    if kind == "trace" && found.folder(&deck.setup.folder).exists() {
+        return Err(format!("there is a trace set {name} already; choose another name"));
+    }
+    Ok(found)
+}
+
+/// The file of a form's specification or plan; None for the built-in one and for a trace set. Text that was edited becomes a file of
 /// the deck's own, so that the command names it.
 fn specification(deck: &Deck, kind: &str, form: &Form, choices: &[Choice]) -> Result<Option<String>, String> {
     let chosen = form.trimmed("spec");
@@ -139,13 +181,17 @@ fn specification(deck: &Deck, kind: &str, form: &Form, choices: &[Choice]) -> Re
         let choice = choice.ok_or("choose the plan of the comparison")?;
         return Ok(Some(choice.path.clone()));
     }
+    if choice.is_some_and(|choice| choice.is_trace_set) {
+        return Ok(None);
+    }
     let before = match choice {
         Some(choice) => choice.text.as_str(),
         None if chosen.is_empty() => deck.setup.quickstart,
         None => return Err("this file is not in the list any more; choose another".into()),
     };
     let text = form.get("text").unwrap_or(before);
-    if text.trim() == before.trim() {
+    // The command that generates a trace set takes no built-in specification.
+    if text.trim() == before.trim() && (choice.is_some() || kind != "trace") {
         return Ok(choice.map(|choice| choice.path.clone()));
     }
     let name = form.trimmed("name");
@@ -196,6 +242,7 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
                 button name="do" value="check" { "Check, and show the command" }
             }
         }
+        @if kind == "trace" { (traces::list(deck)) }
     };
     shell(title, &format!("/new?kind={kind}"), &content)
 }
@@ -214,7 +261,10 @@ fn chooser(kind: &str, form: &Form, choices: &[Choice]) -> Markup {
             label for="spec" { (what) }
             select #spec name="spec" data-at-change="" {
                 @if kind == "compare" { option value="" { "Choose a plan" } } @else { option value="" { "quickstart.toml (built in)" } }
-                @for choice in choices { option value=(choice.path) selected[choice.path == chosen] { (choice.path) } }
+                @for choice in choices.iter().filter(|choice| choice.is_trace_set) {
+                    option value=(choice.path) selected[choice.path == chosen] { (choice.path) " (trace set)" }
+                }
+                @for choice in choices.iter().filter(|choice| !choice.is_trace_set) { option value=(choice.path) selected[choice.path == chosen] { (choice.path) } }
             }
             button data-reload="" { "Show it" }
         }
@@ -234,7 +284,17 @@ fn editor(kind: &str, form: &Form, choices: &[Choice], errors: &Errors) -> Marku
     if is_plan && !choices.iter().any(|choice| choice.path == form.trimmed("spec")) {
         return html! { @if let Some(why) = why { div.field.whole.wrong { p.why { (why) } } } };
     }
-    let plan = choices.iter().find(|choice| choice.path == form.trimmed("spec")).filter(|_| is_plan);
+    let chosen = choices.iter().find(|choice| choice.path == form.trimmed("spec"));
+    if let Some(set) = chosen.filter(|choice| choice.is_trace_set) {
+        let shown = Manifest::read_alone(Path::new(&set.path)).map(|manifest| traces::overview(&manifest));
+        return html! {
+            div.field.whole.wrong[why.is_some()] {
+                @if let Some(why) = why { p.why id="why-spec" { (why) } }
+                details { summary { "The trace set" } pre { (shown.unwrap_or_else(|why| why.to_string())) } }
+            }
+        };
+    }
+    let plan = chosen.filter(|_| is_plan);
     html! {
         div.field.whole.wrong[why.is_some()] {
             @if let Some(why) = why { p.why id="why-spec" { (why) } }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use analyzer::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Scale, Stroke};
 use analyzer::html::{Column, picture, table};
+use analyzer::thousands;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -75,7 +76,8 @@ pub(in crate::deck) async fn page(deck: &Deck, name: &Name, query: &Form) -> Res
     let first = if folder::comparison(&folder).is_some() { FIRST_OF_COMPARISON } else { FIRST };
     let statement = query.get("q").unwrap_or(first);
     let views = answer(deck, name, VIEWS, 10_000).await;
-    let found = answer(deck, name, statement, SHOWN_MAX).await;
+    // One more than is shown says whether there are more.
+    let found = answer(deck, name, statement, SHOWN_MAX + 1).await;
     let content = html! {
         h1 { "SQL on " a href=(name.url()) { (name) } }
         div.beside {
@@ -133,13 +135,15 @@ fn shown(found: &Answer, name: &Name, statement: &str) -> Markup {
     let named: Vec<(String, bool)> = found.columns.iter().zip(&numbers).map(column).collect();
     let columns: Vec<Column> =
         named.iter().map(|(name, number)| if *number { Column::Number(name) } else { Column::Words(name) }).collect();
-    let rows: Vec<Vec<Markup>> =
-        found.rows.iter().map(|row| row.iter().map(|value| html! { (value) }).collect()).collect();
-    let count = found.rows.len() as u64;
+    let first = found.rows.iter().take(SHOWN_MAX as usize);
+    let rows: Vec<Vec<Markup>> = first.map(|row| row.iter().map(|value| html! { (value) }).collect()).collect();
+    let is_cut = found.rows.len() > rows.len();
     html! {
         p.soft role="status" {
-            (plural(count, "row"))
-            @if count == SHOWN_MAX { ", and perhaps more: a page shows " (SHOWN_MAX) " at most" }
+            (plural(rows.len() as u64, "row"))
+            @if is_cut {
+                ", the first of more: a page shows " (SHOWN_MAX) " at most, and a download " (thousands(ROWS_MAX))
+            }
         }
         @if let Some(chart) = chart(found, &numbers) {
             @if let Ok(picture) = picture(&chart, "answer") { figure { (picture) } }
@@ -197,12 +201,27 @@ fn chart(found: &Answer, numbers: &[bool]) -> Option<LineChart> {
 pub(in crate::deck) async fn download(deck: &Deck, query: &Form) -> Response {
     let Some(name) = Name::of(query.trimmed("run")) else { return no_run() };
     let format = if query.get("format") == Some("json") { "json" } else { "csv" };
-    let typed = asked(deck, &name, query.trimmed("q"), format, ROWS_MAX);
+    let typed = asked(deck, &name, query.trimmed("q"), format, ROWS_MAX + 1);
     let Ok(_room) = deck.asked.acquire().await else { return no_run() };
     match jobs::ask(&typed, WITHIN).await {
+        // A file that lacks rows would look whole.
+        Ok(text) if rows_of(format, &text) > ROWS_MAX => {
+            let most = thousands(ROWS_MAX);
+            let why = format!("the answer has more than {most} rows; ask for less, or run the command in a terminal");
+            error(StatusCode::UNPROCESSABLE_ENTITY, &why)
+        }
         Ok(text) => downloaded(&format!("answer.{format}"), format, text),
         Err(why) => error(StatusCode::UNPROCESSABLE_ENTITY, &why),
     }
+}
+
+/// How many rows an answer has.
+fn rows_of(format: &str, text: &[u8]) -> u64 {
+    let rows = match format {
+        "json" => serde_json::from_slice::<Vec<serde::de::IgnoredAny>>(text).map_or(0, |rows| rows.len()),
+        _ => csv::Reader::from_reader(text).byte_records().count(),
+    };
+    rows as u64
 }
 
 #[cfg(test)]
@@ -212,6 +231,12 @@ mod tests {
     fn answer(rows: &[[&str; 2]]) -> Answer {
         let rows = rows.iter().map(|row| row.map(String::from).to_vec()).collect();
         Answer { columns: vec!["x".into(), "y".into()], rows }
+    }
+
+    #[test]
+    fn rows_are_counted_in_both_formats() {
+        assert_eq!(rows_of("csv", b"a,b\n1,\"x\ny\"\n2,z\n"), 2);
+        assert_eq!(rows_of("json", b"[{\"a\": 1}, {\"a\": [2, 3]}]"), 2);
     }
 
     #[test]
