@@ -4,6 +4,7 @@
 mod cluster;
 mod codecs;
 mod consistency;
+mod deck;
 mod fleet;
 mod isolation;
 mod kv;
@@ -50,6 +51,7 @@ const EXAMPLES: &str = "Examples:
   benches/run processes                          the same for TPC-C's business processes, on PostgreSQL
   benches/run isolation                          measure the check of isolation
   benches/run tpcc                               TPC-C beside go-tpc
+  benches/run deck                               measure viewers of a run, and first paint
 
 A command replaces its own sections of the report, and keeps the others.
 The report names peers that are not installed, and skips them. go builds go-ycsb, mvn
@@ -215,6 +217,24 @@ enum Command {
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/cluster")]
         output: PathBuf,
     },
+    /// Measure what viewers cost a run, and when a browser paints pages of the deck
+    Deck {
+        /// Number of rounds; each round measures everything once
+        #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// Number of sessions of each run whose throughput is measured
+        #[arg(long, value_name = "N", default_value_t = 20_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        operations: u64,
+        /// Number of small runs in the folder
+        #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        runs: u32,
+        /// Number of sessions of the large run
+        #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        large: u64,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/deck")]
+        output: PathBuf,
+    },
     /// Measure speed and memory of the check of isolation
     Isolation {
         /// Transactions of each history
@@ -339,6 +359,10 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             let wanted = cluster::Cluster { operations, workers, output };
             let cache = cli.peers.parent().unwrap_or(Path::new("."));
             return cluster::main(&wanted, cache, work_folder(cli.folder.as_deref())?.path());
+        }
+        Some(Command::Deck { rounds, operations, runs, large, output }) => {
+            let measured = deck::Measured { rounds, operations, runs, large, output };
+            return deck::main(&measured, work_folder(cli.folder.as_deref())?.path());
         }
         Some(Command::Isolation { transactions, rounds, output }) => {
             return isolation::main(transactions, rounds, &output);
