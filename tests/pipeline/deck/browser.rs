@@ -91,7 +91,15 @@ fn a_live_page_goes_on() {
     let Some(browser) = Browser::start() else { return };
     let place = Workplace::alone();
     let deck = Deck::start(&place);
-    let run = ["run", "busy.toml", "--store=memory:?latency_us=500", "--threads=4", "--duration=20s", "--name=long"];
+    let run = [
+        "run",
+        "busy.toml",
+        "--store=memory:?latency_us=500",
+        "--threads=4",
+        "--duration=40s",
+        "--rate=400",
+        "--name=long",
+    ];
     let mut child = place.command(&run).stdout(Stdio::null()).spawn().expect("the run starts");
     deck.until("/runs/long?show=live", "operations/s");
     let page = browser.open(&deck.url());

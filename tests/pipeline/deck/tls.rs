@@ -96,7 +96,7 @@ fn a_secret_in_a_file_opens_the_deck() {
 #[test]
 fn what_is_missing_for_other_machines_is_named() {
     let place = certified();
-    let deck = |flags: &[&str]| place.run(&[&["deck", "--no-open"], flags].concat());
+    let deck = |flags: &[&str]| place.run(&[&["deck", "--no-open"][..], flags].concat());
     deck(&["--listen=0.0.0.0:0"]).fails(2, &["--listen 0.0.0.0:0", "encore certs", "ssh -L"]);
     deck(&["--listen=0.0.0.0:0", "--certs=certs"]).fails(2, &["--listen 0.0.0.0:0", "add --host"]);
     deck(&["--certs=nowhere"]).fails(2, &["--certs: nowhere/deck.pem", "encore certs"]);

@@ -7,7 +7,7 @@ use crate::support::Workplace;
 fn a_trace_set_is_generated_and_taken_up() {
     let place = Workplace::new();
     let deck = Deck::start(&place);
-    let send = |fields: &[(&str, &str)]| deck.post("/new", &[&[("kind", "trace")], fields].concat());
+    let send = |fields: &[(&str, &str)]| deck.post("/new", &[&[("kind", "trace")][..], fields].concat());
     let wrong = send(&[("name", "a b"), ("do", "check")]).body;
     assert!(wrong.contains("id=\"why-name\""), "{wrong}");
     let numbers = [("name", "small"), ("spec", "busy.toml"), ("sessions", "many"), ("fragments", "-1")];

@@ -153,9 +153,9 @@ mod tests {
         assert!(refused("0.0.0.0:9000", folder, &[]).contains("add --host"));
         for (listen, certs, hosts) in [
             ("127.0.0.1:0", None, &[][..]),
-            ("[::1]:0", folder, &[]),
-            ("10.0.0.5:9000", folder, &[]),
-            ("0.0.0.0:9000", folder, &["lab"]),
+            ("[::1]:0", folder, &[][..]),
+            ("10.0.0.5:9000", folder, &[][..]),
+            ("0.0.0.0:9000", folder, &["lab"][..]),
         ] {
             assert_eq!(refused(listen, certs, hosts), "", "{listen}");
         }
