@@ -47,6 +47,8 @@ def script() -> str:
     for block in blocks():
         block = PORT.sub(lambda found: ports[found.group()], block)
         block = re.sub(r" --packages \S+", "", block)
+        # On a busy machine the verdict is void, which is 3.
+        block = re.sub(r"(--publish s3://bucket/runs)$", r"\1 || [ $? = 3 ]", block, flags=re.MULTILINE)
         text += block
         for found in LISTENS.finditer(block):
             host, port = [own for own in found.groups() if own]
