@@ -265,8 +265,10 @@ fn bytes_of(path: &Path) -> u64 {
 
 /// The cost of a step, fitted to the runs of two sizes.
 fn fitted(lines: &[Line], step: &str, tasks: u32) -> Option<Cost> {
-    let mut own = lines.iter().filter(|line| line.step == step && line.workers == 1);
-    let (small, large) = (own.next()?, own.next()?);
+    // A step that comes after each number of workers has several lines of a size.
+    let small = lines.iter().find(|line| line.step == step && line.workers == 1)?;
+    let is_larger = |line: &&Line| line.operations > small.operations;
+    let large = lines.iter().filter(is_larger).find(|line| line.step == step && line.workers == 1)?;
     let more = (large.operations - small.operations) as f64;
     let operation_s = ((large.cpu_s - small.cpu_s) / more).max(0.0);
     Some(Cost {
@@ -362,4 +364,37 @@ fn write(cluster: &Cluster, lines: &[Line]) -> anyhow::Result<()> {
     let mut json = serde_json::to_string_pretty(&document)?;
     json.push('\n');
     Ok(std::fs::write(cluster.output.with_extension("json"), json)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_fitted_to_two_sizes() {
+        let line = |operations, step, workers, cpu_s, bytes| Line {
+            operations,
+            step,
+            workers,
+            seconds: cpu_s,
+            cpu_s,
+            memory_mib: 1.0,
+            bytes,
+        };
+        let lines = [
+            line(1_000, ANALYZE, 1, 3.0, 20_000),
+            line(1_000, MERGE, 1, 0.1, 0),
+            line(1_000, ANALYZE, 2, 9.0, 20_000),
+            line(1_000, MERGE, 1, 0.2, 0),
+            line(11_000, ANALYZE, 1, 13.0, 110_000),
+            line(11_000, MERGE, 1, 0.1, 0),
+            line(111_000, ANALYZE, 1, 99.0, 0),
+        ];
+        let cost = fitted(&lines, ANALYZE, 4).unwrap();
+        assert!((cost.operation_ns - 1e6).abs() < 1.0 && (cost.task_s - 0.5).abs() < 1e-9, "{cost:?}");
+        assert!((cost.operation_bytes - 10.0).abs() < 1e-9, "{cost:?}");
+        let merge = fitted(&lines, MERGE, 1).unwrap();
+        assert!((merge.task_s - 0.1).abs() < 1e-9 && merge.operation_ns == 0.0, "{merge:?}");
+        assert!(fitted(&lines[..4], ANALYZE, 4).is_none());
+    }
 }

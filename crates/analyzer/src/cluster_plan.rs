@@ -202,7 +202,17 @@ mod tests {
         assert_eq!((of("generate").cpu_s, of("generate").hosts), (1_010.0, 2));
         assert_eq!((of("merge").cpu_s, of("merge").hosts), (2.0, 1));
         assert_eq!(plan.stored_bytes, 60e9);
-        insta::assert_snapshot!(plan, @"");
+        let shown = plan.to_string();
+        let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        1,000,000,000 operations, hosts of 10 processors: 3 hosts at most, 20 fragments or more, 60.0 GB in storage
+         step                       processor time  hosts    takes    reads   writes
+        ─────────────────────────────────────────────────────────────────────────────
+         generate                         16.8 min      2   50.5 s        –  10.0 GB
+         validate, summarize, seal        33.4 min      3  1.1 min  40.0 GB  20.0 GB
+         merge                               2.0 s      1    2.0 s        –        –
+         percentiles of all rows           1.7 min      1   10.0 s  20.0 GB        –
+        ");
     }
 
     #[test]

@@ -56,6 +56,7 @@ fn the_command_that_repeats_a_rating_has_every_flag() {
         .split_whitespace()
         .chain(["--junit", &junit])
         .chain(["--trace", &trace, "--store", "memory:?stale=0.1", "--keep-data", "--sla", sla, "--runs", &runs])
+        .chain(["--publish", "s3://bucket/runs"])
         .chain(
             "--warmup 7 --monitor 5 --shared-actors --transactions off --tries 3 --no-closing-read --workers 2"
                 .split_whitespace(),
