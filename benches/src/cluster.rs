@@ -342,8 +342,8 @@ fn write(cluster: &Cluster, lines: &[Line]) -> anyhow::Result<()> {
             thousands(fitted_to[1])
         )?;
         for ((step, cost), (_, tasks)) in costs.iter().zip(steps) {
-            let own = lines.iter().filter(|line| line.step == *step && line.workers == 1);
-            let Some(last) = own.last() else { continue };
+            let is_own = |line: &&Line| line.step == *step && line.workers == 1;
+            let Some(last) = lines.iter().rfind(is_own) else { continue };
             let foreseen = cost.task_s * f64::from(tasks) + cost.operation_ns * last.operations as f64 / 1e9;
             let off = (foreseen / last.cpu_s - 1.0) * 100.0;
             writeln!(
