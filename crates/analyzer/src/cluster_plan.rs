@@ -207,7 +207,7 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"), @r"
         1,000,000,000 operations, hosts of 10 processors: 3 hosts at most, 20 fragments or more, 60.0 GB in storage
          step                       processor time  hosts    takes    reads   writes
-        ─────────────────────────────────────────────────────────────────────────────
+        ──────────────────────────────────────────────────────────────────────────────
          generate                         16.8 min      2   50.5 s        –  10.0 GB
          validate, summarize, seal        33.4 min      3  1.1 min  40.0 GB  20.0 GB
          merge                               2.0 s      1    2.0 s        –        –
