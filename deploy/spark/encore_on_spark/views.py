@@ -70,6 +70,9 @@ def register(spark: SparkSession, *runs: str, binary: str = "encore") -> Views:
 
     The views of several runs have all their rows, and a first column `run`: the name of the run's folder.
     """
+    for name, _ in known():
+        # What an earlier call has registered is no answer about these runs.
+        spark.catalog.dropTempView(name)
     each = [(name_of(run), _one(spark, everywhere(run), binary)) for run in runs]
     if len(each) == 1:
         return each[0][1]
@@ -79,7 +82,12 @@ def register(spark: SparkSession, *runs: str, binary: str = "encore") -> Views:
     if len(set(names)) < len(names):
         raise EncoreError(f"two runs have the same name: {', '.join(names)}; rename a folder")
     together = Views(spark)
+    lacking = {view for _, views in each for view in views.missing}
     for name in dict.fromkeys(view for _, views in each for view in views.frames):
+        if name in lacking:
+            # The rows of some runs alone would look like those of all.
+            spark.catalog.dropTempView(name)
+            continue
         union = None
         for run, views in each:
             if name in views.frames:
