@@ -117,12 +117,12 @@ def session(arguments: argparse.Namespace):
                 ours.setdefault(name, value)
     for name, value in ours.items():
         conf.set(name, value)
+    # What spark-submit was given is known once there is a session; its programs are started with this variable.
+    if not conf.contains("spark.master") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        raise EncoreError("no cluster: give --master, such as local-cluster[2,1,1024], or use spark-submit")
     try:
         spark = SparkSession.builder.config(conf=conf).getOrCreate()
     except Exception as error:
-        # What spark-submit was given is known from here on only.
-        if "MASTER_URL_NOT_SET" in str(error):
-            raise EncoreError("no cluster: give --master, such as local-cluster[2,1,1024], or use spark-submit") from None
         raise errors.of_spark(error) from None
     # What went wrong in a task comes back as an error, without the stacks of its tries.
     errors.silence(spark)
