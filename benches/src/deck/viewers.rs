@@ -1,4 +1,4 @@
-//! Who watches a run: nobody, a client that reads the pictures of the deck, or a browser on this machine.
+//! The viewers that are compared: none, a client that reads the events of the deck, or a browser on this machine.
 
 use std::fmt;
 use std::io::{Read, Write};

@@ -66,8 +66,8 @@ impl Entrance {
         Ok(())
     }
 
-    /// Whether a Host header is one of the deck's own. A name that anybody may lead to this machine is none (DNS
-    /// rebinding); an address cannot be made to lead elsewhere. The port may differ, as behind an SSH tunnel.
+    /// Whether a Host header names this deck. An attacker can make a name of theirs resolve to this machine (DNS
+    /// rebinding), so only names that the user allows count, and addresses. The port may differ, as behind an SSH tunnel.
     pub(super) fn has_host(&self, header: &str) -> bool {
         let name = match header.rsplit_once(':') {
             Some((name, port)) if !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit()) => name,

@@ -22,6 +22,16 @@ pub(super) fn style() -> String {
     format!("{}\n{}", analyzer::html::style(), include_str!("../deck.css"))
 }
 
+/// What the head of every page begins with.
+fn about(title: &str) -> Markup {
+    html! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        title { (title) " – Encore" }
+        link rel="icon" href="data:,";
+    }
+}
+
 /// A page with the bar of the deck. `here` is the URL in the bar to which it belongs.
 pub(super) fn shell(title: &str, here: &str, content: &Markup) -> Response {
     let places = [("/", "Runs"), ("/new?kind=rate", "Rate a store"), ("/new?kind=run", "Run one experiment")];
@@ -31,10 +41,7 @@ pub(super) fn shell(title: &str, here: &str, content: &Markup) -> Response {
         (DOCTYPE)
         html lang="en" {
             head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) " – Encore" }
-                link rel="icon" href="data:,";
+                (about(title))
                 link rel="stylesheet" href="/deck.css";
                 script src="/page.js" defer {}
                 script src="/deck.js" defer {}
@@ -101,10 +108,7 @@ fn bare(title: &str, content: &Markup) -> Html<String> {
         (DOCTYPE)
         html lang="en" {
             head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) " – Encore" }
-                link rel="icon" href="data:,";
+                (about(title))
                 style { (PreEscaped(style())) }
             }
             body { (content) }

@@ -8,7 +8,7 @@ use storage::{Remote, Snapshot, Url};
 use crate::failure::Failure;
 use crate::run::setting::Setting;
 
-/// What nobody needs elsewhere: the lock, the figures of the running experiment, and the store of a run that has one.
+/// Files that are not published: the lock, the figures of the running experiment, and the run's own SQLite store.
 const LEFT_OUT: [&str; 3] = ["lock", "live.jsonl", "store.db"];
 
 /// The copy of a run.
