@@ -141,6 +141,11 @@ impl Kept {
     pub fn last(self, column: u16) -> Column {
         Column { pick: Pick::Last, ..self.first(column) }
     }
+
+    /// A column of the row with this number, from 0 to [`Pick::NTH_MAX`].
+    pub fn nth(self, row: u8, column: u16) -> Column {
+        Column { pick: Pick::Nth(row), ..self.first(column) }
+    }
 }
 
 /// A column of a row of a result. It is NULL if the result has no row.

@@ -132,15 +132,42 @@ impl Value<'_> {
 
 /// Which row of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Pick {
     /// The first one.
-    First = 0,
+    First,
     /// The one in the middle; of an even number of rows, the earlier of the two.
-    Middle = 1,
+    Middle,
     /// The last one.
-    Last = 2,
+    Last,
+    /// The one with this number, from 0 to [`Pick::NTH_MAX`].
+    Nth(u8),
 }
+
+impl Pick {
+    /// The highest number of a row: in bytes, rows with numbers come after the three others.
+    pub const NTH_MAX: u8 = u8::MAX - NAMED;
+
+    const fn byte(self) -> u8 {
+        match self {
+            Pick::First => 0,
+            Pick::Middle => 1,
+            Pick::Last => 2,
+            Pick::Nth(number) => NAMED.saturating_add(number),
+        }
+    }
+
+    const fn of_byte(byte: u8) -> Pick {
+        match byte {
+            0 => Pick::First,
+            1 => Pick::Middle,
+            2 => Pick::Last,
+            number => Pick::Nth(number - NAMED),
+        }
+    }
+}
+
+/// How many rows have a name instead of a number.
+const NAMED: u8 = 3;
 
 /// A value that an earlier step of the session has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,7 +222,7 @@ pub fn encode<'a>(parameters: impl IntoIterator<Item = Parameter<'a>>, bytes: &m
                 continue;
             }
             Parameter::Result(result) => {
-                bytes.extend_from_slice(&[result.kind as u8, result.pick as u8]);
+                bytes.extend_from_slice(&[result.kind as u8, result.pick.byte()]);
                 bytes.extend_from_slice(&result.step.to_le_bytes());
                 bytes.extend_from_slice(&result.column.to_le_bytes());
                 continue;
@@ -237,15 +264,9 @@ fn take<'a>(kind: u8, rest: &mut &'a [u8]) -> Result<Parameter<'a>, &'static str
         NULL => return Ok(Parameter::Value(Value::Null)),
         RESULT => {
             let [kind, pick, step @ .., low, high] = array::<6>(rest)?;
-            let pick = match pick {
-                0 => Pick::First,
-                1 => Pick::Middle,
-                2 => Pick::Last,
-                _ => return Err("a result has an unknown row"),
-            };
             let kind = Type::of_byte(kind).ok_or("a result has an unknown type")?;
             let (step, column) = (u16::from_le_bytes(step), u16::from_le_bytes([low, high]));
-            return Ok(Parameter::Result(ResultOf { kind, step, column, pick }));
+            return Ok(Parameter::Result(ResultOf { kind, step, column, pick: Pick::of_byte(pick) }));
         }
         other => Type::of_byte(other).ok_or("a parameter has an unknown type")?,
     };

@@ -29,7 +29,7 @@ impl Results {
         self.0.extend(rows.map(|rows| (step, rows)));
     }
 
-    /// The value of a parameter. A result without rows has the value NULL, as a subquery does in SQL: the
+    /// The value of a parameter. A result without the row has the value NULL, as a subquery does in SQL: the
     /// statement is sent, and a condition on the value holds for no row.
     pub fn value(&self, result: ResultOf) -> Result<Value<'_>, &'static str> {
         let (_, rows) = self.0.iter().find(|(step, _)| *step == result.step).ok_or(NO_RESULT)?;
@@ -37,6 +37,7 @@ impl Results {
             Pick::First => rows.first(),
             Pick::Middle => rows.get(rows.len().saturating_sub(1) / 2),
             Pick::Last => rows.last(),
+            Pick::Nth(number) => rows.get(number as usize),
         };
         let Some(row) = row else { return Ok(Value::Null) };
         let value = row.get(result.column as usize).ok_or(NO_COLUMN)?;

@@ -23,6 +23,10 @@ fn verbs_have_both_flags() {
     assert_eq!(Verb::of(false, false), None);
 }
 
+fn picks() -> impl Strategy<Value = Pick> {
+    prop_oneof![Just(Pick::First), Just(Pick::Middle), Just(Pick::Last), (0..=Pick::NTH_MAX).prop_map(Pick::Nth),]
+}
+
 fn values() -> impl Strategy<Value = Parameter<'static>> {
     prop_oneof![
         Just(Parameter::Value(Value::Null)),
@@ -34,11 +38,11 @@ fn values() -> impl Strategy<Value = Parameter<'static>> {
         Just(Parameter::Value(Value::Timestamp("2016-05-16 01:02:03"))),
         Just(Parameter::Value(Value::Date("2016-05-16"))),
         Just(Parameter::Value(Value::Unknown("{1,2}"))),
-        any::<u16>().prop_map(|step| Parameter::Result(ResultOf {
+        (any::<u16>(), picks()).prop_map(|(step, pick)| Parameter::Result(ResultOf {
             kind: Type::Integer,
             step,
             column: 3,
-            pick: Pick::Middle
+            pick
         })),
     ]
 }
@@ -178,6 +182,8 @@ fn a_later_step_gets_a_column_of_a_kept_result() {
     assert_eq!(memory.results.value(first), Ok(Value::Integer(7)));
     assert_eq!(memory.results.value(wanted(3, 1, Pick::Middle, Type::Text)), Ok(Value::Null));
     assert_eq!(memory.results.value(wanted(3, 1, Pick::Last, Type::Text)), Ok(Value::Text("z")));
+    assert_eq!(memory.results.value(wanted(3, 0, Pick::Nth(1), Type::Integer)), Ok(Value::Integer(8)));
+    assert_eq!(memory.results.value(wanted(3, 0, Pick::Nth(3), Type::Integer)), Ok(Value::Null));
     assert!(memory.results.value(wanted(3, 1, Pick::Last, Type::Integer)).is_err());
     assert!(memory.results.value(wanted(3, 2, Pick::First, Type::Integer)).is_err());
     assert!(memory.results.value(wanted(2, 0, Pick::First, Type::Integer)).is_err());

@@ -40,10 +40,22 @@ struct Result_ {
     kind: Option<String>,
 }
 
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
 enum Row {
-    #[default]
+    Named(Named),
+    Nth(u64),
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row::Named(Named::First)
+    }
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Named {
     First,
     Middle,
     Last,
@@ -100,9 +112,13 @@ fn result(element: &str, declared: Option<Type>) -> Result<ResultOf, String> {
     };
     let kind = kind.ok_or_else(|| format!("is a result without a type; {form}"))?;
     let pick = match result.row {
-        Row::First => Pick::First,
-        Row::Middle => Pick::Middle,
-        Row::Last => Pick::Last,
+        Row::Named(Named::First) => Pick::First,
+        Row::Named(Named::Middle) => Pick::Middle,
+        Row::Named(Named::Last) => Pick::Last,
+        Row::Nth(number) => match u8::try_from(number) {
+            Ok(number) if number <= Pick::NTH_MAX => Pick::Nth(number),
+            _ => return Err(format!("is row {number} of a result; rows are numbered from 0 to {}", Pick::NTH_MAX)),
+        },
     };
     Ok(ResultOf { kind, step: result.step, column: result.column, pick })
 }
@@ -213,6 +229,10 @@ mod tests {
             let argument = argument(one, declared).unwrap();
             assert_eq!(argument.parameter(), Parameter::Result(expect));
         }
+        let numbered = argument(r#"{"step": 2, "column": 1, "row": 252, "type": "integer"}"#, None).unwrap();
+        assert_eq!(numbered.parameter(), Parameter::Result(ResultOf { pick: Pick::Nth(252), ..expect }));
+        let beyond = argument(r#"{"step": 2, "column": 1, "row": 253, "type": "integer"}"#, None).unwrap_err();
+        assert!(beyond.contains("row 253") && beyond.contains("from 0 to 252"), "{beyond}");
         assert!(argument(one, Some(Type::Text)).unwrap_err().contains("of type integer, and its type is text"));
         assert!(argument(r#"{"step": 2, "column": 1}"#, None).unwrap_err().contains("without a type"));
         assert!(argument(r#"{"step": 2, "columm": 1}"#, None).unwrap_err().contains("no result"));
