@@ -1,7 +1,8 @@
 //! The statements of TPC-C's transactions (clause 2). Money is rounded to cents where it is added, so that a
 //! database without exact decimal numbers keeps exact sums too.
 //!
-//! A row that a transaction reads and then changes is read `FOR UPDATE`. A store can be told to leave that out.
+//! A row is read `FOR UPDATE` if what is written depends on what was read: the next order of a district, the oldest new
+//! order, the stock. A store can be told to leave that out.
 
 use schemas::vocabulary::sql::Type::{self, Decimal, Integer, Text, Timestamp};
 use schemas::vocabulary::sql::text::Dialect;
@@ -71,11 +72,12 @@ pub(super) struct OrderStatus {
     pub(super) read_lines: Known,
 }
 
+/// The first and the last are for one district; the others are for one too, or for all at a time.
 pub(super) struct Delivery {
     pub(super) oldest: Known,
-    pub(super) take_new_order: Known,
-    pub(super) read_order: Known,
-    pub(super) ship_order: Known,
+    pub(super) take_new_orders: Known,
+    pub(super) read_orders: Known,
+    pub(super) ship_orders: Known,
     pub(super) ship_lines: Known,
     pub(super) sum_lines: Known,
     pub(super) charge_customer: Known,
@@ -97,7 +99,7 @@ impl Catalog {
         let new_order = NewOrder::new(&mut add, lines)?;
         let payment = Payment::new(&mut add)?;
         let order_status = OrderStatus::new(&mut add)?;
-        let delivery = Delivery::new(&mut add)?;
+        let delivery = Delivery::new(&mut add, lines)?;
         let stock_level = StockLevel::new(&mut add)?;
         Ok(Catalog { list, new_order, payment, order_status, delivery, stock_level })
     }
@@ -150,6 +152,9 @@ impl NewOrder {
     }
 }
 
+/// The parameters of a new line.
+const LINE: [Type; 10] = [Integer, Integer, Integer, Integer, Integer, Integer, Integer, Integer, Decimal, Text];
+
 impl OrderLines {
     fn each(add: Add<'_>) -> Result<OrderLines, GenerateError> {
         let read_stock = |district: u64| {
@@ -165,40 +170,40 @@ impl OrderLines {
                 "new order: line",
                 "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
                  ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, ?, ROUND(? * ?, 2), ?)",
-                &[Integer, Integer, Integer, Integer, Integer, Integer, Integer, Integer, Decimal, Text],
+                &LINE,
             )?,
         })
     }
 
-    /// Rows are locked in the order of their keys, so that two orders do not wait for each other. A line takes its price
-    /// and its district's text from the tables, since results of several rows are no parameters.
+    /// Rows are locked in the order of their keys, so that two orders do not wait for each other.
     fn together(add: Add<'_>) -> Result<OrderLines, GenerateError> {
         let districts: Vec<String> = (1..=DISTRICTS).map(|d| format!("WHEN {d} THEN s_dist_{d:02}")).collect();
-        let line = format!(
-            "(?, ?, ?, ?, ?, ?, ?, (SELECT ROUND(? * i_price, 2) FROM item WHERE i_id = ?), \
-             (SELECT CASE ? {} END FROM stock WHERE s_w_id = ? AND s_i_id = ?))",
-            districts.join(" ")
-        );
         let of = |count: u64| -> Result<AllLines, GenerateError> {
             let times = |text: &str, between: &str| vec![text; count as usize].join(between);
-            let types = |each: usize| vec![Integer; each * count as usize];
+            let pairs = vec![Integer; 2 * count as usize];
             let items = format!(
-                "SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({}) ORDER BY i_id",
+                "SELECT i_price, i_name, i_data, i_id FROM item WHERE i_id IN ({}) ORDER BY i_id",
                 times("?", ", ")
             );
             let stock = format!(
-                "SELECT s_w_id, s_i_id, s_quantity, s_data FROM stock WHERE {} ORDER BY s_w_id, s_i_id FOR UPDATE",
+                "SELECT CASE ? {} END, s_quantity, s_data, s_w_id, s_i_id FROM stock WHERE {} \
+                 ORDER BY s_w_id, s_i_id FOR UPDATE",
+                districts.join(" "),
                 times("(s_w_id = ? AND s_i_id = ?)", " OR ")
             );
             let lines = format!(
                 "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
                  ol_amount, ol_dist_info) VALUES {}",
-                times(&line, ", ")
+                times("(?, ?, ?, ?, ?, ?, ?, ROUND(? * ?, 2), ?)", ", ")
             );
             Ok(AllLines {
-                read_items: add(&format!("new order: {count} items"), &items, &types(1))?,
-                read_stock: add(&format!("new order: stock of {count} lines"), &stock, &types(2))?,
-                add_lines: add(&format!("new order: {count} lines"), &lines, &types(12))?,
+                read_items: add(&format!("new order: {count} items"), &items, &pairs[count as usize..])?,
+                read_stock: add(
+                    &format!("new order: stock of {count} lines"),
+                    &stock,
+                    &[&[Integer], &pairs[..]].concat(),
+                )?,
+                add_lines: add(&format!("new order: {count} lines"), &lines, &LINE.repeat(count as usize))?,
             })
         };
         Ok(OrderLines::Together((LINES.0..=LINES.1).map(of).collect::<Result<_, _>>()?))
@@ -231,14 +236,14 @@ impl Payment {
             )?,
             read_customer: add(
                 "payment: customer",
-                &format!("SELECT {CUSTOMER} FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? FOR UPDATE"),
+                &format!("SELECT {CUSTOMER} FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"),
                 &[Integer; 3],
             )?,
             find_customer: add(
                 "payment: customers by last name",
                 &format!(
                     "SELECT {CUSTOMER} FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? \
-                     ORDER BY c_first, c_id FOR UPDATE"
+                     ORDER BY c_first, c_id"
                 ),
                 &[Integer, Integer, Text],
             )?,
@@ -293,24 +298,27 @@ impl OrderStatus {
 }
 
 impl Delivery {
-    fn new(add: Add<'_>) -> Result<Delivery, GenerateError> {
+    fn new(add: Add<'_>, lines: Lines) -> Result<Delivery, GenerateError> {
+        match lines {
+            Lines::Each => Delivery::each(add),
+            Lines::Together => Delivery::together(add),
+        }
+    }
+
+    fn each(add: Add<'_>) -> Result<Delivery, GenerateError> {
         Ok(Delivery {
-            oldest: add(
-                "delivery: oldest new order",
-                "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1 FOR UPDATE",
-                &[Integer; 2],
-            )?,
-            take_new_order: add(
+            oldest: Delivery::oldest(add)?,
+            take_new_orders: add(
                 "delivery: take new order",
                 "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?",
                 &[Integer; 3],
             )?,
-            read_order: add(
+            read_orders: add(
                 "delivery: order",
-                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
+                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
                 &[Integer; 3],
             )?,
-            ship_order: add(
+            ship_orders: add(
                 "delivery: ship order",
                 "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
                 &[Integer; 4],
@@ -332,6 +340,61 @@ impl Delivery {
                 &[Decimal, Integer, Integer, Integer],
             )?,
         })
+    }
+
+    /// A customer's sum comes from the tables, since results of several rows are no parameters.
+    fn together(add: Add<'_>) -> Result<Delivery, GenerateError> {
+        let all = |table: &str, order: &str| {
+            vec![format!("({table}_w_id = ? AND {table}_d_id = ? AND {order} = ?)"); DISTRICTS as usize].join(" OR ")
+        };
+        let keys = [Integer; 3 * DISTRICTS as usize];
+        Ok(Delivery {
+            oldest: Delivery::oldest(add)?,
+            take_new_orders: add(
+                "delivery: take new orders",
+                &format!("DELETE FROM new_order WHERE {}", all("no", "no_o_id")),
+                &keys,
+            )?,
+            read_orders: add(
+                "delivery: orders",
+                &format!("SELECT o_d_id, o_c_id FROM orders WHERE {} ORDER BY o_d_id", all("o", "o_id")),
+                &keys,
+            )?,
+            ship_orders: add(
+                "delivery: ship orders",
+                &format!("UPDATE orders SET o_carrier_id = ? WHERE {}", all("o", "o_id")),
+                &[&[Integer], &keys[..]].concat(),
+            )?,
+            ship_lines: add(
+                "delivery: ship lines of all orders",
+                &format!("UPDATE order_line SET ol_delivery_d = ? WHERE {}", all("ol", "ol_o_id")),
+                &[&[Timestamp], &keys[..]].concat(),
+            )?,
+            sum_lines: add(
+                "delivery: sums of lines",
+                &format!(
+                    "SELECT ol_d_id, ROUND(SUM(ol_amount), 2) FROM order_line WHERE {} GROUP BY ol_d_id ORDER BY ol_d_id",
+                    all("ol", "ol_o_id")
+                ),
+                &keys,
+            )?,
+            charge_customer: add(
+                "delivery: charge customer of order",
+                "UPDATE customer SET c_balance = ROUND(c_balance + (SELECT SUM(ol_amount) FROM order_line \
+                 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?), 2), c_delivery_cnt = c_delivery_cnt + 1 \
+                 WHERE c_w_id = ? AND c_d_id = ? \
+                 AND c_id = (SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?)",
+                &[Integer; 8],
+            )?,
+        })
+    }
+
+    fn oldest(add: Add<'_>) -> Result<Known, GenerateError> {
+        add(
+            "delivery: oldest new order",
+            "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1 FOR UPDATE",
+            &[Integer; 2],
+        )
     }
 }
 

@@ -1,8 +1,10 @@
 //! The five transactions (clause 2): what is drawn for each, and its statements.
 
+use std::collections::BTreeSet;
+
 use schemas::vocabulary::sql::Type;
 use schemas::workload::sql::rows::decimal;
-use schemas::workload::tpcc::{DISTRICTS, Kind};
+use schemas::workload::tpcc::{DISTRICTS, Kind, Lines};
 
 use super::dataset::LINES;
 use super::random::{last_name, percent, uniform};
@@ -73,14 +75,17 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
         }
         OrderLines::Together(by_count) => {
             let all = by_count[lines.len() - LINES.0 as usize];
-            lines.iter().fold(transaction.statement(all.read_items), |call, line| call.id(line.item)).run();
+            let read = transaction.statement(all.read_items);
+            let items = lines.iter().fold(read, |call, line| call.id(line.item)).keep();
             // An item that does not exist has no row: the transaction ends.
             if !is_rolled_back {
-                let read = transaction.statement(all.read_stock);
-                lines.iter().fold(read, |call, line| call.id(line.warehouse).id(line.item)).run();
+                let read = transaction.statement(all.read_stock).id(d);
+                let stock = lines.iter().fold(read, |call, line| call.id(line.warehouse).id(line.item)).keep();
                 lines.iter().for_each(|line| take_stock(&mut transaction, statements.take_stock, line, w));
                 let add = (1..).zip(&lines).fold(transaction.statement(all.add_lines), |call, (number, line)| {
-                    order.begin_line(call, number, line).id(line.item).id(d).id(line.warehouse).id(line.item)
+                    let price = items.nth(row_of(&lines, line, |line| line.item), 0);
+                    let about = stock.nth(row_of(&lines, line, |line| (line.warehouse, line.item)), 0);
+                    order.begin_line(call, number, line).result(price, Type::Decimal).result(about, Type::Text)
                 });
                 add.run();
             }
@@ -91,6 +96,12 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
     } else {
         transaction.commit()
     };
+}
+
+/// The number of the row of a line in a result that has one row for each key, ordered by it.
+fn row_of<K: Ord>(lines: &[Line], own: &Line, key: impl Fn(&Line) -> K) -> u8 {
+    let before: BTreeSet<K> = lines.iter().map(&key).filter(|other| *other < key(own)).collect();
+    before.len() as u8
 }
 
 /// The order that a line belongs to.
@@ -156,10 +167,9 @@ fn payment(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &mu
     drawing.draws.remote_payments += u64::from(is_remote);
     drawing.draws.payments_by_name += u64::from(matches!(by, Customer::Name(_)));
 
+    // The rows that most payments share are locked last, the warehouse for no longer than the commit takes.
     let mut transaction = script.begin();
-    transaction.statement(statements.pay_warehouse).decimal(&amount).id(w).run();
     let warehouse = transaction.statement(statements.read_warehouse).id(w).keep();
-    transaction.statement(statements.pay_district).decimal(&amount).id(w).id(d).run();
     let district = transaction.statement(statements.read_district).id(w).id(d).keep();
     let found = match &by {
         Customer::Id(c) => transaction.statement(statements.read_customer).id(c_w).id(c_d).id(*c).keep().first(0),
@@ -173,6 +183,8 @@ fn payment(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &mu
     let add = transaction.statement(statements.add_history).result(found, Type::Integer).id(c_d).id(c_w).id(d).id(w);
     let add = add.timestamp(now).decimal(&amount);
     add.result(warehouse.first(0), Type::Text).result(district.first(0), Type::Text).run();
+    transaction.statement(statements.pay_district).decimal(&amount).id(w).id(d).run();
+    transaction.statement(statements.pay_warehouse).decimal(&amount).id(w).run();
     transaction.commit();
 }
 
@@ -219,9 +231,11 @@ fn order_status(drawing: &mut Drawing<'_>, terminal: Terminal, script: &mut Scri
 /// is NULL, and the statements touch no row.
 fn delivery(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &mut Script) {
     let carrier = uniform(&mut drawing.chance, 1, 10);
+    let w = terminal.warehouse;
     let mut transaction = script.begin();
-    for d in 1..=DISTRICTS {
-        deliver(&mut transaction, drawing, (terminal.warehouse, d), carrier, now);
+    match drawing.data.lines {
+        Lines::Each => (1..=DISTRICTS).for_each(|d| deliver(&mut transaction, drawing, (w, d), carrier, now)),
+        Lines::Together => deliver_all(&mut transaction, drawing, w, carrier, now),
     }
     transaction.commit();
 }
@@ -230,13 +244,42 @@ fn deliver(transaction: &mut Transaction<'_>, drawing: &Drawing<'_>, (w, d): (u6
     let statements = &drawing.catalog.delivery;
     let integer = Type::Integer;
     let order: Column = transaction.statement(statements.oldest).id(w).id(d).keep().first(0);
-    transaction.statement(statements.take_new_order).id(w).id(d).result(order, integer).run();
-    let customer = transaction.statement(statements.read_order).id(w).id(d).result(order, integer).keep().first(0);
-    transaction.statement(statements.ship_order).id(carrier).id(w).id(d).result(order, integer).run();
+    transaction.statement(statements.take_new_orders).id(w).id(d).result(order, integer).run();
+    let customer = transaction.statement(statements.read_orders).id(w).id(d).result(order, integer).keep().first(0);
+    transaction.statement(statements.ship_orders).id(carrier).id(w).id(d).result(order, integer).run();
     transaction.statement(statements.ship_lines).timestamp(now).id(w).id(d).result(order, integer).run();
     let sum = transaction.statement(statements.sum_lines).id(w).id(d).result(order, integer).keep().first(0);
     let charge = transaction.statement(statements.charge_customer).result(sum, Type::Decimal).id(w).id(d);
     charge.result(customer, integer).run();
+}
+
+fn deliver_all(transaction: &mut Transaction<'_>, drawing: &Drawing<'_>, w: u64, carrier: u64, now: &str) {
+    let statements = &drawing.catalog.delivery;
+    let oldest = |d| Oldest(w, d, transaction.statement(statements.oldest).id(w).id(d).keep().first(0));
+    let orders: Vec<Oldest> = (1..=DISTRICTS).map(oldest).collect();
+    Oldest::all(&orders, transaction.statement(statements.take_new_orders)).run();
+    Oldest::all(&orders, transaction.statement(statements.read_orders)).run();
+    Oldest::all(&orders, transaction.statement(statements.ship_orders).id(carrier)).run();
+    Oldest::all(&orders, transaction.statement(statements.ship_lines).timestamp(now)).run();
+    Oldest::all(&orders, transaction.statement(statements.sum_lines)).run();
+    for order in &orders {
+        let Oldest(_, d, _) = order;
+        order.key(order.key(transaction.statement(statements.charge_customer)).id(w).id(*d)).run();
+    }
+}
+
+/// The oldest new order: its warehouse, its district, and where its number stands.
+struct Oldest(u64, u64, Column);
+
+impl Oldest {
+    /// Its key as parameters.
+    fn key<'a>(&self, call: Call<'a>) -> Call<'a> {
+        call.id(self.0).id(self.1).result(self.2, Type::Integer)
+    }
+
+    fn all<'a>(orders: &[Oldest], call: Call<'a>) -> Call<'a> {
+        orders.iter().fold(call, |call, order| order.key(call))
+    }
 }
 
 /// Clause 2.8. The district is that of the terminal.

@@ -118,19 +118,20 @@ pub struct Data {
     pub items: u64,
     /// Customers of each district, and its first orders. TPC-C has 3,000.
     pub customers: u64,
-    /// How the lines of a new order are read and written.
+    /// How lines of new orders, and orders of deliveries, are read and written.
     #[serde(skip_serializing_if = "Lines::is_each")]
     pub lines: Lines,
 }
 
-/// How the lines of a new order are read and written.
+/// How lines of new orders, and orders of deliveries, are read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lines {
     /// Each by statements of its own, of single rows.
     #[default]
     Each,
-    /// All items, all stock and all new lines by one statement each, which saves round trips.
+    /// All items, stock and lines of a new order, and all orders of a delivery, by one statement each, which saves round
+    /// trips.
     Together,
 }
 
