@@ -117,6 +117,15 @@ fn a_report_is_used() {
     page.click(&reset);
     page.wait_for(&format!("!document.querySelector(`{over_time} .is-zoomed`)"));
 
+    // A finger that moves sideways zooms too; one that moves up scrolls the page.
+    page.swipe(in_plot(&page, over_time, 0.3, 0.5), in_plot(&page, over_time, 0.6, 0.5));
+    page.wait_for(&format!("document.querySelector(`{over_time} .is-zoomed`)"));
+    page.click(&reset);
+    page.wait_for(&format!("!document.querySelector(`{over_time} .is-zoomed`)"));
+    let before: f64 = page.evaluate("scrollY");
+    page.swipe(in_plot(&page, over_time, 0.5, 0.2), in_plot(&page, over_time, 0.6, 0.9));
+    page.wait_for(&format!("scrollY > {before} && !document.querySelector(`{over_time} .is-zoomed`)"));
+
     // A point leads to the row of its experiment.
     let by_load = "figure:has(.plot[aria-label^='Throughput by'])";
     page.focus(&format!("{by_load} .plot"));

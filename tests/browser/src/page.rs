@@ -182,6 +182,20 @@ impl<'a> Page<'a> {
         self.mouse("mouseReleased", to, false);
     }
 
+    /// Moves a finger over the window from one place to another.
+    pub fn swipe(&self, from: (f64, f64), to: (f64, f64)) {
+        let touch = |kind: &str, points: &[(f64, f64)]| {
+            let points: Vec<_> = points.iter().map(|(x, y)| json!({ "x": x, "y": y })).collect();
+            self.call("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }));
+        };
+        touch("touchStart", &[from]);
+        for step in 1..=8 {
+            let along = |from: f64, to: f64| from + (to - from) * f64::from(step) / 8.0;
+            touch("touchMove", &[(along(from.0, to.0), along(from.1, to.1))]);
+        }
+        touch("touchEnd", &[]);
+    }
+
     /// Gives an element the keyboard.
     pub fn focus(&self, selector: &str) {
         let found: bool = self.evaluate(&format!(

@@ -75,6 +75,7 @@
       else data.series.forEach((own, order) => this.legend.append(this.key(own, order)));
       this.u = new uPlot(this.options(), aligned(data.series, order => this.aside(order)), this.plot);
       this.readout = new encore.Readout(this);
+      this.touch();
       // In the next frame, because a chart that grows in this one is a change again.
       this.observer = new ResizeObserver(() => requestAnimationFrame(() => this.fit()));
       this.observer.observe(box);
@@ -192,6 +193,40 @@
       const low = u.posToVal(u.select.left, "x"), high = u.posToVal(u.select.left + u.select.width, "x");
       u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
       this.zoom(low, high);
+    }
+
+    // uPlot selects with a mouse alone. A finger that moves sideways does the same; up and down, it scrolls the page.
+    touch() {
+      const { u } = this, { over } = u;
+      let from = null;
+      const at = event => {
+        const { left, width } = over.getBoundingClientRect();
+        return Math.min(Math.max(event.clientX - left, 0), width);
+      };
+      const show = (left, width) => u.setSelect({ left, width, top: 0, height: width && over.clientHeight }, false);
+      const on = (kind, act) => over.addEventListener(kind, event => {
+        if (event.pointerType === "touch" && event.isPrimary) act(event);
+      });
+      on("pointerdown", event => { from = at(event); });
+      on("pointermove", event => {
+        if (from !== null) show(Math.min(from, at(event)), Math.abs(at(event) - from));
+      });
+      on("pointerup", () => {
+        from = null;
+        if (u.select.width > 8) this.select(u);
+        else show(0, 0);
+      });
+      on("pointercancel", () => {
+        from = null;
+        show(0, 0);
+      });
+    }
+
+    // Leaves nothing that listens.
+    free() {
+      this.observer.disconnect();
+      this.u.destroy();
+      this.live.remove();
     }
 
     zoom(low, high) {
@@ -351,8 +386,13 @@
   }
 
   const all = new Set();
-  // Makes the charts below an element live. A chart whose data has changed is built again.
+  // Makes the charts below an element live, and frees those that have left the page.
   encore.charts = (root = document) => {
+    for (const chart of all) {
+      if (chart.box.isConnected) continue;
+      all.delete(chart);
+      chart.free();
+    }
     for (const script of root.querySelectorAll("script.chart-data")) {
       if (script.chart) continue;
       script.chart = new Chart(script.parentElement, JSON.parse(script.textContent));
@@ -366,9 +406,7 @@
     if (!before) return encore.charts(script.parentElement);
     const { min, max } = before.u.scales.x, { isZoomed, shown } = before;
     all.delete(before);
-    before.observer.disconnect();
-    before.u.destroy();
-    before.live.remove();
+    before.free();
     script.chart = new Chart(script.parentElement, data, shown);
     all.add(script.chart);
     if (isZoomed) script.chart.zoom(min, max);
