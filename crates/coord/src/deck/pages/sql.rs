@@ -58,9 +58,20 @@ fn asked(deck: &Deck, name: &Name, statement: &str, format: &str, rows_max: u64)
     ])
 }
 
-async fn answer(deck: &Deck, name: &Name, statement: &str, rows_max: u64) -> Result<Answer, String> {
+/// What a command printed, or why there is no answer.
+async fn ask(deck: &Deck, typed: &Typed) -> Result<Vec<u8>, String> {
     let _room = deck.asked.acquire().await.map_err(|e| e.to_string())?;
-    let text = jobs::ask(&asked(deck, name, statement, "csv", rows_max), WITHIN).await?;
+    jobs::ask(typed, WITHIN).await.map_err(|why| match why.starts_with("--memory-limit") {
+        // Who reads a page cannot give it a flag.
+        true => {
+            format!("the question needs more than {MEMORY} of memory; ask for less, or run the command in a terminal")
+        }
+        false => why,
+    })
+}
+
+async fn answer(deck: &Deck, name: &Name, statement: &str, rows_max: u64) -> Result<Answer, String> {
+    let text = ask(deck, &asked(deck, name, statement, "csv", rows_max)).await?;
     let mut reader = csv::Reader::from_reader(text.as_slice());
     let fields = |record: &csv::StringRecord| record.iter().map(String::from).collect::<Vec<_>>();
     let columns = reader.headers().map(&fields).map_err(|e| e.to_string())?;
@@ -202,8 +213,7 @@ pub(in crate::deck) async fn download(deck: &Deck, query: &Form) -> Response {
     let Some(name) = Name::of(query.trimmed("run")) else { return no_run() };
     let format = if query.get("format") == Some("json") { "json" } else { "csv" };
     let typed = asked(deck, &name, query.trimmed("q"), format, ROWS_MAX + 1);
-    let Ok(_room) = deck.asked.acquire().await else { return no_run() };
-    match jobs::ask(&typed, WITHIN).await {
+    match ask(deck, &typed).await {
         // A file that lacks rows would look whole.
         Ok(text) if rows_of(format, &text) > ROWS_MAX => {
             let most = thousands(ROWS_MAX);
