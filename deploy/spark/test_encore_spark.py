@@ -157,8 +157,8 @@ def shuffled(seed: int):
     return mock.patch.object(tasks, "spread", in_any_order)
 
 
-def kills_once(folder: Path, victim: str, after_ms: int) -> str:
-    """The program, but the first unit of work is killed in the middle: the program itself, the Python process of its
+def kills(folder: Path, victim: str, after_ms: int, times: int = 1) -> str:
+    """The program, but the first units of work are killed in the middle: the program itself, the Python process of its
     task, or the whole executor."""
     script = folder / f"encore-{victim}"
     kill = {
@@ -167,8 +167,12 @@ def kills_once(folder: Path, victim: str, after_ms: int) -> str:
         "executor": "kill -9 $child; kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $PPID)); sleep 60",
     }[victim]
     script.write_text(
-        f'#!/bin/bash\nif [[ " $* " == *" --only-fragments "* || " $* " == *" fragment "* ]] && mkdir "{folder}/{victim}.once" 2>/dev/null; then\n'
-        f'    "{ENCORE}" "$@" & child=$!\n    sleep {after_ms / 1000}\n    {kill}\nfi\nexec "{ENCORE}" "$@"\n'
+        "#!/bin/bash\n"
+        'if [[ " $* " == *" --only-fragments "* || " $* " == *" fragment "* ]]; then\n'
+        f"    for time in {{1..{times}}}; do\n"
+        f'        mkdir "{folder}/{victim}.$time" 2>/dev/null || continue\n'
+        f'        "{ENCORE}" "$@" & child=$!\n        sleep {after_ms / 1000}\n        {kill}\n    done\n'
+        f'fi\nexec "{ENCORE}" "$@"\n'
     )
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return str(script)
@@ -209,11 +213,15 @@ def check_views(spark, draw: Draw | str, run: Path) -> int:
     names = [*defined.tables, *(name for name, own in defined.views.items() if own.startswith("CREATE VIEW"))]
     expect(sorted(names) == sorted(views.frames), f"{draw}\n{names} are not {list(views.frames)}")
 
+    # All of them at once: a process for each view would take most of the time.
+    lists = ", ".join(f"(SELECT list(t) FROM {name} AS t) AS {name}" for name in names)
+    rows = json.loads(encore("analyze", "sql", run, f"SELECT {lists}", "--format", "json"))[0]
+    columns = described(run)
+
     def differs(name: str) -> str | None:
-        expected = json.loads(encore("analyze", "sql", run, f"FROM {name}", "--format", "json"))
-        found = json.loads(printing.printed(views.frames[name], "json"))
-        if expected and list(views.frames[name].columns) != described(run, name):
-            return f"{name}: the columns are {views.frames[name].columns}, not {described(run, name)}"
+        expected, found = rows[name] or [], json.loads(printing.printed(views.frames[name], "json"))
+        if expected and list(views.frames[name].columns) != columns[name]:
+            return f"{name}: the columns are {views.frames[name].columns}, not {columns[name]}"
         expected, found = (sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (expected, found))
         if expected == found:
             return None
@@ -227,10 +235,11 @@ def check_views(spark, draw: Draw | str, run: Path) -> int:
     return len(views.frames)
 
 
-def described(run: Path, name: str) -> list[str]:
-    """The columns that a view of DuckDB has."""
-    rows = json.loads(encore("analyze", "sql", run, f"DESCRIBE {name}", "--format", "json"))
-    return [row["column_name"] for row in rows]
+def described(run: Path) -> dict[str, list[str]]:
+    """The columns that the views of DuckDB have."""
+    statement = "SELECT table_name AS view, list(column_name ORDER BY column_index) AS columns FROM duckdb_columns() GROUP BY view"
+    rows = json.loads(encore("analyze", "sql", run, statement, "--format", "json"))
+    return {row["view"]: row["columns"] for row in rows}
 
 
 def expect(condition: bool, message: str) -> None:
@@ -277,13 +286,31 @@ class OnTwoExecutors(unittest.TestCase):
             check_verdicts(self.spark, self.draw, self.folder, self.run_folder, self.one, number)
 
     def test_a_task_that_is_killed_is_repeated(self) -> None:
-        for victim in ("program", "task", "executor"):
+        for victim, after_ms in (("program", 5), ("task", 15), ("executor", 30)):
             for check_it, made in ((check_trace, (self.trace,)), (check_verdicts, (self.run_folder, self.one))):
                 with self.subTest(victim=victim, what=check_it.__name__):
                     place = Path(tempfile.mkdtemp(dir=self.folder))
-                    binary = kills_once(place, victim, after_ms=15)
+                    binary = kills(place, victim, after_ms)
                     check_it(self.spark, self.draw, self.folder, *made, 2, binary=binary)
-                    self.assertTrue((place / f"{victim}.once").exists())
+                    self.assertTrue((place / f"{victim}.1").exists())
+
+    def test_a_task_that_is_killed_each_time_leaves_nothing_that_looks_whole(self) -> None:
+        place, made = Path(tempfile.mkdtemp(dir=self.folder)), self.folder / "killed.trace"
+        binary = kills(place, "program", after_ms=5, times=99)
+        generate = (str(self.draw.spec), str(made), 2, tuple(self.draw.set_flags()))
+        with self.assertRaisesRegex(EncoreError, r"^fragments 0 to 0|^fragments 1 to 2"):
+            tasks.generate(self.spark, binary, *generate)
+        self.assertFalse((made / "manifest.json").exists())
+        copy = self.folder / "killed"
+        shutil.copytree(self.run_folder, copy)
+        with self.assertRaisesRegex(EncoreError, r"^experiment 1, fragment \d"):
+            tasks.analyze(self.spark, binary, str(copy))
+        self.assertEqual(list(copy.glob("experiments/*/verdict.json")), [])
+        # The same commands again end the work.
+        tasks.generate(self.spark, ENCORE, *generate)
+        self.assertEqual(same_files(self.trace, made) + same_files(made, self.trace), [])
+        tasks.analyze(self.spark, ENCORE, str(copy))
+        self.assertEqual(same_files(self.one, copy, "operations") + same_files(copy, self.one, "operations"), [])
 
     def test_views_have_the_rows_of_duckdb(self) -> None:
         self.assertGreater(check_views(self.spark, self.draw, self.one), 25)
