@@ -49,15 +49,18 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
 
     let mut transaction = script.begin();
     transaction.statement(statements.read_warehouse).id(w).run();
-    let order = transaction.statement(statements.read_district).id(w).id(d).keep().first(0);
-    transaction.statement(statements.count_order).result(order, Type::Integer).id(w).id(d).run();
     transaction.statement(statements.read_customer).id(w).id(d).id(c).run();
-    let add = transaction.statement(statements.add_order).result(order, Type::Integer).id(d).id(w).id(c);
-    add.timestamp(now).id(lines.len() as u64).id(u64::from(is_local)).run();
-    transaction.statement(statements.add_new_order).result(order, Type::Integer).id(d).id(w).run();
-    let order = Entered { order, district: d, warehouse: w };
+    let begin_order = |transaction: &mut Transaction<'_>| {
+        let order = transaction.statement(statements.read_district).id(w).id(d).keep().first(0);
+        transaction.statement(statements.count_order).result(order, Type::Integer).id(w).id(d).run();
+        let add = transaction.statement(statements.add_order).result(order, Type::Integer).id(d).id(w).id(c);
+        add.timestamp(now).id(lines.len() as u64).id(u64::from(is_local)).run();
+        transaction.statement(statements.add_new_order).result(order, Type::Integer).id(d).id(w).run();
+        Entered { order, district: d, warehouse: w }
+    };
     match &statements.lines {
         OrderLines::Each { read_item, read_stock, add_line } => {
+            let order = begin_order(&mut transaction);
             for (number, line) in (1..).zip(&lines) {
                 let read = transaction.statement(*read_item).id(line.item);
                 if line.item > drawing.data.items {
@@ -73,15 +76,19 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
                 add.result(price, Type::Decimal).result(about, Type::Text).run();
             }
         }
+        // All orders of a district wait for its row, so it is locked after the stock.
         OrderLines::Together(by_count) => {
             let all = by_count[lines.len() - LINES.0 as usize];
             let read = transaction.statement(all.read_items);
             let items = lines.iter().fold(read, |call, line| call.id(line.item)).keep();
-            // An item that does not exist has no row: the transaction ends.
-            if !is_rolled_back {
+            // An item that does not exist has no row: the transaction ends without the lines.
+            if is_rolled_back {
+                begin_order(&mut transaction);
+            } else {
                 let read = transaction.statement(all.read_stock).id(d);
                 let stock = lines.iter().fold(read, |call, line| call.id(line.warehouse).id(line.item)).keep();
                 lines.iter().for_each(|line| take_stock(&mut transaction, statements.take_stock, line, w));
+                let order = begin_order(&mut transaction);
                 let add = (1..).zip(&lines).fold(transaction.statement(all.add_lines), |call, (number, line)| {
                     let price = items.nth(row_of(&lines, line, |line| line.item), 0);
                     let about = stock.nth(row_of(&lines, line, |line| (line.warehouse, line.item)), 0);
