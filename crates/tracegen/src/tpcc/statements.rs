@@ -2,7 +2,8 @@
 //! database without exact decimal numbers keeps exact sums too.
 //!
 //! A row is read `FOR UPDATE` if what is written depends on what was read: the next order of a district, the oldest new
-//! order, the stock. A store can be told to leave that out.
+//! order and its customer, the stock. MariaDB would read them as of the transaction's start otherwise. A store can be told
+//! to leave that out.
 
 use schemas::vocabulary::sql::Type::{self, Decimal, Integer, Text, Timestamp};
 use schemas::vocabulary::sql::text::Dialect;
@@ -315,7 +316,7 @@ impl Delivery {
             )?,
             read_orders: add(
                 "delivery: order",
-                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
+                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
                 &[Integer; 3],
             )?,
             ship_orders: add(
