@@ -51,6 +51,9 @@ fn a_newcomer_rates_sqlite() {
     page.fill("#field-search-s", "2");
     page.click("button[value=start]");
     page.until("location.search === '?show=live' && document.querySelector('.tiles')");
+    let times =
+        "[...document.querySelectorAll('.tile b')].map(tile => tile.innerText).filter(text => /[mµ]?s$/.test(text))";
+    page.until(&format!("{times}.length >= 4 && {times}.every(text => /^[\\d.]+\\u202f(ns|µs|ms|s)$/.test(text))"));
     // A reload in mid-run shows the same run again.
     page.reload();
     page.until("document.querySelector('[data-events]') || location.search === ''");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use analyzer::chart::{Across, LineChart, LinePoint, LineSeries, Mark, Rule, Scale, Stroke};
-use analyzer::html::{Column, picture as drawn, table};
+use analyzer::html::{Column, picture as drawn, spaced, table};
 use analyzer::thousands;
 use axum::body::Body;
 use axum::http::header;
@@ -41,7 +41,7 @@ pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
         h1 { (name) }
         @if let Some(document) = &live.document {
             p.soft { (document.spec.name) " · " (document.store) }
-            p { "SLA: " (analyzer::sla_in_words(&document.sla())) "." }
+            p { "SLA: " (spaced(&html! { (analyzer::sla_in_words(&document.sla())) })) "." }
         }
         div.row {
             (actions(deck, name, &state, false))
@@ -99,7 +99,7 @@ fn last(frame: &Frame) -> String {
 pub(in crate::deck) fn picture(live: &Live) -> Markup {
     html! {
         @match (&live.last, &live.output) {
-            (Some(line), _) => (now(line)),
+            (Some(line), _) => (spaced(&now(line))),
             (None, Some(output)) if live.name.is_trace_set() => (generating(live.written_bytes, output)),
             (None, Some(output)) if live.document.is_none() => {
                 p.conclusion { "The command has started; the run has not begun yet." }
@@ -151,7 +151,7 @@ fn now(line: &LiveLine) -> Markup {
 
 fn ruling(verdict: &LiveVerdict) -> Markup {
     let name = verdict.ruling.name();
-    html! { span class=(name) { (name) } @for reason in &verdict.reasons { "; " (reason) } }
+    spaced(&html! { span class=(name) { (name) } @for reason in &verdict.reasons { "; " (reason) } })
 }
 
 fn running(figures: &LiveFigures, planned_s: Option<f64>) -> Markup {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use analyzer::html::{Column, table};
+use analyzer::html::{Column, spaced, table};
 use analyzer::{sla_in_words, thousands};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -64,7 +64,7 @@ fn whole(deck: &Deck, name: &Name, run: &RunFolder, document: &RunDocument) -> R
         p.soft { (state(&standing)) " · " (document.spec.name) " · " (document.store) " · " (time(document.started_unix_s)) }
         @if let Some(rating) = &rating { pre.result { (analyzer::ratings(rating).trim_end()) } }
         @if let State::Failed(why) = &standing { p.fail { "The run failed: " (why) } }
-        p { "SLA: " (sla_in_words(&document.sla())) "." }
+        p { "SLA: " (spaced(&html! { (sla_in_words(&document.sla())) })) "." }
         div.row {
             @if has_report { a.button.main href=(format!("/files{}/report.html", files_of(name))) { "Open the report" } }
             @if standing == State::Running { a.button.main href=(name.url_of("live")) { "Watch it live" } }
@@ -124,7 +124,8 @@ fn experiments(verdicts: &[Verdict]) -> Markup {
             format!("{:.2}", figures.within_beta_percent),
             format!("{:.3}", figures.unpredictable_percent),
         ];
-        let verdict = html! { span class=(ruling) { (ruling) } @for reason in &verdict.reasons { br; (reason) } };
+        let verdict =
+            spaced(&html! { span class=(ruling) { (ruling) } @for reason in &verdict.reasons { br; (reason) } });
         texts.into_iter().map(|text| html! { (text) }).chain([verdict]).collect::<Vec<Markup>>()
     };
     table(&columns, &verdicts.iter().map(row).collect::<Vec<_>>())
