@@ -222,8 +222,8 @@ enum Command {
         /// Number of rounds; each round measures everything once
         #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
         rounds: u32,
-        /// Number of sessions of each run whose throughput is measured
-        #[arg(long, value_name = "N", default_value_t = 20_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+        /// Number of sessions of each run whose throughput is measured; its analysis is left out
+        #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(10_000..))]
         operations: u64,
         /// Number of small runs in the folder
         #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]

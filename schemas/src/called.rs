@@ -4,6 +4,7 @@
 //! installed the tools separately types `tracegen gen`. [`as_called`] translates what a tool prints.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,6 +53,16 @@ pub fn to_type() -> String {
     let is_name = !own.to_string_lossy().contains('/');
     let path = if is_name { PathBuf::from(own) } else { std::path::absolute(&own).unwrap_or(own.into()) };
     path.display().to_string()
+}
+
+/// The words of a command, as a user types it again: with the launcher that called the program, if there was one.
+pub fn as_typed(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
+    let mut words: Vec<String> =
+        arguments.into_iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    if let (Some(program), Ok(called)) = (words.first_mut(), std::env::var(CALLED_AS)) {
+        *program = called;
+    }
+    words
 }
 
 /// The name of a part of the program, such as `encore trace`.

@@ -12,7 +12,7 @@ use clap::{Arg, Command, Parser};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::called::name_of;
-pub use crate::called::{as_called, is_one_tool, to_type};
+pub use crate::called::{as_called, as_typed, is_one_tool, to_type};
 use crate::terminal::complain;
 
 /// The exit code after Ctrl-C or a request to terminate.

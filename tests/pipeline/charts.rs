@@ -7,11 +7,16 @@ use browser::{Browser, Colours, Page};
 
 use crate::support::Workplace;
 
-/// What does not fit: elements that leave the page, or whose contents leave them.
-const CUT: &str = r"[...document.querySelectorAll('body *')].filter(e => e.getClientRects().length && !e.closest('svg, .u-over, .unseen'))
+/// What does not fit: elements that leave the page, or whose contents leave them. What scrolls may be wider.
+pub(crate) const CUT: &str = r"[...document.querySelectorAll('body *')]
+  .filter(e => e.getClientRects().length && !e.closest('svg, .u-over, .unseen, .wide-table, textarea, input, select'))
   .filter(e => { const box = e.getBoundingClientRect(); return box.left < -1 || box.right > innerWidth + 1
     || (!e.closest('.plot') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1); })
   .map(e => `${e.localName}.${e.className}: ${e.textContent.slice(0, 40)}`)";
+
+/// Whether all charts have the width of their places: they follow a window that changes, a little later.
+pub(crate) const DRAWN: &str = "[...document.querySelectorAll('.plot')]\
+  .every(p => Math.abs(p.clientWidth - p.querySelector('canvas').clientWidth) < 2)";
 
 /// The pixels of a canvas that are not transparent: of a copy, because browsers warn of canvases that are read often.
 const PAINTED: &str = "(c => {
@@ -36,7 +41,7 @@ fn opened<'a>(browser: &'a Browser, place: &Workplace, page: &str) -> Page<'a> {
 fn is_good(page: &Page<'_>, name: &str) {
     for (width, height) in [(1280, 900), (390, 844)] {
         page.resize(width, height);
-        page.wait_for("[...document.querySelectorAll('.plot')].every(p => Math.abs(p.clientWidth - p.querySelector('canvas').clientWidth) < 2)");
+        page.wait_for(DRAWN);
         assert_eq!(page.evaluate::<Vec<String>>(CUT), Vec::<String>::new(), "{name}, {width} wide");
         for colours in [Colours::Light, Colours::Dark] {
             page.colours(colours);
@@ -49,10 +54,11 @@ fn is_good(page: &Page<'_>, name: &str) {
     page.is_quiet("file://");
 }
 
-/// Keeps a picture of the whole page, if somebody wants to look at it.
+/// Keeps a picture of the whole page, if somebody wants to look at it, and a small one of what the window shows.
 fn keep(page: &Page<'_>, name: &str) {
     if let Some(folder) = std::env::var_os("ENCORE_SCREENSHOTS") {
         page.screenshot(&Path::new(&folder).join(format!("{name}.png")), true);
+        page.screenshot(&Path::new(&folder).join(format!("{name}.webp")), false);
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bad_rows;
+mod bucket;
 mod caches;
 mod cassandra;
 mod charts;

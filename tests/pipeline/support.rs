@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 /// A spec in which every action occurs and every relation is written often.
 pub const BUSY_SPEC: &str = r#"
@@ -202,5 +203,14 @@ impl Ran {
             assert!(error.contains(word), "{}: {error:?} lacks {word:?}", self.said);
         }
         assert!(!error.contains("panicked"), "{}: {error}", self.said);
+    }
+}
+
+/// Waits for a condition that must become true; the ten minutes are for very slow machines.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(600);
+    while !condition() {
+        assert!(Instant::now() < patience, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }

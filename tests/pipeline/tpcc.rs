@@ -90,7 +90,7 @@ fn every_database_ends_with_the_same_rows() {
     assert!(digests.iter().all(|digest| *digest == digests[0] && digest.starts_with("digest ")), "{digests:?}");
 }
 
-/// Lines together leave the rows that lines each by itself leave, with less than half of the statements of a new order.
+/// Lines together leave the rows that lines each by itself leave, with less than a third of the statements of a new order.
 #[test]
 fn lines_together_leave_the_same_rows() {
     let (each, together) = (with_trace_of("each"), with_trace_of("together"));
@@ -102,7 +102,7 @@ fn lines_together_leave_the_same_rows() {
             let sql = "SELECT count(*) FROM operations WHERE kind = 'new_order'";
             ask(place, &run, sql).parse::<u32>().expect("a number")
         });
-        assert!(statements[1] * 2 < statements[0], "{store}: {statements:?}");
+        assert!(statements[1] * 3 < statements[0], "{store}: {statements:?}");
         together.run(&["analyze", "validate", &run]).succeeds();
     }
     for (number, store) in stores().iter().enumerate() {

@@ -7,11 +7,12 @@ mod viewers;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use browser::Browser;
-use schemas::verdict::Verdict;
+use schemas::run::{ReplayReport, RunFolder};
 use schemas::words::thousands;
 use serde::Serialize;
 
@@ -20,8 +21,10 @@ use self::viewers::Viewer;
 use crate::machine::Machine;
 use crate::measure;
 
-/// BG's actions, the mix of the quickstart.
-const SPEC: &str = include_str!("../../../traces/quickstart.toml");
+/// YCSB's records, which are only updated here: `null:` answers no read as it should, and the analysis of many
+/// unpredictable reads takes minutes.
+const SPEC: &str = include_str!("../../../traces/ycsb-a.toml");
+const UPDATES: [&str; 2] = ["--set=mix.read=0", "--set=mix.update=100"];
 
 /// A viewer may cost a run so much of its throughput.
 const COST_PERCENT_MAX: f64 = 1.0;
@@ -32,11 +35,17 @@ const PAINTED_MS_MAX: f64 = 1000.0;
 /// T of all runs.
 const THREADS: u32 = 64;
 
+/// How often is looked whether an experiment is over.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Sessions of a small run.
+const SMALL: u64 = 2_000;
+
 /// What is measured.
 pub struct Measured {
     /// How often everything is measured.
     pub rounds: u32,
-    /// Sessions of a run whose throughput is measured.
+    /// Sessions of a run whose throughput is measured. The run ends with its experiment.
     pub operations: u64,
     /// Runs in the folder of the deck.
     pub runs: u32,
@@ -68,9 +77,9 @@ impl Line {
 /// Measures everything and writes the report.
 pub fn main(wanted: &Measured, folder: &Path) -> anyhow::Result<()> {
     let place = Place::new(folder)?;
-    let throughputs = throughputs(wanted, &place)?;
+    let costs = costs(wanted, &place)?;
     let paints = paints(wanted, &place)?;
-    write(wanted, &throughputs, &paints)
+    write(wanted, &costs, &paints)
 }
 
 /// The program, and a folder for its runs.
@@ -87,7 +96,7 @@ impl Place {
             "{} is missing; start the benches with benches/run, which builds it",
             program.display()
         );
-        fs::write(folder.join("quickstart.toml"), SPEC)?;
+        fs::write(folder.join("updates.toml"), SPEC)?;
         Ok(Place { program, folder: folder.to_path_buf() })
     }
 
@@ -99,42 +108,79 @@ impl Place {
 
     fn trace(&self, name: &str, sessions: u64) -> anyhow::Result<()> {
         let (set, out) = (format!("--sessions={sessions}"), format!("--output={name}"));
-        measure::run(&mut self.command(&["trace", "gen", "quickstart.toml", &set, &out]))?;
+        let words = [&["trace", "gen", "updates.toml", &set, &out][..], &UPDATES].concat();
+        measure::run(&mut self.command(&words))?;
         Ok(())
     }
 
-    /// A run against `null:`, and its verdict. What it would rate does not matter here.
-    fn run(&self, trace: &str, name: &str) -> anyhow::Result<Verdict> {
+    /// The command of a run of all sessions of a trace set against `null:`.
+    fn replay(&self, trace: &str, name: &str, sessions: u64) -> Command {
         let (trace, name) = (format!("--trace={trace}"), format!("--name={name}"));
-        let threads = format!("--threads={THREADS}");
-        let words = ["run", &trace, &name, &threads, "--store=null:", "--json", "--quiet"];
-        let used = measure::run_to(&mut self.command(&words), &[0, 1, 3])?;
-        serde_json::from_str(&used.output).context("the verdict of a run")
+        let (threads, sessions) = (format!("--threads={THREADS}"), format!("--sessions={sessions}"));
+        let how = ["--store=null:", "--no-closing-read", "--quiet"];
+        self.command(&[&["run", &trace, &name, &threads, &sessions][..], &how].concat())
+    }
+
+    /// Such a run. What it would rate does not matter here.
+    fn run(&self, trace: &str, name: &str, sessions: u64) -> anyhow::Result<()> {
+        measure::run_to(&mut self.replay(trace, name, sessions), &[0, 1, 3])?;
+        Ok(())
+    }
+
+    /// The operations a second of such a run. It is killed when its experiment is over: nobody asks for its analysis,
+    /// which takes much longer.
+    fn throughput_per_s(&self, name: &str, sessions: u64) -> anyhow::Result<f64> {
+        let mut command = self.replay("measured.trace", name, sessions);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().context("cannot start the run")?;
+        let folder = RunFolder::new(self.folder.join("runs").join(name));
+        let report = folder.experiment(1, THREADS).report();
+        while !report.exists() {
+            if let Some(status) = child.try_wait()? {
+                bail!("the run ended before its experiment: {status}");
+            }
+            std::thread::sleep(AGAIN);
+        }
+        child.kill()?;
+        child.wait()?;
+        let report: ReplayReport = schemas::files::read_json(&report)?;
+        fs::remove_dir_all(folder.root())?;
+        Ok(report.ok as f64 / (report.elapsed_ns as f64 / 1e9))
     }
 }
 
-/// Operations a second without a viewer, with one, and with a browser on the same machine. The three take turns.
-fn throughputs(wanted: &Measured, place: &Place) -> anyhow::Result<Vec<Line>> {
+/// What the viewers cost, by case.
+struct Costs {
+    throughputs_per_s: Vec<Line>,
+    /// Processor time of the deck in milliseconds for each second of the run.
+    deck_ms_per_s: Vec<Line>,
+}
+
+/// Measures without a viewer, with one, and with a browser on the same machine. The three take turns.
+fn costs(wanted: &Measured, place: &Place) -> anyhow::Result<Costs> {
     place.trace("measured.trace", wanted.operations)?;
     let deck = Deck::start(place)?;
     let browser = Browser::start();
     let mut cases = vec![Viewer::None, Viewer::Reader];
     cases.extend(browser.is_some().then_some(Viewer::Browser));
-    let mut lines: Vec<Line> = cases.iter().map(|case| Line { what: case.to_string(), each: Vec::new() }).collect();
+    let none = || cases.iter().map(|case| Line { what: case.to_string(), each: Vec::new() }).collect::<Vec<_>>();
+    let mut costs = Costs { throughputs_per_s: none(), deck_ms_per_s: none() };
+    // The first run reads the trace set from the disk, the others from memory: it counts for none of them.
+    place.throughput_per_s("warm", wanted.operations)?;
     for round in 0..wanted.rounds {
         for turn in 0..cases.len() {
             // Each case comes first equally often.
             let order = (turn + round as usize) % cases.len();
             let name = format!("round-{round}-{order}");
             let watching = cases[order].watch(&deck, browser.as_ref(), &name, place)?;
-            let verdict = watching.during(|| place.run("measured.trace", &name))?;
-            let per_s = verdict.figures.throughput_per_s;
+            let before = measure::server_cpu_s(&[deck.process()]);
+            let per_s = watching.during(|| place.throughput_per_s(&name, wanted.operations))?;
+            let used_s = measure::server_cpu_s(&[deck.process()]) - before;
             eprintln!("[{}/{}] {}: {per_s:.0} operations/s", round + 1, wanted.rounds, cases[order]);
-            lines[order].each.push(per_s);
-            fs::remove_dir_all(place.folder.join("runs").join(&name))?;
+            costs.throughputs_per_s[order].each.push(per_s);
+            costs.deck_ms_per_s[order].each.push(1e3 * used_s * per_s / wanted.operations as f64);
         }
     }
-    Ok(lines)
+    Ok(costs)
 }
 
 /// Milliseconds from the request of a page to its first contents on the screen.
@@ -143,13 +189,13 @@ fn paints(wanted: &Measured, place: &Place) -> anyhow::Result<Vec<Line>> {
         eprintln!("benches: skipped the pages: no browser is here");
         return Ok(Vec::new());
     };
-    place.trace("small.trace", 2_000)?;
-    place.run("small.trace", "run-0")?;
+    place.trace("small.trace", SMALL)?;
+    place.run("small.trace", "run-0", SMALL)?;
     for copy in 1..wanted.runs {
         copied(&place.folder.join("runs/run-0"), &place.folder.join(format!("runs/run-{copy}")))?;
     }
     place.trace("large.trace", wanted.large)?;
-    place.run("large.trace", "large")?;
+    place.run("large.trace", "large", wanted.large)?;
     let deck = Deck::start(place)?;
     let page = browser.open(&deck.url("/"));
     let pages = [
@@ -190,34 +236,44 @@ fn copied(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How much less a case has than the first one, in percent: the median over rounds, whose two runs are neighbours.
-fn cost_percent(base: &Line, case: &Line) -> f64 {
+/// How much less a case has than the first one, in percent, in each round: the two runs are neighbours.
+fn costs_percent(base: &Line, case: &Line) -> Line {
     let each = base.each.iter().zip(&case.each).map(|(base, case)| 100.0 * (1.0 - case / base)).collect();
-    Line { what: String::new(), each }.median()
+    Line { what: case.what.clone(), each }
 }
 
-fn write(wanted: &Measured, throughputs: &[Line], paints: &[Line]) -> anyhow::Result<()> {
+fn write(wanted: &Measured, costs: &Costs, paints: &[Line]) -> anyhow::Result<()> {
     let Measured { rounds, operations, runs, large, output } = wanted;
     let machine = Machine::current();
     let mut text = format!(
         "# The deck\n\n`benches/run deck --rounds {rounds} --operations {operations} --runs {runs} --large {large}`, on \
-         {machine}\n\n## What viewers cost a run\n\n`null:`, T = {THREADS}, BG's actions, {} sessions, every operation \
-         logged. The cases take turns. The cost is the median over the rounds.\n\n\
-         | viewers | operations/s | in each round | cost |\n|---|---:|---|---:|\n",
+         {machine}\n\n## What viewers cost a run\n\n`null:`, T = {THREADS}, {} updates of YCSB's records, every operation \
+         logged. The cases take turns. The cost is the median over the rounds. The deck's time is that of its process, in \
+         milliseconds of a processor for each second of the run.\n\n\
+         | viewers | operations/s | in each round | cost | in each round | the deck's time, ms/s |\n\
+         |---|---:|---|---:|---|---:|\n",
         thousands(*operations)
     );
     let round = |value: f64| thousands(value.max(0.0).round() as u64);
     let listed = |line: &Line| line.each.iter().map(|value| round(*value)).collect::<Vec<_>>().join(" ");
+    let throughputs = &costs.throughputs_per_s;
     let base = throughputs.first();
-    for line in throughputs {
-        let cost = base.filter(|base| base.what != line.what).map(|base| format!("{:.2}%", cost_percent(base, line)));
-        let (cost, median) = (cost.unwrap_or_default(), round(line.median()));
-        writeln!(text, "| {} | {median} | {} | {cost} |", line.what, listed(line))?;
+    for (line, time) in throughputs.iter().zip(&costs.deck_ms_per_s) {
+        let lost = base.filter(|base| base.what != line.what).map(|base| costs_percent(base, line));
+        let cost = lost.as_ref().map_or(String::new(), |lost| format!("{:.2}%", lost.median()));
+        let each = lost.map_or(Vec::new(), |lost| lost.each.iter().map(|cost| format!("{cost:.1}%")).collect());
+        let (median, each) = (round(line.median()), each.join(" "));
+        let time = time.median();
+        writeln!(text, "| {} | {median} | {} | {cost} | {each} | {time:.1} |", line.what, listed(line))?;
     }
-    if let [base, reader, ..] = throughputs {
-        let cost = cost_percent(base, reader);
+    if let [base, reader, ..] = &throughputs[..] {
+        let cost = costs_percent(base, reader).median();
         let word = if cost <= COST_PERCENT_MAX { "met" } else { "missed" };
         writeln!(text, "\nGoal: a viewer costs at most {COST_PERCENT_MAX}%: {word}, {cost:.2}%.")?;
+    }
+    if let [none, reader, ..] = &costs.deck_ms_per_s[..] {
+        let more = (reader.median() - none.median()) / 10.0 / machine.cores as f64;
+        writeln!(text, "\nThe deck takes {more:.2}% of the processors' time more with a viewer than without.")?;
     }
     text += "\n## First paint\n\nHeadless Chromium on the same machine; from the request to the first contents on the \
              screen, in milliseconds.\n\n| page | median | in each round |\n|---|---:|---|\n";
@@ -231,7 +287,7 @@ fn write(wanted: &Measured, throughputs: &[Line], paints: &[Line]) -> anyhow::Re
     }
     let json = serde_json::json!({
         "machine": machine, "rounds": rounds, "operations": operations, "runs": runs, "large": large,
-        "throughput_per_s": throughputs, "first_paint_ms": paints,
+        "throughput_per_s": throughputs, "deck_ms_per_s": costs.deck_ms_per_s, "first_paint_ms": paints,
     });
     for (extension, text) in [("md", text), ("json", serde_json::to_string_pretty(&json)? + "\n")] {
         schemas::files::write_atomically(&output.with_extension(extension), text.as_bytes())?;
@@ -248,7 +304,7 @@ mod tests {
         let line = |each: &[f64]| Line { what: String::new(), each: each.to_vec() };
         // The machine became twice as fast in between; no round says that a viewer costs more than a percent.
         let (base, case) = (line(&[100.0, 100.0, 200.0]), line(&[99.5, 99.0, 198.0]));
-        assert!((cost_percent(&base, &case) - 1.0).abs() < 1e-9);
+        assert!((costs_percent(&base, &case).median() - 1.0).abs() < 1e-9);
         assert_eq!(line(&[3.0, 1.0]).median(), 2.0);
         assert_eq!(line(&[3.0, 1.0, 9.0]).median(), 3.0);
         assert!(line(&[]).median().is_nan());

@@ -29,6 +29,11 @@ impl Deck {
         Ok(Deck { child, address, key })
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The URL that opens a page.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}?key={}", self.address, self.key)

@@ -119,7 +119,7 @@ impl Recording {
                 store,
                 store_settings: BTreeMap::new(),
                 host: Host::current(),
-                command: std::env::args_os().map(|argument| redact(&argument.to_string_lossy())).collect(),
+                command: schemas::program::as_typed(std::env::args_os()).iter().map(|word| redact(word)).collect(),
             }
         };
         let experiment = run.experiments()?.last().map_or(0, |(number, _)| *number) + 1;

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use browser::{Browser, Colours, Page};
 
 use super::Deck;
+use crate::charts::{CUT, DRAWN};
 use crate::support::Workplace;
 
 /// Looks at a page in light, dark and narrow: axe-core finds nothing that keeps people out. Pictures stay where
@@ -15,9 +16,11 @@ fn is_good(page: &Page<'_>, name: &str) {
     {
         page.colours(colours);
         page.resize(width, 900);
+        page.wait_for(DRAWN);
+        assert_eq!(page.evaluate::<Vec<String>>(CUT), Vec::<String>::new(), "{name}, {look}");
         page.is_accessible(&format!("{name}, {look}"));
         if let Some(folder) = std::env::var_os("ENCORE_SCREENSHOTS") {
-            page.screenshot(&std::path::Path::new(&folder).join(format!("deck-{name}-{look}.png")), true);
+            page.screenshot(&std::path::Path::new(&folder).join(format!("deck-{name}-{look}.webp")), true);
         }
     }
     page.resize(1280, 900);
@@ -59,6 +62,8 @@ fn a_newcomer_rates_sqlite() {
     page.until("document.querySelector('[data-events]') || location.search === ''");
     page.until("location.pathname === '/runs/first' && location.search === ''");
     page.until("document.querySelector('a[href=\"/files/first/report.html\"]')");
+    let commands = page.text("main");
+    assert!(commands.contains("./encore rate --sessions=30000"), "{commands}");
     is_good(&page, "run");
     page.click("a[href='/files/first/report.html']");
     page.until("location.pathname.endsWith('/report.html') && document.querySelector('.plot .u-over')");

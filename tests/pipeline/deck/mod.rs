@@ -54,6 +54,8 @@ impl Deck {
     /// A deck with further flags; one with a certificate is talked to by these rules.
     pub fn with(place: &Workplace, flags: &[&str], tls: Option<Arc<ClientConfig>>) -> Deck {
         let mut command = place.command(&[&["deck", "--no-open"][..], flags].concat());
+        // Its pages print commands as for a user with a checkout.
+        command.env("ENCORE_CALLED_AS", "./encore");
         // What a store's URL may name.
         command.env("DECK_PASSWORD", "hush-hush");
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().expect("the deck starts");

@@ -1,7 +1,7 @@
 //! Trace sets that the deck generates.
 
 use super::Deck;
-use crate::support::Workplace;
+use crate::support::{Workplace, until};
 
 #[test]
 fn a_trace_set_is_generated_and_taken_up() {
@@ -44,6 +44,9 @@ fn a_generation_is_stopped_also_under_a_later_deck() {
     let fields = [("kind", "trace"), ("name", "long"), ("spec", "busy.toml"), ("sessions", "200000000")];
     assert_eq!(deck.post("/new", &[&fields[..], &[("do", "start")]].concat()).status, 303);
     deck.until("/runs/traces/long.trace", "The trace set is being generated");
+    // Its folder, under another name until it is whole: from then on the command answers to Ctrl-C.
+    let has_begun = || std::fs::read_dir(place.path("runs/traces")).is_ok_and(|mut files| files.next().is_some());
+    until("the folder of the generation", has_begun);
     drop(deck);
     let deck = Deck::start(&place);
     deck.until("/runs/traces/long.trace", "Stop it safely");

@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use super::{Host, ends, json, rulings, run, until};
-use crate::support::Workplace;
+use super::{Host, ends, json, rulings, run};
+use crate::support::{Workplace, until};
 
 /// Each replayer has a store of its own in its memory. It is so slow that four replayers on two
 /// processors are no load beside it.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use servers::Proxy;
 
-use super::{Host, OWN, ends, exits, json, rulings, run, until};
-use crate::support::Workplace;
+use super::{Host, OWN, ends, exits, json, rulings, run};
+use crate::support::{Workplace, until};
 
 /// A run that takes minutes if no fault ends it.
 const LONG: [&str; 6] = ["--sessions", "1000000", "--threads", "8", "--sla", "95% < 100ms, 120s"];

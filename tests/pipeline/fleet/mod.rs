@@ -10,7 +10,6 @@ mod together;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::support::Workplace;
 
@@ -140,15 +139,6 @@ fn exits(output: &Output, code: i32) -> String {
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{said}");
     said
-}
-
-/// Waits for a condition that must become true; the ten minutes are for very slow machines.
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(600);
-    while !condition() {
-        assert!(Instant::now() < patience, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn json(place: &Workplace, file: &str) -> serde_json::Value {

@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{Host, OWN, ends, json, rulings, run, until};
-use crate::support::Workplace;
+use super::{Host, OWN, ends, json, rulings, run};
+use crate::support::{Workplace, until};
 
 /// Separate networks for replayers, each with a link to this one: 198.18.N.1 here, 198.18.N.2
 /// there. Dropping this value removes them.

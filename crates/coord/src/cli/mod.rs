@@ -21,7 +21,7 @@ use crate::terminal;
 /// Runs the program with its arguments, the first of which is its name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let command = args.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let command = schemas::program::as_typed(args.iter().cloned());
     let line: CommandLine = match program::parse("encore", args) {
         Ok(line) => line,
         Err(code) => return code,

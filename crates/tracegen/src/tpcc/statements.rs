@@ -24,12 +24,14 @@ pub(super) struct Catalog {
 }
 
 pub(super) struct NewOrder {
-    pub(super) read_warehouse: Known,
+    /// None if the customer is read with the warehouse.
+    pub(super) read_warehouse: Option<Known>,
+    pub(super) read_customer: Known,
     pub(super) read_district: Known,
     pub(super) count_order: Known,
-    pub(super) read_customer: Known,
     pub(super) add_order: Known,
     pub(super) add_new_order: Known,
+    /// The stock of one line.
     pub(super) take_stock: Known,
     pub(super) lines: OrderLines,
 }
@@ -52,6 +54,8 @@ pub(super) enum OrderLines {
 pub(super) struct AllLines {
     pub(super) read_items: Known,
     pub(super) read_stock: Known,
+    /// For lines that have no item in common.
+    pub(super) take_stock: Known,
     pub(super) add_lines: Known,
 }
 
@@ -73,7 +77,7 @@ pub(super) struct OrderStatus {
     pub(super) read_lines: Known,
 }
 
-/// The first and the last are for one district; the others are for one too, or for all at a time.
+/// The first is for one district; the others are for one too, or for all at a time.
 pub(super) struct Delivery {
     pub(super) oldest: Known,
     pub(super) take_new_orders: Known,
@@ -81,13 +85,16 @@ pub(super) struct Delivery {
     pub(super) ship_orders: Known,
     pub(super) ship_lines: Known,
     pub(super) sum_lines: Known,
-    pub(super) charge_customer: Known,
+    pub(super) charge_customers: Known,
 }
 
 pub(super) struct StockLevel {
     pub(super) read_district: Known,
     pub(super) count_low: Known,
 }
+
+/// One of several rows of the stock.
+const STOCK: &str = "(s_w_id = ? AND s_i_id = ?)";
 
 const CUSTOMER: &str = "c_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, \
                         c_credit, c_credit_lim, c_discount, c_balance";
@@ -110,8 +117,22 @@ type Add<'a> = &'a mut dyn FnMut(&str, &str, &[Type]) -> Result<Known, GenerateE
 
 impl NewOrder {
     fn new(add: Add<'_>, lines: Lines) -> Result<NewOrder, GenerateError> {
+        let read_warehouse = match lines {
+            Lines::Each => Some(add("new order: warehouse", "SELECT w_tax FROM warehouse WHERE w_id = ?", &[Integer])?),
+            Lines::Together => None,
+        };
+        let read_customer = match lines {
+            Lines::Each => {
+                "SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
+            }
+            Lines::Together => {
+                "SELECT c_discount, c_last, c_credit, w_tax FROM customer JOIN warehouse ON w_id = c_w_id \
+                 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
+            }
+        };
         Ok(NewOrder {
-            read_warehouse: add("new order: warehouse", "SELECT w_tax FROM warehouse WHERE w_id = ?", &[Integer])?,
+            read_warehouse,
+            read_customer: add("new order: customer", read_customer, &[Integer; 3])?,
             read_district: add(
                 "new order: district",
                 "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
@@ -120,11 +141,6 @@ impl NewOrder {
             count_order: add(
                 "new order: next order",
                 "UPDATE district SET d_next_o_id = ? + 1 WHERE d_w_id = ? AND d_id = ?",
-                &[Integer; 3],
-            )?,
-            read_customer: add(
-                "new order: customer",
-                "SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
                 &[Integer; 3],
             )?,
             add_order: add(
@@ -190,7 +206,16 @@ impl OrderLines {
                 "SELECT CASE ? {} END, s_quantity, s_data, s_w_id, s_i_id FROM stock WHERE {} \
                  ORDER BY s_w_id, s_i_id FOR UPDATE",
                 districts.join(" "),
-                times("(s_w_id = ? AND s_i_id = ?)", " OR ")
+                times(STOCK, " OR ")
+            );
+            // What is left of the stock is 10 to 100: 91 are added where less than 10 would be (clause 2.4.2.2). With
+            // the remainder of a division, the quantity of a line stands there once.
+            let taken = format!("CASE s_i_id {} ELSE 0 END", times("WHEN ? THEN ?", " "));
+            let take = format!(
+                "UPDATE stock SET s_quantity = (s_quantity - {taken} + 81) % 91 + 10, s_ytd = s_ytd + {taken}, \
+                 s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + CASE s_w_id WHEN ? THEN 0 ELSE 1 END \
+                 WHERE {}",
+                times(STOCK, " OR ")
             );
             let lines = format!(
                 "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
@@ -203,6 +228,11 @@ impl OrderLines {
                     &format!("new order: stock of {count} lines"),
                     &stock,
                     &[&[Integer], &pairs[..]].concat(),
+                )?,
+                take_stock: add(
+                    &format!("new order: take stock of {count} lines"),
+                    &take,
+                    &[&pairs[..], &pairs[..], &[Integer], &pairs[..]].concat(),
                 )?,
                 add_lines: add(&format!("new order: {count} lines"), &lines, &LINE.repeat(count as usize))?,
             })
@@ -334,7 +364,7 @@ impl Delivery {
                 "SELECT ROUND(SUM(ol_amount), 2) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
                 &[Integer; 3],
             )?,
-            charge_customer: add(
+            charge_customers: add(
                 "delivery: charge customer",
                 "UPDATE customer SET c_balance = ROUND(c_balance + ?, 2), c_delivery_cnt = c_delivery_cnt + 1 \
                  WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
@@ -343,7 +373,7 @@ impl Delivery {
         })
     }
 
-    /// A customer's sum comes from the tables, since results of several rows are no parameters.
+    /// The orders and the sums have a row for each district with a new order, in the same order.
     fn together(add: Add<'_>) -> Result<Delivery, GenerateError> {
         let all = |table: &str, order: &str| {
             vec![format!("({table}_w_id = ? AND {table}_d_id = ? AND {order} = ?)"); DISTRICTS as usize].join(" OR ")
@@ -379,13 +409,15 @@ impl Delivery {
                 ),
                 &keys,
             )?,
-            charge_customer: add(
-                "delivery: charge customer of order",
-                "UPDATE customer SET c_balance = ROUND(c_balance + (SELECT SUM(ol_amount) FROM order_line \
-                 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?), 2), c_delivery_cnt = c_delivery_cnt + 1 \
-                 WHERE c_w_id = ? AND c_d_id = ? \
-                 AND c_id = (SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?)",
-                &[Integer; 8],
+            charge_customers: add(
+                "delivery: charge customers",
+                &format!(
+                    "UPDATE customer SET c_balance = ROUND(c_balance + CASE c_d_id {} ELSE 0.00 END, 2), \
+                     c_delivery_cnt = c_delivery_cnt + 1 WHERE {}",
+                    ["WHEN ? THEN ?"; DISTRICTS as usize].join(" "),
+                    all("c", "c_id")
+                ),
+                &[&[Integer, Decimal].repeat(DISTRICTS as usize)[..], &keys[..]].concat(),
             )?,
         })
     }

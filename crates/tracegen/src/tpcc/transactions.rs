@@ -48,7 +48,9 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
     drawing.draws.rollbacks += u64::from(is_rolled_back);
 
     let mut transaction = script.begin();
-    transaction.statement(statements.read_warehouse).id(w).run();
+    if let Some(read_warehouse) = statements.read_warehouse {
+        transaction.statement(read_warehouse).id(w).run();
+    }
     transaction.statement(statements.read_customer).id(w).id(d).id(c).run();
     let begin_order = |transaction: &mut Transaction<'_>| {
         let order = transaction.statement(statements.read_district).id(w).id(d).keep().first(0);
@@ -87,7 +89,11 @@ fn new_order(drawing: &mut Drawing<'_>, terminal: Terminal, now: &str, script: &
             } else {
                 let read = transaction.statement(all.read_stock).id(d);
                 let stock = lines.iter().fold(read, |call, line| call.id(line.warehouse).id(line.item)).keep();
-                lines.iter().for_each(|line| take_stock(&mut transaction, statements.take_stock, line, w));
+                // Two lines of one item take from its stock one after the other.
+                match has_items_once(&lines) {
+                    true => take_all_stock(&mut transaction, all.take_stock, &lines, w),
+                    false => lines.iter().for_each(|line| take_stock(&mut transaction, statements.take_stock, line, w)),
+                }
                 let order = begin_order(&mut transaction);
                 let add = (1..).zip(&lines).fold(transaction.statement(all.add_lines), |call, (number, line)| {
                     let price = items.nth(row_of(&lines, line, |line| line.item), 0);
@@ -111,6 +117,10 @@ fn row_of<K: Ord>(lines: &[Line], own: &Line, key: impl Fn(&Line) -> K) -> u8 {
     before.len() as u8
 }
 
+fn has_items_once(lines: &[Line]) -> bool {
+    lines.iter().map(|line| line.item).collect::<BTreeSet<_>>().len() == lines.len()
+}
+
 /// The order that a line belongs to.
 struct Entered {
     order: Column,
@@ -130,6 +140,12 @@ fn take_stock(transaction: &mut Transaction<'_>, statement: Known, line: &Line, 
     let take = transaction.statement(statement);
     let take = take.id(line.quantity).id(line.quantity).id(line.quantity).id(line.quantity);
     take.id(u64::from(line.warehouse != home)).id(line.item).id(line.warehouse).run();
+}
+
+fn take_all_stock(transaction: &mut Transaction<'_>, statement: Known, lines: &[Line], home: u64) {
+    let taken = |call| lines.iter().fold(call, |call: Call<'_>, line| call.id(line.item).id(line.quantity));
+    let take = taken(taken(transaction.statement(statement))).id(home);
+    lines.iter().fold(take, |call, line| call.id(line.warehouse).id(line.item)).run();
 }
 
 /// A line of a new order.
@@ -256,7 +272,7 @@ fn deliver(transaction: &mut Transaction<'_>, drawing: &Drawing<'_>, (w, d): (u6
     transaction.statement(statements.ship_orders).id(carrier).id(w).id(d).result(order, integer).run();
     transaction.statement(statements.ship_lines).timestamp(now).id(w).id(d).result(order, integer).run();
     let sum = transaction.statement(statements.sum_lines).id(w).id(d).result(order, integer).keep().first(0);
-    let charge = transaction.statement(statements.charge_customer).result(sum, Type::Decimal).id(w).id(d);
+    let charge = transaction.statement(statements.charge_customers).result(sum, Type::Decimal).id(w).id(d);
     charge.result(customer, integer).run();
 }
 
@@ -265,14 +281,19 @@ fn deliver_all(transaction: &mut Transaction<'_>, drawing: &Drawing<'_>, w: u64,
     let oldest = |d| Oldest(w, d, transaction.statement(statements.oldest).id(w).id(d).keep().first(0));
     let orders: Vec<Oldest> = (1..=DISTRICTS).map(oldest).collect();
     Oldest::all(&orders, transaction.statement(statements.take_new_orders)).run();
-    Oldest::all(&orders, transaction.statement(statements.read_orders)).run();
+    let delivered = Oldest::all(&orders, transaction.statement(statements.read_orders)).keep();
     Oldest::all(&orders, transaction.statement(statements.ship_orders).id(carrier)).run();
     Oldest::all(&orders, transaction.statement(statements.ship_lines).timestamp(now)).run();
-    Oldest::all(&orders, transaction.statement(statements.sum_lines)).run();
-    for order in &orders {
-        let Oldest(_, d, _) = order;
-        order.key(order.key(transaction.statement(statements.charge_customer)).id(w).id(*d)).run();
-    }
+    let sums = Oldest::all(&orders, transaction.statement(statements.sum_lines)).keep();
+    // Rows that are missing, as some districts had no new order, are NULL and match no customer.
+    let rows = 0..DISTRICTS as u8;
+    let charge = rows.clone().fold(transaction.statement(statements.charge_customers), |call, row| {
+        call.result(sums.nth(row, 0), Type::Integer).result(sums.nth(row, 1), Type::Decimal)
+    });
+    let charge = rows.fold(charge, |call, row| {
+        call.id(w).result(delivered.nth(row, 0), Type::Integer).result(delivered.nth(row, 1), Type::Integer)
+    });
+    charge.run();
 }
 
 /// The oldest new order: its warehouse, its district, and where its number stands.

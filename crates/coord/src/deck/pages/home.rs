@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use analyzer::html::{Column, table};
+use analyzer::html::{Column, spaced, table};
 use axum::response::Response;
 use maud::{Markup, html};
 use schemas::words::plural;
@@ -71,7 +71,7 @@ fn row(run: &Entry) -> Vec<Markup> {
         } },
         html! { a href=(url) { (run.name) } @if run.is_comparison { " (comparison)" } },
         state(&run.state),
-        html! { (run.result) },
+        spaced(&html! { (run.result) }),
         html! { (run.workload) },
         html! { (run.store) },
         html! { (run.sla) },

@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use schemas::comparison::{ComparisonDocument, Outcome};
+use schemas::program::to_type;
 use schemas::run::{RunDocument, RunFolder};
 use schemas::sla::short_time;
 use schemas::verdict::Verdict;
@@ -153,7 +154,7 @@ fn downloads(name: &Name, run: &RunFolder) -> Markup {
                 li { a href=(format!("/files{}/{file}", files_of(name))) { (file) } }
             } }
         }
-        p.soft { "All operations of a run may be gigabytes: " code { "encore analyze export --format parquet -o FILE" } "." }
+        p.soft { "All operations of a run may be gigabytes: " code { (format!("{} analyze export --format parquet -o FILE", to_type())) } "." }
     }
 }
 

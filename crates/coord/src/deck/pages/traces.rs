@@ -50,6 +50,9 @@ fn failed(name: &Name, output: &str) -> Response {
         h1 { (name) }
         p.conclusion.fail { "The command ended without a trace set." }
         pre { (output) }
+        @if output.trim_end().lines().count() < 2 {
+            p { "It printed nothing: it was killed, or stopped before it began." }
+        }
         p { a href="/new?kind=trace" { "Generate another one" } }
     };
     shell(&name.to_string(), "/new?kind=trace", &content)
