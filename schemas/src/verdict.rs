@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::sla::Sla;
 
-pub use conditions::{BrokenCondition, ConditionFigures};
+pub use conditions::{BrokenCondition, ConditionFigures, all_hold};
 pub use consistency::{Broken, Checked, ConsistencyFigures, GammaPercentile, Guarantees, K, Register, Spread, Step};
 pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,

@@ -236,6 +236,38 @@ fn benchfoundrys_orders_return_the_same_on_mongodb_and_cassandra_as_on_sqlite() 
 }
 
 #[test]
+fn a_custom_parameter_is_the_consistency_level_of_its_statement_on_cassandra() {
+    let Some(url) = cassandra() else { return };
+    let place = Workplace::new();
+    let folder = place.path("levels");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // The keyspace has one replica, so three cannot answer.
+    let operations = "process,statement,parameters,custom\n\
+                      0,put,\"[1, 5]\",\n1,put,\"[2, 6]\",\"[\"\"ONE\"\"]\"\n2,put,\"[3, 7]\",\"[\"\"THREE\"\"]\"\n\
+                      3,get,[1],\"[\"\"local_quorum\"\"]\"\n4,get,[1],\"[\"\"THREE\"\"]\"\n\
+                      5,get,[1],\"[\"\"ANY\"\"]\"\n6,get,[1],\"[\"\"replica 2\"\"]\"\n";
+    let statements = "name,text,parameters\nput,\"INSERT INTO t (id, n) VALUES (?, ?)\",\"integer,integer\"\n\
+                      get,SELECT n FROM t WHERE id = ?,integer\n";
+    let schema = "CREATE TABLE t (id INT PRIMARY KEY, n INT);\n";
+    for (name, text) in [("schema.sql", schema), ("statements.csv", statements), ("operations.csv", operations)] {
+        std::fs::write(folder.join(name), text).expect("a file");
+    }
+    place.run(&["trace", "import", "table", "levels"]).succeeds();
+    let run = ["replay", "run", "--trace", "levels.trace", "--store", &url, "--threads", "1", "--load", "-o", "run"];
+    place.run(&run).ends();
+    let errors = "SELECT session, coalesce(error, 'none') FROM operations WHERE step = 0 ORDER BY session";
+    let found = ask(&place, "run", errors);
+    let lines: Vec<&str> = found.lines().collect();
+    for (line, expect) in lines.iter().zip(["none", "none", "", "none", "", "level of writes", "is not one of ONE"]) {
+        assert!(line.contains(expect), "{found}");
+    }
+    for session in [2, 4] {
+        assert!(lines[session].contains("replica") && !lines[session].contains("none"), "{found}");
+    }
+    assert_eq!(lines.len(), 7, "{found}");
+}
+
+#[test]
 fn a_lightweight_transaction_counts_the_rows_that_it_has_found() {
     let Some(url) = cassandra() else { return };
     let place = Workplace::new();

@@ -126,7 +126,7 @@ impl<'a> Replay<'a> {
     /// Loads a store with the trace set's data.
     pub fn load(&self, store: &str) -> Result<(), StoreError> {
         let (experiment, _) = self.experiment(store);
-        any_store::open(store)?.load(experiment.source(), &|_, _| {})
+        any_store::open(store)?.load(experiment.source(), &|_, _| {}).map(drop)
     }
 
     /// Loads a store and replays on it.

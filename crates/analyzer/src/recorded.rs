@@ -25,7 +25,7 @@ pub(crate) struct Comparison {
     statements: u64,
     /// Those that failed in the log alone or in the replay alone.
     other_outcome: u64,
-    /// By statement, the most frequent first.
+    /// By statement: those with such executions first, then the most frequent.
     by_statement: Vec<OfStatement>,
 }
 
@@ -45,6 +45,11 @@ struct OfStatement {
 }
 
 impl Comparison {
+    /// Whether each execution ended as in the log.
+    pub(crate) fn is_equal(&self) -> bool {
+        self.other_outcome == 0
+    }
+
     /// Compares a run with the log.
     pub(crate) fn of(side: &Side) -> Result<Comparison, AnalyzeError> {
         let trace = &side.document.trace;

@@ -22,4 +22,4 @@ SELECT
     quantile_disc(replayed_us, 0.5)::BIGINT AS replayed_p50_us,
     quantile_disc(recorded_us, 0.99)::BIGINT AS recorded_p99_us,
     quantile_disc(replayed_us, 0.99)::BIGINT AS replayed_p99_us
-FROM beside_log GROUP BY statement ORDER BY executed DESC, statement;
+FROM beside_log GROUP BY statement ORDER BY other_outcome DESC, executed DESC, statement;

@@ -161,8 +161,9 @@ fn that_serve(vocabulary: &str) -> Vec<&'static str> {
 /// What a store does with a trace set. Methods block until they are done.
 pub trait Serving: Send + Sync {
     /// [`Serves::load`]. Refuses to overwrite records that another tool has loaded ([`Serving::adopt`]). The first
-    /// load of a trace set also checks the conditions of its data; later ones bring back the same state.
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError>;
+    /// load of a trace set also checks its statements and the conditions of its data; later ones bring back the same state. Returns how
+    /// many conditions were checked and hold.
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<u64, StoreError>;
     /// [`Serves::adopt`]. Returns how far each fragment has been replayed on the records.
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError>;
     /// How far each fragment of the trace set has been replayed on the store, for an experiment that
@@ -345,7 +346,7 @@ fn is_adopted(store: &impl Store) -> Result<bool, StoreError> {
 
 /// Each call goes on in the vocabulary of its trace set.
 impl<S: Store> Serving for Opened<S> {
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<u64, StoreError> {
         self.on(source)?.load(source, progress)
     }
 
@@ -389,12 +390,12 @@ impl<S: Store> Serving for Opened<S> {
 struct With<V, S> {
     store: Arc<S>,
     vocabulary: PhantomData<V>,
-    /// The trace set whose conditions were checked after a load.
+    /// The trace set whose statements and conditions were checked after a load.
     checked: Mutex<Option<String>>,
 }
 
 impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
-    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
+    fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<u64, StoreError> {
         if is_adopted(&*self.store)? {
             let message = "contains records that another tool has loaded and --keep-data has kept, so Encore does not \
                            overwrite them; remove them yourself, with Encore's marker (the table or collection \
@@ -403,11 +404,18 @@ impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
         }
         block_on(self.store.url(), self.store.load(source, progress))?;
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.store.keeps_state() && source.has_conditions() && checked.as_ref() != Some(&source.manifest.trace_id) {
-            block_on(self.store.url(), run::check_conditions_of_load::<V, S>(&self.store, source))?;
-            *checked = Some(source.manifest.trace_id.clone());
+        if !self.store.keeps_state() || checked.as_ref() == Some(&source.manifest.trace_id) {
+            return Ok(0);
         }
-        Ok(())
+        let conditions = block_on(self.store.url(), async {
+            self.store.check_statements(source).await?;
+            match source.has_conditions() {
+                true => run::check_conditions_of_load::<V, S>(&self.store, source).await,
+                false => Ok(0),
+            }
+        })?;
+        *checked = Some(source.manifest.trace_id.clone());
+        Ok(conditions)
     }
 
     fn adopt(&self, source: &Source) -> Result<Vec<FragmentPosition>, StoreError> {
@@ -440,6 +448,9 @@ impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
     fn check(&self, experiment: &Experiment) -> Result<(), StoreError> {
         block_on(self.store.url(), async {
             run::check_state(&*self.store, experiment).await?;
+            if self.store.keeps_state() {
+                self.store.check_statements(experiment.source()).await?;
+            }
             run::prepare_cache(&*self.store).await
         })
     }

@@ -107,11 +107,20 @@ impl ConditionFigures {
                 [one] => format!(" ({one} is checked after a load only)"),
                 several => format!(" ({} are checked after a load only)", several.join(", ")),
             };
-            let verb = if self.checked == 1 { "holds" } else { "hold" };
-            return vec![format!("{} of {} {verb}{kept}", self.holds, plural(self.checked, "condition"))];
+            return vec![all_hold(self.checked) + &kept];
         }
         self.broken.iter().map(BrokenCondition::in_words).collect()
     }
+}
+
+/// That all conditions of the data hold, of which so many were checked.
+///
+/// ```
+/// assert_eq!(schemas::verdict::all_hold(12), "12 of 12 conditions hold");
+/// ```
+pub fn all_hold(checked: u64) -> String {
+    let verb = if checked == 1 { "holds" } else { "hold" };
+    format!("{checked} of {} {verb}", plural(checked, "condition"))
 }
 
 impl BrokenCondition {

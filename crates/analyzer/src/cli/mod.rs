@@ -307,7 +307,7 @@ fn compared_with_log(arguments: &Compare) -> Result<(String, u8), AnalyzeError> 
         true => format!("{}\n", serde_json::json!(recorded)),
         false => recorded.to_string(),
     };
-    Ok((output, SUCCESS))
+    Ok((output, if recorded.is_equal() { SUCCESS } else { VIOLATION }))
 }
 
 fn compared(arguments: &Compare) -> Result<(String, u8), AnalyzeError> {

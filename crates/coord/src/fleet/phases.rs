@@ -131,15 +131,19 @@ pub(super) async fn make_ready(
     let first_loads = first.replayer.load(part(0, participants, has_own), &mut loaded);
     let rest_loads = rest.iter_mut().enumerate().map(async |(index, participant)| {
         let part = part(index + 1, participants, participant.has_own_store());
-        participant.replayer.load(part, &mut |_, _| ()).await
+        participant.replayer.load(part, &mut |_, _| ()).await.map(drop)
     });
     let rest_loads = together(rest_loads).try_collect::<()>();
-    if has_own {
-        try_join(first_loads, rest_loads).await?;
+    let conditions = if has_own {
+        try_join(first_loads, rest_loads).await?.0
     } else {
+        let conditions = first_loads.await?;
         // The others check that the store is loaded.
-        first_loads.await?;
         rest_loads.await?;
+        conditions
+    };
+    if conditions > 0 {
+        watch(Stage::Loaded { conditions });
     }
     Ok(())
 }

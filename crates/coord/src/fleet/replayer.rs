@@ -248,15 +248,19 @@ impl Replayer {
     }
 
     /// Brings the store to the state that the plan starts from, or checks that it is in that
-    /// state.
-    pub async fn load(&mut self, part: rpc::Part, watch: &mut (dyn FnMut(u64, u64) + Send)) -> Result<(), Failure> {
+    /// state. Returns how many conditions of its data were checked and hold.
+    pub async fn load(&mut self, part: rpc::Part, watch: &mut (dyn FnMut(u64, u64) + Send)) -> Result<u64, Failure> {
         let reply = answer(self.client.load(rpc::LoadRequest { part: part.into() })).await;
         let mut stream = self.understood(reply).await?.into_inner();
+        let mut conditions = 0;
         loop {
             let message = stream.message().await;
             match self.understood(message).await? {
-                Some(progress) => watch(progress.rows, progress.rows_total),
-                None => return Ok(()),
+                Some(progress) => {
+                    conditions = progress.conditions;
+                    watch(progress.rows, progress.rows_total);
+                }
+                None => return Ok(conditions),
             }
         }
     }

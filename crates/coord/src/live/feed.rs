@@ -60,6 +60,8 @@ impl Feed {
         let is_due = self.written.is_none_or(|written| written.elapsed() >= INTERVAL);
         let event = match stage {
             Stage::Collecting => LiveEvent::Collecting,
+            // The terminal says it.
+            Stage::Loaded { .. } => return,
             _ if !is_due => return,
             Stage::Sending { bytes, bytes_total } => LiveEvent::Sending { done: *bytes, total: *bytes_total },
             Stage::Loading { rows, rows_total } => LiveEvent::Loading { done: *rows, total: *rows_total },

@@ -73,6 +73,8 @@ pub struct Setting {
     pub transactions: Transactions,
     /// Whether experiments end with a closing read: [`Setting::ends_with_closing_read`] says which.
     pub closing_read: bool,
+    /// Whether the closing read checks conditions of the data.
+    pub has_conditions: bool,
     /// What happens to the store between two experiments.
     pub between: Between,
     /// Whether the records in the store stay as another tool has loaded them.
@@ -97,9 +99,10 @@ pub struct Setting {
 
 impl Setting {
     /// Whether an experiment for this purpose ends with a closing read. One of a search has none unless
-    /// the next experiment begins with it: no verdict depends on it, and reading every item may take
-    /// longer than the experiment.
+    /// the next experiment begins with it, or it is a check of conditions: no verdict depends on it, and reading
+    /// every item may take longer than the experiment.
     pub fn ends_with_closing_read(&self, purpose: &Purpose) -> bool {
-        self.closing_read && (*purpose != Purpose::Search || self.between == Between::Continue)
+        self.closing_read
+            && (*purpose != Purpose::Search || self.between == Between::Continue || self.has_conditions)
     }
 }

@@ -43,15 +43,14 @@ impl fmt::Display for Header<'_> {
         if let Some(unchecked) = manifest.spec.unchecked() {
             writeln!(f, "note   {unchecked}")?;
         }
-        // Reading a large data set may take longer than the experiments.
-        let experiments = match closing_read {
-            None => return Ok(()),
-            Some(Between::Load) => "an experiment (in a rating: only after final ones)",
-            Some(Between::Continue) => "each experiment",
-        };
         let family = manifest.spec.family().ok();
         let has_conditions = family.and_then(|family| family.has_conditions(&manifest.spec).ok()).unwrap_or_default();
         let read = if has_conditions { "the conditions of the data are checked" } else { "every item is read" };
+        let experiments = match closing_read {
+            None => return Ok(()),
+            Some(Between::Load) if !has_conditions => "an experiment (in a rating: only after final ones)",
+            Some(Between::Load | Between::Continue) => "each experiment",
+        };
         writeln!(f, "note   {read} after {experiments}; --no-closing-read disables this")?;
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use schemas::latency::ResponseTimes;
 use schemas::sla::short_time;
+use schemas::verdict::all_hold;
 use schemas::words::thousands;
 
 use super::progress::{Progress, Stage};
@@ -81,6 +82,7 @@ impl Live {
             Stage::Loading { rows, rows_total } => {
                 format!("loading: {} of {} rows", thousands(*rows), thousands(*rows_total))
             }
+            Stage::Loaded { conditions } => all_hold(*conditions),
             Stage::Sending { bytes, bytes_total } => {
                 let mib = |bytes: u64| thousands(bytes >> 20);
                 format!("sending the trace set: {} of {} MiB", mib(*bytes), mib(*bytes_total))

@@ -21,6 +21,11 @@ pub enum Stage {
         /// Rows in all.
         rows_total: u64,
     },
+    /// The store is loaded, and the conditions of its data were checked.
+    Loaded {
+        /// So many conditions hold.
+        conditions: u64,
+    },
     /// The experiment runs.
     Running {
         /// All replayers together.

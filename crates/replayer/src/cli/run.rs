@@ -10,6 +10,7 @@ use schemas::program;
 use schemas::run::{EndReason, FragmentPosition, ReplayReport};
 use schemas::sla::{nanoseconds, short_time};
 use schemas::terminal::complain;
+use schemas::verdict::all_hold;
 
 use super::interrupt::end_on_ctrl_c;
 use super::load::load_into;
@@ -115,7 +116,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .with_log_compression(args.log_compression.into());
     experiment.check_sessions()?;
     if args.load || store.in_process() {
-        load_into(store.as_ref(), &source)?;
+        let conditions = load_into(store.as_ref(), &source)?;
+        if conditions > 0 {
+            complain("note", format!("{} after the load", all_hold(conditions)));
+        }
     }
     // Nothing is written before the store's state has been checked.
     store.check(&experiment)?;

@@ -30,15 +30,15 @@ pub(super) fn check_conditions<V: Vocabulary, S: Serves<V>>(
 }
 
 /// Checks the conditions of freshly loaded data. Refuses data that violate one, names all of these, and marks the
-/// store so that no experiment starts from it.
+/// store so that no experiment starts from it. Returns how many there are.
 pub(crate) async fn check_conditions_of_load<V: Vocabulary, S: Serves<V>>(
     store: &S,
     source: &Source,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let found = store.check_conditions(source, Moment::Loaded, &mut |_, _| true).await?.unwrap_or_default();
     let broken: Vec<String> = found.iter().filter_map(Condition::with_rows).collect();
     if broken.is_empty() {
-        return Ok(());
+        return Ok(found.len() as u64);
     }
     let share = format!("{} of {}", broken.len(), schemas::words::plural(found.len() as u64, "condition"));
     if let Some(held) = store.held().await? {

@@ -178,6 +178,12 @@ pub trait Serves<V: Vocabulary>: Store {
     /// what to do: that depends on who has loaded the store.
     fn check_loaded(&self, source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Has the loaded store prepare each statement of the trace set, and refuses the first one that it cannot. Nothing to
+    /// do where the trace set has no statements of its own.
+    fn check_statements(&self, _source: &Source) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Checks the conditions that the data of the trace set keep at a moment, one after the other. Calls `go_on` with
     /// the number of those that are done and of all; None if it answers false. A query that fails is in the result
     /// of its condition, and the others are checked all the same.

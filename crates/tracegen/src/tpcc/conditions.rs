@@ -117,19 +117,22 @@ pub(super) fn conditions(data: &Data) -> Vec<Check> {
         query: query.to_string(),
     };
     let mut all: Vec<Check> = ALL.iter().map(condition).collect();
-    // A delivery takes away a new order and leaves its order.
+    // A delivery takes away a new order and leaves its order. The first one of a district takes its oldest new order.
     let delivered = data.delivered();
+    let oldest = delivered + 1;
     let eleventh = Check {
         name: "3.3.2.11".into(),
-        title: format!("A district has {delivered} more orders than new orders, until the first delivery"),
-        when: When::AfterLoad,
+        title: format!("A district has {delivered} more orders than new orders, until its first delivery"),
+        when: When::Always,
         query: format!(
             "SELECT d_w_id, d_id, COALESCE(found, 0) AS orders, COALESCE(waiting, 0) AS new_orders FROM district \
              LEFT JOIN (SELECT o_w_id, o_d_id, COUNT(*) AS found FROM orders GROUP BY o_w_id, o_d_id) entered \
              ON o_w_id = d_w_id AND o_d_id = d_id \
              LEFT JOIN (SELECT no_w_id, no_d_id, COUNT(*) AS waiting FROM new_order GROUP BY no_w_id, no_d_id) still \
              ON no_w_id = d_w_id AND no_d_id = d_id \
-             WHERE COALESCE(found, 0) - COALESCE(waiting, 0) <> {delivered}"
+             LEFT JOIN (SELECT o_w_id AS first_w_id, o_d_id AS first_d_id FROM orders \
+             WHERE o_id = {oldest} AND o_carrier_id IS NOT NULL) delivered ON first_w_id = d_w_id AND first_d_id = d_id \
+             WHERE first_d_id IS NULL AND COALESCE(found, 0) - COALESCE(waiting, 0) <> {delivered}"
         ),
     };
     all.insert(10, eleventh);

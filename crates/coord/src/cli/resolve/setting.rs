@@ -63,6 +63,8 @@ pub(super) fn setting(
     // So is what the store cannot do. A comparison resolves all of its cells before the first one runs.
     let file = spec.or(args.trace.as_deref()).unwrap_or(Path::new(QUICKSTART_FILE));
     opened.accepts(source.spec(), file).map_err(|error| Failure::usage(format!("--store {error}")))?;
+    let spec = source.spec();
+    let has_conditions = spec.family().and_then(|family| family.has_conditions(spec)).map_err(Failure::usage)?;
     let has_closing_read = has_closing_read(opened.as_ref(), source.spec()).map_err(Failure::usage)?;
     let started_unix_s = invocation.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     Ok(Setting {
@@ -80,6 +82,7 @@ pub(super) fn setting(
         unique_actors: !args.shared_actors,
         transactions: args.transactions.request(),
         closing_read: !args.no_closing_read && has_closing_read,
+        has_conditions,
         // Records that Encore did not load cannot be brought back to the trace's beginning.
         between: if args.keep_data { Between::Continue } else { Between::Load },
         keep_data: args.keep_data,

@@ -8,6 +8,7 @@ use schemas::files;
 use schemas::pace::Pace;
 use schemas::plan::{Limit, Plan};
 use schemas::run::{ExperimentFolder, Purpose};
+use schemas::verdict::all_hold;
 
 use super::{Campaign, why};
 use crate::failure::Failure;
@@ -98,6 +99,9 @@ impl Campaign {
         let mut watch = |stage: Stage| {
             live.experiment(announced, &stage);
             feed.stage(&stage);
+            if let Stage::Loaded { conditions } = stage {
+                live.above(|| voice.say(&format!("note   after the load, {}", all_hold(conditions))));
+            }
             if let (Some(monitor), Stage::Running { whole, each }) = (&mut monitor, &stage) {
                 for line in monitor.lines(whole, each) {
                     live.above(|| voice.report(&line));

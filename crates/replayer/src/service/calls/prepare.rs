@@ -112,40 +112,41 @@ pub fn load(service: &Service, duty: StoreDuty) -> Result<ReceiverStream<Result<
     service.work_on(move || {
         let result = guarded(|| load_or_check(store.as_ref(), &experiment, duty, &sender));
         let total = experiment.source().rows_total();
-        let last = result.map(|()| LoadProgress { rows: total, rows_total: total });
+        let last = result.map(|conditions| LoadProgress { rows: total, rows_total: total, conditions });
         // The coordinator may be gone, and does not wait for the answer then.
         let _ = sender.blocking_send(last);
     })?;
     Ok(ReceiverStream::new(replies))
 }
 
+/// Returns how many conditions of the data were checked and hold.
 fn load_or_check(
     store: &dyn AnyStore,
     experiment: &Experiment,
     duty: StoreDuty,
     sender: &mpsc::Sender<Result<LoadProgress, Status>>,
-) -> Result<(), ExperimentError> {
+) -> Result<u64, ExperimentError> {
     let last_sent = Mutex::new(Instant::now());
     let progress = |rows, rows_total| {
         let mut last_sent = last_sent.lock().unwrap_or_else(PoisonError::into_inner);
         if last_sent.elapsed() >= PROGRESS {
             *last_sent = Instant::now();
             // A progress message that does not arrive does no harm.
-            let _ = sender.try_send(Ok(LoadProgress { rows, rows_total }));
+            let _ = sender.try_send(Ok(LoadProgress { rows, rows_total, conditions: 0 }));
         }
     };
     if experiment.continues() || duty == StoreDuty::Follows {
         // Here the store is only checked. No load can bring it into the state that
         // the plan starts from, or another replayer has loaded it.
-        return Ok(store.check(experiment)?);
+        store.check(experiment)?;
+        return Ok(0);
     }
     match store.is_adopted()? {
         // Another tool has loaded it, so no later experiment can start here either.
-        true => store.check(experiment).map_err(|error| match error.blame {
-            Blame::State => StoreError { blame: Blame::Usage, ..error },
-            Blame::Usage | Blame::Store => error,
-        })?,
-        false => store.load(experiment.source(), &progress)?,
+        true => store.check(experiment).map(|()| 0).map_err(|error| match error.blame {
+            Blame::State => StoreError { blame: Blame::Usage, ..error }.into(),
+            Blame::Usage | Blame::Store => error.into(),
+        }),
+        false => Ok(store.load(experiment.source(), &progress)?),
     }
-    Ok(())
 }

@@ -37,17 +37,20 @@ impl Level {
     /// The level that a parameter names; QUORUM without it.
     pub fn of(url: &StoreUrl, parameter: &str, used_for: Use) -> Result<Level, StoreError> {
         let Some(text) = url.text(parameter) else { return Ok(Level(Consistency::Quorum)) };
-        let refused = |why: String| StoreError::usage(url, format!("parameter {parameter}: {why}"));
+        Level::named(text, used_for)
+            .map_err(|why| StoreError::usage(url, format!("parameter {parameter}: {why}")))
+    }
+
+    /// The level with this name, in capitals or not. The error says why it cannot be used.
+    pub fn named(text: &str, used_for: Use) -> Result<Level, String> {
         let Some((name, level)) = LEVELS.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) else {
             let names = LEVELS.map(|(name, _)| name).join(", ");
-            return Err(refused(format!("{text:?} is not one of {names}")));
+            return Err(format!("{text:?} is not one of {names}"));
         };
         match (used_for, level) {
-            (Use::Reads, Consistency::Any) => {
-                Err(refused(format!("{name} is a level of writes; reads need ONE or more")))
-            }
+            (Use::Reads, Consistency::Any) => Err(format!("{name} is a level of writes; reads need ONE or more")),
             (Use::Writes, Consistency::Serial | Consistency::LocalSerial) => {
-                Err(refused(format!("{name} is a level of reads; for such writes use conditions=lwt and QUORUM")))
+                Err(format!("{name} is a level of reads; for such writes use conditions=lwt and QUORUM"))
             }
             _ => Ok(Level(level)),
         }

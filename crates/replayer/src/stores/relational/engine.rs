@@ -174,6 +174,9 @@ pub trait Client: Send + Sized + 'static {
         visit: Visit<'_, Self::Row>,
     ) -> impl Future<Output = Result<u64, Error>> + Send;
 
+    /// Prepares a statement with parameters of these types, as [`Client::statement`] sends them.
+    fn prepare(&mut self, sql: SqlStr, types: &[Type]) -> impl Future<Output = Result<(), Error>> + Send;
+
     /// Executes statements that have neither parameters nor results.
     fn run(&mut self, sql: SqlStr) -> impl Future<Output = Result<(), Error>> + Send;
 
@@ -294,6 +297,19 @@ macro_rules! client {
                     }
                 }
                 Ok(changed)
+            }
+
+            async fn prepare(&mut self, sql: SqlStr, types: &[Type]) -> Result<(), Error> {
+                let sent = types.iter().map(|kind| match kind {
+                    Type::Integer => <i64 as sqlx::Type<$database>>::type_info(),
+                    Type::Float => <f64 as sqlx::Type<$database>>::type_info(),
+                    Type::Bytes => <[u8] as sqlx::Type<$database>>::type_info(),
+                    Type::Text | Type::Decimal | Type::Timestamp | Type::Date | Type::Unknown => {
+                        <str as sqlx::Type<$database>>::type_info()
+                    }
+                });
+                let sent: Vec<_> = sent.collect();
+                sqlx::Executor::prepare_with(self, sql, &sent).await.map(|_| ())
             }
 
             async fn run(&mut self, sql: SqlStr) -> Result<(), Error> {

@@ -68,7 +68,7 @@ fn foreign_keys_on_any_node_are_refused_and_unchanged() {
         // Beside Encore's own keys, and alone.
         for is_alone in [false, true] {
             match is_alone {
-                false => load().expect("a load"),
+                false => drop(load().expect("a load")),
                 true => cluster.nodes().iter().for_each(|node| on(node, "FLUSHDB").expect("FLUSHDB")),
             }
             on::<()>(node, &format!("SET {key} 42")).expect("SET");

@@ -1,6 +1,7 @@
 //! What a statement is by its first words, before a parser looks at it.
 
 use super::lexer::Dialect;
+use super::syntax::UNPARSABLE;
 
 /// What a statement is for the import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,12 @@ pub enum Class {
         /// Whether another transaction begins.
         chains: bool,
     },
+    /// A savepoint is set; see [`Savepoints`](super::savepoints::Savepoints).
+    Savepoint,
+    /// A savepoint is released.
+    Release,
+    /// What came after a savepoint is undone.
+    GoBack,
     /// From now on statements form transactions without a BEGIN, or no longer; see [`autocommit`].
     Autocommit,
     /// It changes the schema.
@@ -30,7 +37,7 @@ pub enum Class {
 /// Settings of a session.
 pub const SETTING: &str = "SET, RESET, SHOW, DISCARD, USE: settings of a session";
 /// Savepoints.
-pub const SAVEPOINT: &str = "SAVEPOINT, RELEASE, ROLLBACK TO: parts of transactions";
+pub const SAVEPOINT: &str = "SAVEPOINT, RELEASE, ROLLBACK TO: what they undo is left out";
 /// Two-phase commit.
 pub const TWO_PHASE: &str = "PREPARE TRANSACTION, COMMIT PREPARED, XA: two-phase commit";
 /// COPY.
@@ -41,7 +48,13 @@ pub const PREPARED: &str = "PREPARE, EXECUTE, DEALLOCATE of SQL";
 pub const CURSOR: &str = "DECLARE, FETCH, MOVE, CLOSE: cursors";
 /// Maintenance.
 pub const MAINTENANCE: &str = "VACUUM, ANALYZE, REINDEX and other maintenance";
-/// Everything else.
+/// Code.
+pub const CODE: &str = "DO: code or expressions, without rows";
+/// Plans.
+pub const EXPLAIN: &str = "EXPLAIN, DESCRIBE: plans and columns";
+/// Locks.
+pub const LOCK: &str = "LOCK, UNLOCK: locks of tables";
+/// Everything else that is known.
 pub const NO_DATA: &str = "statement neither reads nor changes rows";
 
 /// The class of a statement by its shape.
@@ -57,9 +70,10 @@ pub fn of(shape: &str, dialect: Dialect) -> Class {
         "START" if second == "TRANSACTION" => Class::Begin,
         "COMMIT" | "ROLLBACK" if second == "PREPARED" => Class::Skipped(TWO_PHASE),
         "COMMIT" | "END" => Class::Commit { chains },
-        "ROLLBACK" | "ABORT" if words.any(|word| word == "TO") || second == "TO" => Class::Skipped(SAVEPOINT),
+        "ROLLBACK" | "ABORT" if words.any(|word| word == "TO") || second == "TO" => Class::GoBack,
         "ROLLBACK" | "ABORT" => Class::Abort { chains },
-        "SAVEPOINT" | "RELEASE" => Class::Skipped(SAVEPOINT),
+        "SAVEPOINT" => Class::Savepoint,
+        "RELEASE" => Class::Release,
         "CREATE" | "ALTER" | "DROP" | "GRANT" | "REVOKE" | "COMMENT" | "REASSIGN" | "SECURITY" | "RENAME" => {
             Class::Definition
         }
@@ -74,7 +88,13 @@ pub fn of(shape: &str, dialect: Dialect) -> Class {
         | "CHECK" | "REPAIR" => Class::Skipped(MAINTENANCE),
         // A query in parentheses, or one after a hint.
         _ if shape.starts_with('(') || shape.starts_with("/*") => Class::Data,
-        _ => Class::Skipped(NO_DATA),
+        "DO" => Class::Skipped(CODE),
+        "EXPLAIN" | "DESCRIBE" | "DESC" => Class::Skipped(EXPLAIN),
+        "LOCK" | "UNLOCK" => Class::Skipped(LOCK),
+        "LISTEN" | "NOTIFY" | "UNLISTEN" | "START" | "HANDLER" | "KILL" | "HELP" | "SIGNAL" | "BINLOG" => {
+            Class::Skipped(NO_DATA)
+        }
+        _ => Class::Skipped(UNPARSABLE),
     }
 }
 
@@ -101,13 +121,18 @@ mod tests {
             ("COMMIT AND CHAIN", Class::Commit { chains: true }),
             ("COMMIT PREPARED 'x'", Class::Skipped(TWO_PHASE)),
             ("ROLLBACK", Class::Abort { chains: false }),
-            ("ROLLBACK TO SAVEPOINT a", Class::Skipped(SAVEPOINT)),
-            ("ROLLBACK WORK TO a", Class::Skipped(SAVEPOINT)),
+            ("ROLLBACK TO SAVEPOINT a", Class::GoBack),
+            ("ROLLBACK WORK TO a", Class::GoBack),
+            ("SAVEPOINT a", Class::Savepoint),
+            ("RELEASE SAVEPOINT a", Class::Release),
             ("CREATE TABLE t (a int)", Class::Definition),
             ("VACUUM t", Class::Skipped(MAINTENANCE)),
             ("COPY t FROM STDIN", Class::Skipped(COPY)),
             ("SET search_path = a", Class::Skipped(SETTING)),
-            ("DO x", Class::Skipped(NO_DATA)),
+            ("DO $$ BEGIN END $$", Class::Skipped(CODE)),
+            ("EXPLAIN ANALYZE DELETE FROM t", Class::Skipped(EXPLAIN)),
+            ("NOTIFY a", Class::Skipped(NO_DATA)),
+            ("SELEC 1", Class::Skipped(UNPARSABLE)),
         ] {
             assert_eq!(of(shape, Dialect::Postgres), expect, "{shape}");
         }

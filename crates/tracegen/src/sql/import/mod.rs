@@ -11,6 +11,7 @@ mod lines;
 pub mod mysql_general_log;
 pub mod postgres_log;
 mod report;
+mod savepoints;
 mod sessions;
 mod spool;
 mod statements;
@@ -48,9 +49,8 @@ pub struct Imported {
 impl Imported {
     /// What remains when all entries were read.
     fn of(sessions: Sessions, mut tally: Tally, entries: u64) -> Result<Imported, ImportError> {
-        let (statements, spool, taken) = sessions.finish(&mut tally)?;
-        let statements: Vec<Statement> = statements.list().cloned().collect();
+        let (statements, transactions, taken) = sessions.finish(&mut tally)?;
         let report = Report::new(&taken, entries, statements.len() as u64, tally.refused());
-        Ok(Imported { statements, transactions: spool.finish()?, report })
+        Ok(Imported { statements, transactions, report })
     }
 }

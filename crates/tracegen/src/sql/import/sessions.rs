@@ -7,8 +7,9 @@ use indexmap::IndexMap;
 use super::class::{self, Class, SAVEPOINT, TWO_PHASE};
 use super::error::ImportError;
 use super::lexer::Dialect;
-use super::spool::Spool;
-use super::statements::{Read, Statements};
+use super::savepoints::Savepoints;
+use super::spool::{Sorted, Spool};
+use super::statements::{Read, Statement, Statements};
 use super::tally::{Place, Tally, beginning};
 use super::time::{Limit, Time};
 use super::transaction::{End, Transaction};
@@ -27,6 +28,10 @@ pub const NOT_OPEN: &str = "COMMIT or ROLLBACK without BEGIN";
 pub const EMPTY: &str = "empty statement";
 /// What is outside of `--from` and `--to`.
 pub const OUTSIDE: &str = "statement of a transaction outside of --from and --to";
+/// What a session took back.
+pub const UNDONE: &str = "statement undone by ROLLBACK TO";
+/// Isolation levels.
+pub const ISOLATION: &str = "isolation level of a transaction (the replay's is isolation=… in the store's URL)";
 /// Very long transactions.
 pub const TOO_LONG: &str = "statement after the first 32,765 of its transaction";
 
@@ -73,6 +78,8 @@ enum Last {
     Step,
     /// The end of the transaction that just ended.
     End,
+    /// A statement that was not taken, and that was counted when it began.
+    Skipped,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +88,7 @@ struct Open {
     begun: Time,
     place: Place,
     has_failed: bool,
-    has_savepoint: bool,
+    savepoints: Savepoints,
 }
 
 #[derive(Debug)]
@@ -123,6 +130,8 @@ pub struct Sessions {
     window: Window,
     sessions: IndexMap<u32, Session>,
     statements: Statements,
+    /// Whether a transaction that was taken has each statement of the list.
+    used: Vec<bool>,
     spool: Spool,
     taken: Taken,
 }
@@ -131,7 +140,15 @@ impl Sessions {
     /// No sessions yet.
     pub fn new(dialect: Dialect, window: Window, spool: Spool) -> Sessions {
         let statements = Statements::new(dialect);
-        Sessions { dialect, window, sessions: IndexMap::new(), statements, spool, taken: Taken::default() }
+        Sessions {
+            dialect,
+            window,
+            sessions: IndexMap::new(),
+            statements,
+            used: Vec::new(),
+            spool,
+            taken: Taken::default(),
+        }
     }
 
     /// Begins a session of this process, if another one had it.
@@ -246,6 +263,9 @@ impl Sessions {
         start_us: i64,
         tally: &mut Tally,
     ) -> Result<(), ImportError> {
+        if let Some(open) = session.open.as_mut() {
+            open.has_failed |= executed.failed;
+        }
         match class {
             Class::Begin
                 if session
@@ -255,7 +275,12 @@ impl Sessions {
             {
                 tally.add(NESTED, executed.place, text.as_bytes());
             }
-            Class::Begin => session.open = Some(Open::new(session.number, executed, start_us)),
+            Class::Begin => {
+                if text.to_ascii_uppercase().contains("ISOLATION LEVEL") {
+                    tally.add(ISOLATION, executed.place, text.as_bytes());
+                }
+                session.open = Some(Open::new(session.number, executed, start_us));
+            }
             Class::Commit { chains } | Class::Abort { chains } => {
                 let is_commit = matches!(class, Class::Commit { .. }) && !executed.failed;
                 self.close(session, is_commit, text, executed, start_us, tally)?;
@@ -274,11 +299,17 @@ impl Sessions {
             Class::Definition => tally.add(DEFINITION, executed.place, text.as_bytes()),
             Class::Skipped(reason) => {
                 tally.add(reason, executed.place, text.as_bytes());
+                if executed.took_us.is_none() && !executed.failed {
+                    session.last = Last::Skipped;
+                }
                 if reason == TWO_PHASE && session.open.is_some() {
                     self.close(session, true, text, executed, start_us, tally)?;
                 }
-                if let Some(open) = session.open.as_mut().filter(|_| reason == SAVEPOINT) {
-                    open.has_savepoint = true;
+            }
+            Class::Savepoint | Class::Release | Class::GoBack => {
+                tally.add(SAVEPOINT, executed.place, text.as_bytes());
+                if let Some(open) = session.open.as_mut() {
+                    open.savepoint(class, text, executed.place, tally);
                 }
             }
             Class::Data => {}
@@ -312,7 +343,7 @@ impl Sessions {
             tally.add(NOT_OPEN, executed.place, text.as_bytes());
             return Ok(());
         };
-        let has_happened = is_commit && (!open.has_failed || open.has_savepoint || self.dialect == Dialect::Mysql);
+        let has_happened = is_commit && (!open.has_failed || self.dialect == Dialect::Mysql);
         open.transaction.end = if has_happened { End::Commit } else { End::Abort };
         open.transaction.end_us = start_us;
         session.last = Last::End;
@@ -353,6 +384,11 @@ impl Sessions {
         let last = std::mem::take(&mut session.last);
         let open = session.ended.as_mut().or(session.open.as_mut());
         match (last, open) {
+            (Last::Skipped, open) => {
+                if let Some(open) = open {
+                    open.has_failed = true;
+                }
+            }
             (Last::End, Some(open)) => open.transaction.end = End::Abort,
             (_, Some(open)) => {
                 open.has_failed = true;
@@ -397,19 +433,34 @@ impl Sessions {
         }
         taken.transactions += 1;
         taken.statements += transaction.steps.len() as u64;
+        self.used.resize(self.statements.list().len(), false);
+        for step in &transaction.steps {
+            if let Some(used) = self.used.get_mut(step.statement as usize) {
+                *used = true;
+            }
+        }
         taken.failed += transaction.steps.iter().filter(|step| step.failed).count() as u64;
         taken.first_us = taken.first_us.min(transaction.begin_us);
         taken.last_us = taken.last_us.max(last_us);
         Ok(self.spool.push(&transaction)?)
     }
 
-    /// Ends all sessions.
-    pub fn finish(mut self, tally: &mut Tally) -> Result<(Statements, Spool, Taken), ImportError> {
+    /// Ends all sessions. Returns the statements that they executed, the transactions, and the totals.
+    pub fn finish(mut self, tally: &mut Tally) -> Result<(Vec<Statement>, Sorted, Taken), ImportError> {
         let processes: Vec<u32> = self.sessions.keys().copied().collect();
         for process in processes {
             self.end(process, tally)?;
         }
-        Ok((self.statements, self.spool, self.taken))
+        // Statements that no transaction has get no number.
+        self.used.resize(self.statements.list().len(), false);
+        let numbers = self.used.iter().scan(0, |next, used| {
+            let number = *next;
+            *next += u32::from(*used);
+            Some(number)
+        });
+        let sorted = self.spool.finish(numbers.collect())?;
+        let used = self.statements.list().zip(&self.used).filter(|(_, used)| **used);
+        Ok((used.map(|(statement, _)| statement.clone()).collect(), sorted, self.taken))
     }
 }
 
@@ -417,6 +468,21 @@ impl Open {
     fn new(session: u64, executed: &Executed<'_>, start_us: i64) -> Open {
         let transaction = Transaction::new(session, start_us);
         Open { transaction, begun: executed.start, place: executed.place, ..Open::default() }
+    }
+
+    /// A statement about a savepoint. The replay has none, so what the session undid is dropped.
+    fn savepoint(&mut self, class: Class, text: &str, place: Place, tally: &mut Tally) {
+        let steps = self.transaction.steps.len();
+        match class {
+            Class::Savepoint => self.savepoints.set(text, steps, self.has_failed),
+            Class::Release => self.savepoints.release(text),
+            _ => {
+                let Some((left, had_failed)) = self.savepoints.go_back(text) else { return };
+                (left..steps).for_each(|_| tally.add(UNDONE, place, text.as_bytes()));
+                self.transaction.truncate(left);
+                self.has_failed = had_failed;
+            }
+        }
     }
 }
 

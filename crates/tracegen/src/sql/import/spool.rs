@@ -78,15 +78,15 @@ impl Spool {
         Ok(())
     }
 
-    /// All transactions, by when they began.
-    pub fn finish(mut self) -> Result<Sorted, FileError> {
+    /// All transactions, by when they began. `numbers` are the new numbers of the statements, by the old ones.
+    pub fn finish(mut self, numbers: Vec<u32>) -> Result<Sorted, FileError> {
         // Without any run nothing is written.
         if !self.runs.is_empty() {
             self.spill()?;
         }
         self.index.sort_unstable_by(|a, b| b.cmp(a));
         let readers = self.runs.drain(..).map(|file| BufReader::with_capacity(BUFFER, file)).collect();
-        let mut sorted = Sorted { spool: self, readers, heap: BinaryHeap::new(), heads: Vec::new() };
+        let mut sorted = Sorted { spool: self, numbers, readers, heap: BinaryHeap::new(), heads: Vec::new() };
         for run in 0..sorted.readers.len() {
             sorted.heads.push(None);
             sorted.fill(run)?;
@@ -98,6 +98,7 @@ impl Spool {
 /// The transactions, by when they began.
 pub struct Sorted {
     spool: Spool,
+    numbers: Vec<u32>,
     readers: Vec<BufReader<File>>,
     /// The next transaction of each run.
     heads: Vec<Option<Transaction>>,
@@ -141,7 +142,11 @@ impl Sorted {
     fn decode(&self, bytes: &[u8]) -> Result<Transaction, FileError> {
         let damaged =
             || at(&self.spool.folder)(io::Error::new(io::ErrorKind::InvalidData, "a temporary file is damaged"));
-        Transaction::decode(bytes).ok_or_else(damaged)
+        let mut transaction = Transaction::decode(bytes).ok_or_else(damaged)?;
+        for step in &mut transaction.steps {
+            step.statement = *self.numbers.get(step.statement as usize).ok_or_else(damaged)?;
+        }
+        Ok(transaction)
     }
 }
 
@@ -167,11 +172,11 @@ mod tests {
                 .unwrap();
                 spool.push(&one).unwrap();
             }
-            let mut sorted = spool.finish().unwrap();
+            let mut sorted = spool.finish((1..11).collect()).unwrap();
             let mut found = Vec::new();
             while let Some(one) = sorted.next_transaction().unwrap() {
                 assert_eq!(one.parameters(0).collect::<Vec<_>>(), [Value::Unknown(&one.begin_us.to_string())]);
-                assert_eq!((one.steps[0].statement, one.steps[0].took_us, one.session), (9, Some(5), 3));
+                assert_eq!((one.steps[0].statement, one.steps[0].took_us, one.session), (10, Some(5), 3));
                 found.push(one.begin_us);
             }
             assert_eq!(found, expected, "{memory} bytes of memory");

@@ -73,6 +73,12 @@ impl Transaction {
         }
     }
 
+    /// Drops the steps after the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.steps.truncate(count);
+        self.bytes.truncate(self.steps.last().map_or(0, |step| step.end));
+    }
+
     /// The parameters of a step.
     pub fn parameters(&self, step: usize) -> impl Iterator<Item = Value<'_>> {
         let start = step.checked_sub(1).and_then(|before| self.steps.get(before)).map_or(0, |before| before.end);

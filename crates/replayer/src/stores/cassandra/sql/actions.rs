@@ -15,7 +15,7 @@ use scylla::statement::prepared::PreparedStatement;
 
 use super::super::cells::each_row;
 use super::super::connection::is_applied;
-use super::super::level::Level;
+use super::super::level::{Level, Use};
 use super::super::{Cassandra, Conditions, words};
 use super::Mapped;
 use super::values::{Bind, add, bound, whole};
@@ -124,6 +124,23 @@ fn refused(why: String) -> Refusal {
     Refusal::refused(why)
 }
 
+/// The consistency level that the trace gives a statement, as its only custom parameter. None if it gives none.
+fn own_level(request: &Request, used_for: Use) -> Result<Option<Level>, Refusal> {
+    let mut custom = request.custom();
+    let Some(name) = custom.next() else { return Ok(None) };
+    if custom.next().is_some() {
+        return Err(refused("the custom parameters are several; Cassandra takes one, a consistency level".into()));
+    }
+    Level::named(name, used_for).map(Some).map_err(|why| refused(format!("custom parameter: {why}")))
+}
+
+/// A statement at another level.
+fn at_level(prepared: &PreparedStatement, level: Level) -> PreparedStatement {
+    let mut own = prepared.clone();
+    own.set_consistency(level.consistency());
+    own
+}
+
 impl SqlConnection {
     /// With what its worker's connections share.
     pub(super) fn new(shared: Arc<Shared>, ready: Vec<Ready>, coordinator: Option<Coordinator>) -> SqlConnection {
@@ -139,11 +156,13 @@ impl SqlConnection {
         match shared.mapping.plans.get(number) {
             Some(Ok(Plan::Read(read))) => {
                 self.rows.begin(is_ordered, shared.log_results || operation.is_kept);
-                self.read(&shared, number, read, &parameters).await?;
+                let level = own_level(request, Use::Reads)?;
+                self.read(&shared, number, read, &parameters, level).await?;
                 self.rows.finish(&mut answer.values);
             }
             Some(Ok(Plan::Write(write))) => {
-                let changed = self.write(&shared, number, write, &parameters).await?;
+                let level = own_level(request, Use::Writes)?;
+                let changed = self.write(&shared, number, write, &parameters, level).await?;
                 answer.values.push(changed);
             }
             Some(Err(why)) => return Err(refused(format!("statement {number} {why}"))),
@@ -152,9 +171,18 @@ impl SqlConnection {
         Ok(())
     }
 
-    async fn read(&mut self, shared: &Shared, number: usize, read: &Read, parameters: &[Datum]) -> Result<(), Refusal> {
+    async fn read(
+        &mut self,
+        shared: &Shared,
+        number: usize,
+        read: &Read,
+        parameters: &[Datum],
+        level: Option<Level>,
+    ) -> Result<(), Refusal> {
         let prepared = self.ready.get(number).and_then(|ready| ready.0.first()?.first());
         let prepared = prepared.ok_or_else(|| refused("the statement is not prepared".into()))?;
+        let own = level.map(|level| at_level(prepared, level));
+        let prepared = own.as_ref().unwrap_or(prepared);
         let Some(values) = bound(&read.cql, parameters).map_err(refused)? else {
             return self.nothing(read);
         };
@@ -198,8 +226,12 @@ impl SqlConnection {
         number: usize,
         write: &Write,
         parameters: &[Datum],
+        level: Option<Level>,
     ) -> Result<i64, Refusal> {
-        let ready = self.ready.get(number).cloned().unwrap_or_default();
+        let mut ready = self.ready.get(number).cloned().unwrap_or_default();
+        if let Some(level) = level {
+            ready.0.iter_mut().flatten().for_each(|prepared| *prepared = at_level(prepared, level));
+        }
         let mut changed = 0;
         for (row, prepared) in write.rows.iter().zip(&ready.0) {
             let mut sent: Vec<(&PreparedStatement, Vec<Bind>)> = Vec::with_capacity(row.len());
@@ -227,14 +259,19 @@ impl SqlConnection {
                     }
                 }
             }
-            self.send(shared, sent).await?;
+            self.send(shared, sent, level.unwrap_or(shared.write_level)).await?;
             changed += 1;
         }
         Ok(changed)
     }
 
     /// Sends changes of one row, together.
-    async fn send(&self, shared: &Shared, mut sent: Vec<(&PreparedStatement, Vec<Bind>)>) -> Result<(), Refusal> {
+    async fn send(
+        &self,
+        shared: &Shared,
+        mut sent: Vec<(&PreparedStatement, Vec<Bind>)>,
+        level: Level,
+    ) -> Result<(), Refusal> {
         if sent.len() < 2 {
             if let Some((prepared, values)) = sent.pop() {
                 shared.session.execute_unpaged(prepared, &values[..]).await?;
@@ -242,7 +279,7 @@ impl SqlConnection {
             return Ok(());
         }
         let mut batch = Batch::new(BatchType::Logged);
-        batch.set_consistency(shared.write_level.consistency());
+        batch.set_consistency(level.consistency());
         batch.set_load_balancing_policy(self.coordinator.clone());
         let mut values = Vec::with_capacity(sent.len());
         for (prepared, own) in sent {

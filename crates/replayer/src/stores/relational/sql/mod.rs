@@ -2,7 +2,8 @@
 //!
 //! Each statement is one prepared statement that the connection keeps, and one round trip. The parameters of a
 //! URL that choose a physical design are those of the `social` family; they change nothing here.
-//! Custom parameters of operations change nothing either.
+//! Custom parameters of operations change nothing either. Before an experiment the database prepares each statement, so that
+//! what it does not know is refused then.
 
 mod actions;
 mod adoption;
@@ -25,7 +26,7 @@ use schemas::workload::sql::{SqlStatistics, SqlWorkload};
 use super::engine::{Canonical, Client, Engine};
 use super::perform::Performer;
 use super::state::sql;
-use super::{LOCKING, Relational};
+use super::{LOCKING, Relational, words};
 use crate::source::Source;
 use crate::stores::{HeldState, LoadProgress, Moment, Serves, Store, StoreError};
 use actions::Actions;
@@ -141,6 +142,32 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
             }
             _ => Ok(()),
         }
+    }
+
+    async fn check_statements(&self, source: &Source) -> Result<(), StoreError> {
+        // A statement of a log may have failed there already, and does so again.
+        if self.held().await?.is_some_and(|held| held.adopted) {
+            return Ok(());
+        }
+        let statements = self.typed_statements(source).await?;
+        let mut client = self.client().await?;
+        for (number, one) in statements.all().iter().enumerate() {
+            let prepare = async { Ok(client.prepare(one.text.clone(), &one.parameters).await) };
+            match self.in_time(prepare).await? {
+                Ok(()) => {}
+                Err(error @ sqlx::Error::Database(_)) => {
+                    return Err(self.misused(format!(
+                        "cannot prepare statement {number} of {}: {}: {}; correct the statement or the schema, and make the \
+                         trace set again",
+                        source.folder.display(),
+                        words(&error),
+                        one.text.as_str()
+                    )));
+                }
+                Err(other) => return Err(self.driver_failed(other)),
+            }
+        }
+        self.in_time(client.disconnect()).await
     }
 
     async fn check_conditions(

@@ -126,18 +126,18 @@ pub fn reader(
         (Format::Csv, _) => Ok(Box::new(csv::Csv::new(lines, file))),
         (Format::Json, _) => Ok(Box::new(json::Json::new(lines, file))),
         (Format::Stderr, Some(prefix)) => Ok(Box::new(stderr::Stderr::new(lines, file, prefix.clone()))),
-        (Format::Stderr, None) => Err(no_prefix(lines)),
+        (Format::Stderr, None) => Err(no_prefix(&lines, lines.number(), lines.line())),
     }
 }
 
-fn no_prefix(lines: Lines) -> ImportError {
+fn no_prefix(lines: &Lines, number: u64, line: &[u8]) -> ImportError {
     let known = KNOWN.map(|prefix| format!("{prefix:?}")).join(", ");
     let message = format!(
         "the lines begin with none of the usual prefixes ({known}), and are neither CSV nor JSON; \
          give the server's setting (SHOW log_line_prefix) with --log-line-prefix; this line: {}",
-        beginning(lines.line())
+        beginning(line)
     );
-    ImportError::line(lines.path(), lines.number(), message)
+    ImportError::line(lines.path(), number, message)
 }
 
 /// Imports logs. The files may be in any order. Temporary files go to `folder`.
@@ -190,15 +190,16 @@ fn look(path: &Path, options: &Options, given: Option<&Prefix>) -> Result<Option
         return Ok(None);
     }
     let format = options.format.unwrap_or_else(|| form(lines.line()));
+    let (number, first) = (lines.number(), lines.line().to_vec());
     let mut prefix = given.cloned();
     if format == Format::Stderr && prefix.is_none() {
         lines.put_back();
         prefix = stderr::guess(&mut lines)?;
     }
-    let mut log = Log { path: path.to_path_buf(), format, prefix, first: Time::default() };
-    if format == Format::Stderr && log.prefix.is_none() {
-        return Err(no_prefix(lines));
+    if format == Format::Stderr && prefix.is_none() {
+        return Err(no_prefix(&lines, number, &first));
     }
+    let mut log = Log { path: path.to_path_buf(), format, prefix, first: Time::default() };
     let (mut entry, mut tally) = (Entry::default(), Tally::default());
     let mut reader = log.open(tally.file(path))?;
     if !reader.next(&mut entry, &mut tally)? {

@@ -127,6 +127,49 @@ fn statements_that_fail_are_taken_once_and_end_their_transaction() {
     assert_eq!(count(&imported, "parameters of the statement"), 1);
 }
 
+#[test]
+fn what_a_savepoint_undoes_is_not_in_the_trace() {
+    let log = "\
+2026-11-24 06:33:30.100 UTC [77] a@b LOG:  statement: BEGIN ISOLATION LEVEL SERIALIZABLE
+2026-11-24 06:33:30.101 UTC [77] a@b LOG:  statement: INSERT INTO t VALUES (1)
+2026-11-24 06:33:30.102 UTC [77] a@b LOG:  statement: SAVEPOINT a
+2026-11-24 06:33:30.103 UTC [77] a@b LOG:  statement: UPDATE t SET a = 5
+2026-11-24 06:33:30.104 UTC [77] a@b LOG:  statement: INSERT INTO t VALUES (2)
+2026-11-24 06:33:30.104 UTC [77] a@b ERROR:  duplicate key value violates unique constraint \"t_pkey\"
+2026-11-24 06:33:30.104 UTC [77] a@b STATEMENT:  INSERT INTO t VALUES (2)
+2026-11-24 06:33:30.105 UTC [77] a@b LOG:  statement: ROLLBACK TO SAVEPOINT a
+2026-11-24 06:33:30.106 UTC [77] a@b LOG:  statement: DELETE FROM t WHERE a = 3
+2026-11-24 06:33:30.107 UTC [77] a@b LOG:  statement: COMMIT
+";
+    let mut imported = read(log);
+    assert_eq!(texts(&imported), ["INSERT INTO t VALUES ($1)", "DELETE FROM t WHERE a = $1"]);
+    let [one] = &all(&mut imported)[..] else { panic!("one transaction") };
+    assert_eq!(one.end, End::Commit);
+    let parameters: Vec<Vec<Value<'_>>> = (0..one.steps.len()).map(|step| one.parameters(step).collect()).collect();
+    assert_eq!(parameters, [[Value::Integer(1)], [Value::Integer(3)]]);
+    assert_eq!((imported.report.statements, imported.report.failed, imported.report.distinct), (2, 0, 2));
+    assert_eq!((count(&imported, "SAVEPOINT"), count(&imported, "undone by"), count(&imported, "isolation")), (2, 2, 1));
+    // Without going back, a statement that failed ends the transaction.
+    let log = log.replace("ROLLBACK TO SAVEPOINT a", "RELEASE SAVEPOINT a");
+    assert_eq!(all(&mut read(&log))[0].end, End::Abort);
+}
+
+#[test]
+fn what_is_not_taken_is_counted_once_when_it_fails() {
+    let log = "\
+2026-11-24 06:33:30.100 UTC [77] a@b LOG:  statement: SELECT 1
+2026-11-24 06:33:30.101 UTC [77] a@b LOG:  statement: DO $$ BEGIN RAISE 'no'; END $$
+2026-11-24 06:33:30.101 UTC [77] a@b ERROR:  no
+2026-11-24 06:33:30.101 UTC [77] a@b STATEMENT:  DO $$ BEGIN RAISE 'no'; END $$
+2026-11-24 06:33:30.102 UTC [77] a@b ERROR:  syntax error at or near \"SELEC\" at character 1
+2026-11-24 06:33:30.102 UTC [77] a@b STATEMENT:  SELEC 1
+2026-11-24 06:33:30.103 UTC [77] a@b LOG:  statement: EXPLAIN ANALYZE DELETE FROM t
+";
+    let imported = read(log);
+    assert_eq!((count(&imported, "DO: code"), count(&imported, "EXPLAIN"), count(&imported, "does not know")), (1, 1, 1));
+    assert_eq!(imported.report.not_taken.len(), 3, "{}", imported.report);
+}
+
 /// A record of csvlog with so many columns.
 fn csv(columns: usize, time: &str, message: &str, detail: &str, statement: &str) -> String {
     let quoted =
@@ -219,6 +262,8 @@ fn filters_choose_databases_users_and_times() {
     let limit = |text: &str| Some(Limit::parse(text).unwrap());
     let window = Window { from: limit("2026-11-24 06:33:30.127"), ..Window::default() };
     assert_eq!(of(Options { window, ..Options::default() }), Ok(1));
+    // Statements outside of the window are not in the list.
+    assert_eq!(texts(&read_with(STDERR, &Options { window, ..Options::default() }).unwrap()).len(), 1);
     let window = Window { to: limit("2026-11-24 06:33:30.127"), ..Window::default() };
     assert_eq!(of(Options { window, ..Options::default() }), Ok(1));
     let prefix = Some("%m [%p] %q%u@%d ".to_string());
@@ -242,7 +287,8 @@ fn wrong_input_is_refused_with_file_and_line() {
     let prefix = |text: &str| Options { prefix: Some(text.into()), ..options() };
     refused(STDERR, &prefix("%m "), &["--log-line-prefix", "neither %c nor %p"]);
     refused(STDERR, &prefix("%t <%c> "), &["/0.log:1: no line begins with log_line_prefix", "checkpoint", "SHOW"]);
-    refused("06:33 hello\n", &options(), &["/0.log:1: ", "none of the usual prefixes", "--log-line-prefix"]);
+    let lines = "06:33 hello\n06:34 world\n";
+    refused(lines, &options(), &["/0.log:1: ", "none of the usual prefixes", "--log-line-prefix", "line: 06:33 hello"]);
     refused(STDERR, &Options { format: Some(Format::Csv), ..options() }, &["/0.log:1: is no record of a csvlog"]);
     refused(STDERR, &Options { format: Some(Format::Json), ..options() }, &["/0.log:1: is no object of a jsonlog"]);
     refused("", &options(), &["the logs are empty"]);
