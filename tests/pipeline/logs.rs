@@ -149,12 +149,55 @@ fn a_log_of_postgresql_replayed_on_a_copy_leaves_the_same_tables() {
             "{said}"
         );
     }
+    are_due_as_in_the_log(&place, "run-json", &logs.path().join("all.json"));
+    // Where a table is gone, its statements fail that the log has not seen fail.
+    psql(&server.url("encore"), "CREATE DATABASE broken TEMPLATE copy");
+    let broken = server.url("broken");
+    psql(&broken, "DROP TABLE kinds");
+    let replay = ["replay", "run", "--trace", "json.trace", "--store", &broken, "--threads", "1", "-o", "broken"];
+    place.run(&[&replay[..], &["--keep-data"]].concat()).succeeds();
+    let said = place.run(&["analyze", "compare", "--recorded", "broken", "--json"]).exits(1);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    for one in said["by_statement"].as_array().expect("statements") {
+        let is_gone = one["text"].as_str().expect("a text").contains("kinds");
+        let expect = if is_gone { &one["executed"] } else { &Value::from(0) };
+        // In a transaction that has failed, PostgreSQL refuses what comes later, and Encore does not send it.
+        assert!(&one["replayed_failed"] == expect && one["recorded_failed"] == 0, "{one}");
+    }
+    assert!(said["other_outcome"].as_u64() >= Some(executions), "{said}");
     // The three forms say the same.
     for other in ["csv", "json"] {
         let said = place.run(&["analyze", "compare", "--results", "run-log", &format!("run-{other}")]).succeeds();
         assert!(said.contains("returned the same"), "{said}");
     }
     assert_ne!(contents(&copy), wanted, "the trace changes the tables");
+}
+
+/// Each session is due within a millisecond of when the log says that its first statement began.
+fn are_due_as_in_the_log(place: &Workplace, run: &str, log: &Path) {
+    let log = std::fs::read_to_string(log).expect("a log");
+    let entries = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let begins = entries.filter(|entry| entry["dbname"] == "shop").filter_map(|entry| {
+        let message = entry["message"].as_str()?.strip_prefix("duration: ")?;
+        let (took_ms, text) = message.split_once(" ms  ")?;
+        let (kind, text) = text.split_once(": ")?;
+        let is_first = (kind == "statement" || kind.starts_with("execute"))
+            && (text.starts_with("BEGIN") || text.starts_with("select "));
+        // `2026-11-24 06:33:30.125 UTC`
+        let time = entry["timestamp"].as_str()?.get(11..23)?;
+        let parts: Vec<f64> = time.split(':').filter_map(|part| part.parse().ok()).collect();
+        let seconds = parts.iter().fold(0.0, |sum, part| sum * 60.0 + part);
+        is_first.then(|| seconds - took_ms.parse::<f64>().unwrap_or_default() / 1e3)
+    });
+    let begins: Vec<f64> = begins.collect();
+    let due = "SELECT due_ns // 1000 FROM operations WHERE step = 0 ORDER BY due_ns";
+    let due: Vec<f64> = ask(place, run, due).split(';').filter_map(|us| us.parse().ok()).collect();
+    assert_eq!(due.len(), begins.len());
+    for (due_us, begin_s) in due.iter().zip(&begins) {
+        // A log that goes on over midnight.
+        let since_s = (begin_s - begins[0]).rem_euclid(86_400.0);
+        assert!((due_us / 1e6 - since_s).abs() <= 0.001, "{due_us} µs, and {since_s} s in the log");
+    }
 }
 
 fn with_commas(number: u64) -> String {

@@ -9,7 +9,7 @@ use schemas::manifest::Manifest;
 use schemas::vocabulary::sql::text::{Dialect, definitions, translate};
 use schemas::workload::sql::checks::read_checks;
 use schemas::workload::sql::dataset::read_schema;
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
 
 use crate::key_value::ask;
 use crate::support::Workplace;
@@ -196,6 +196,11 @@ fn each_condition_finds_its_fault() {
         let url = server.url(&database());
         load(&url);
         assert_eq!(found!(PgConnection, &url, queries(&folder, Dialect::Postgres)), expect);
+    }
+    if let Some(server) = servers::mysql() {
+        let url = server.url(&database());
+        load(&url);
+        assert_eq!(found!(MySqlConnection, &url, queries(&folder, Dialect::Mysql)), expect);
     }
 }
 

@@ -102,7 +102,6 @@ impl Setting {
     /// the next experiment begins with it, or it is a check of conditions: no verdict depends on it, and reading
     /// every item may take longer than the experiment.
     pub fn ends_with_closing_read(&self, purpose: &Purpose) -> bool {
-        self.closing_read
-            && (*purpose != Purpose::Search || self.between == Between::Continue || self.has_conditions)
+        self.closing_read && (*purpose != Purpose::Search || self.between == Between::Continue || self.has_conditions)
     }
 }

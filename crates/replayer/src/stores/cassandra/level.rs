@@ -37,8 +37,7 @@ impl Level {
     /// The level that a parameter names; QUORUM without it.
     pub fn of(url: &StoreUrl, parameter: &str, used_for: Use) -> Result<Level, StoreError> {
         let Some(text) = url.text(parameter) else { return Ok(Level(Consistency::Quorum)) };
-        Level::named(text, used_for)
-            .map_err(|why| StoreError::usage(url, format!("parameter {parameter}: {why}")))
+        Level::named(text, used_for).map_err(|why| StoreError::usage(url, format!("parameter {parameter}: {why}")))
     }
 
     /// The level with this name, in capitals or not. The error says why it cannot be used.

@@ -148,7 +148,10 @@ fn what_a_savepoint_undoes_is_not_in_the_trace() {
     let parameters: Vec<Vec<Value<'_>>> = (0..one.steps.len()).map(|step| one.parameters(step).collect()).collect();
     assert_eq!(parameters, [[Value::Integer(1)], [Value::Integer(3)]]);
     assert_eq!((imported.report.statements, imported.report.failed, imported.report.distinct), (2, 0, 2));
-    assert_eq!((count(&imported, "SAVEPOINT"), count(&imported, "undone by"), count(&imported, "isolation")), (2, 2, 1));
+    assert_eq!(
+        (count(&imported, "SAVEPOINT"), count(&imported, "undone by"), count(&imported, "isolation")),
+        (2, 2, 1)
+    );
     // Without going back, a statement that failed ends the transaction.
     let log = log.replace("ROLLBACK TO SAVEPOINT a", "RELEASE SAVEPOINT a");
     assert_eq!(all(&mut read(&log))[0].end, End::Abort);
@@ -166,7 +169,10 @@ fn what_is_not_taken_is_counted_once_when_it_fails() {
 2026-11-24 06:33:30.103 UTC [77] a@b LOG:  statement: EXPLAIN ANALYZE DELETE FROM t
 ";
     let imported = read(log);
-    assert_eq!((count(&imported, "DO: code"), count(&imported, "EXPLAIN"), count(&imported, "does not know")), (1, 1, 1));
+    assert_eq!(
+        (count(&imported, "DO: code"), count(&imported, "EXPLAIN"), count(&imported, "does not know")),
+        (1, 1, 1)
+    );
     assert_eq!(imported.report.not_taken.len(), 3, "{}", imported.report);
 }
 
