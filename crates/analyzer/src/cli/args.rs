@@ -286,8 +286,8 @@ Examples:
   encore analyze compare --results runs/postgres runs/mysql
   encore analyze compare --recorded runs/shop           a replay of an imported log, beside the log
 
-Exit code 1 if --fail-if-slower finds a slower run, --results a difference, or --recorded a statement that
-failed in the log or in the replay alone.")]
+Exit code 1 if --fail-if-slower finds a slower run, --results a difference, or --recorded a
+statement that failed in the log or in the replay alone.")]
 pub(super) struct Compare {
     /// The runs, folders or URLs (s3://, gs://); differences are relative to the first one.
     #[arg(required = true, num_args = 1..)]
