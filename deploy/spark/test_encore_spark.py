@@ -94,6 +94,11 @@ class Draw:
             "consbench": ("golden-consbench", {}, None, [faulty]),
             "tpcc": ("tpcc", {}, (50, 200), ["null:", "sqlite:"]),
         }[self.family]  # fmt: skip
+        # A fragment of `social` needs more than 40 members, and one of consbench time between its writes.
+        if self.family == "social":
+            self.fragments = min(self.fragments, sizes["data.members"] // 50)
+        if self.family == "consbench":
+            self.fragments = max(self.fragments, 2)
         self.spec = TRACES / f"{spec}.toml"
         self.settings = [f"{key}={value}" for key, value in sizes.items()] + [f"seed={chance.randrange(1 << 30)}"]
         if self.family != "tpcc":

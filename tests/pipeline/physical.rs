@@ -246,7 +246,7 @@ fn a_custom_parameter_is_the_consistency_level_of_its_statement_on_cassandra() {
                       0,put,\"[1, 5]\",\n1,put,\"[2, 6]\",\"[\"\"ONE\"\"]\"\n2,put,\"[3, 7]\",\"[\"\"THREE\"\"]\"\n\
                       3,get,[1],\"[\"\"local_quorum\"\"]\"\n4,get,[1],\"[\"\"THREE\"\"]\"\n\
                       5,get,[1],\"[\"\"ANY\"\"]\"\n6,get,[1],\"[\"\"replica 2\"\"]\"\n";
-    let statements = "name,text,parameters\nput,\"INSERT INTO t (id, n) VALUES (?, ?)\",\"integer,integer\"\n\
+    let statements = "statement,text,parameters\nput,\"INSERT INTO t (id, n) VALUES (?, ?)\",\"integer,integer\"\n\
                       get,SELECT n FROM t WHERE id = ?,integer\n";
     let schema = "CREATE TABLE t (id INT PRIMARY KEY, n INT);\n";
     for (name, text) in [("schema.sql", schema), ("statements.csv", statements), ("operations.csv", operations)] {

@@ -84,7 +84,7 @@ fn a_rating_of_tpcc_ends_with_its_headline_and_its_conditions() {
         "{said}"
     );
     assert!(after.contains(": 12 of 12 conditions hold"), "{said}");
-    assert!(before.contains("after the load, 12 of 12 conditions hold"), "{said}");
+    assert!(said.contains("after the load, 12 of 12 conditions hold"), "{said}");
     // After every experiment, also those of the search.
     let sql = "SELECT count(DISTINCT experiment) = (SELECT count(*) FROM experiments), count(*) FILTER (outcome = 'holds') \
                = 12 * count(DISTINCT experiment) FROM checks";
