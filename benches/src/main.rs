@@ -9,6 +9,7 @@ mod fleet;
 mod isolation;
 mod kv;
 mod large;
+mod logs;
 mod machine;
 mod measure;
 mod memcached;
@@ -51,6 +52,7 @@ const EXAMPLES: &str = "Examples:
   benches/run processes                          the same for TPC-C's business processes, on PostgreSQL
   benches/run isolation                          measure the check of isolation
   benches/run tpcc                               TPC-C beside go-tpc
+  benches/run logs                               logs of PostgreSQL, beside pgreplay
   benches/run deck                               measure viewers of a run, and first paint
 
 A command replaces its own sections of the report, and keeps the others.
@@ -205,6 +207,24 @@ enum Command {
         #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/tpcc")]
         output: PathBuf,
     },
+    /// Import logs of PostgreSQL, and replay them beside pgreplay
+    Logs {
+        /// Transactions a second of pgbench
+        #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        rate: u32,
+        /// Number of clients of pgbench
+        #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+        clients: u32,
+        /// Number of rounds
+        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// Duration of each recording in seconds
+        #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+        /// Path of the report, without .md and .json
+        #[arg(long, short = 'o', value_name = "FILE", default_value = "benches/logs")]
+        output: PathBuf,
+    },
     /// Measure generation and analysis fragment by fragment, by one worker and by several
     Cluster {
         /// Number of operations of a run; repeat the flag for more values, ascending
@@ -354,6 +374,12 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             readable_by_servers(folder.path())?;
             let peers = tpcc::Peers { stores: store, threads, warehouses, rounds, seconds, checks: check, output };
             return tpcc::main(&peers, &std::path::absolute(&cli.peers)?, folder.path());
+        }
+        Some(Command::Logs { rate, clients, rounds, seconds, output }) => {
+            let folder = work_folder(cli.folder.as_deref())?;
+            readable_by_servers(folder.path())?;
+            let logs = logs::Logs { per_s: rate, clients, seconds, rounds, output };
+            return logs::main(&logs, &std::path::absolute(&cli.peers)?, folder.path());
         }
         Some(Command::Cluster { operations, workers, output }) => {
             let wanted = cluster::Cluster { operations, workers, output };

@@ -172,7 +172,7 @@ impl Bench<'_> {
         measure::run(load.arg("load").arg("--trace").arg(&self.trace).args(["--store", &url]))?;
         let loaded_s = began.elapsed().as_secs_f64();
         let mut said = format!("{}: Encore loads and checks its twelve conditions in {loaded_s:.0} s", store.name());
-        let place = self.place(store, &server.url("gotpc"))?;
+        let place = Place::of(&server.url("gotpc"), store.driver(), self.peers.warehouses)?;
         if let Some(go_tpc) = &self.go_tpc {
             let began = Instant::now();
             go_tpc.prepare(&place)?;
@@ -245,19 +245,6 @@ impl Bench<'_> {
         let transactions = all().map(|own| own.completed()).sum::<u64>() as f64;
         let figures = Figures { tpmc: new_order.per_minute, p90_ms: new_order.p90_ns as f64 / 1e6, failed, ..NONE };
         Ok((used, transactions, figures))
-    }
-
-    /// Where go-tpc finds its database, from a URL such as `postgres://user:password@127.0.0.1:1234/name`.
-    fn place(&self, store: Store, url: &str) -> anyhow::Result<Place> {
-        let parts = || {
-            let (user, rest) = url.split_once("://")?.1.split_once(':')?;
-            let (password, rest) = rest.split_once('@')?;
-            let (address, database) = rest.split_once('/')?;
-            let port = address.rsplit_once(':')?.1.parse().ok()?;
-            Some((user.to_string(), password.to_string(), database.to_string(), port))
-        };
-        let (user, password, database, port) = parts().with_context(|| format!("{url} has an unknown form"))?;
-        Ok(Place { driver: store.driver(), port, user, password, database, warehouses: self.peers.warehouses })
     }
 
     fn write(&self, report: &Report) -> anyhow::Result<()> {

@@ -256,7 +256,7 @@ fn a_custom_parameter_is_the_consistency_level_of_its_statement_on_cassandra() {
     let run = ["replay", "run", "--trace", "levels.trace", "--store", &url, "--threads", "1", "--load", "-o", "run"];
     place.run(&run).ends();
     let errors = "SELECT CASE WHEN error IS NULL THEN 'none' WHEN error LIKE '%level of writes%' THEN 'no level of reads' \
-                  WHEN error LIKE '%is not one of ONE%' THEN 'no level' WHEN error LIKE '%replica%' THEN 'too few replicas' \
+                  WHEN error LIKE '%is not one of ONE%' THEN 'no level' WHEN error LIKE '%Cannot achieve consistency level THREE%' THEN 'too few replicas' \
                   ELSE error END FROM operations WHERE step = 0 ORDER BY session";
     let expect = "none;none;too few replicas;none;too few replicas;no level of reads;no level";
     assert_eq!(ask(&place, "run", errors), expect);

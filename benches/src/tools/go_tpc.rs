@@ -47,6 +47,21 @@ pub struct Counted {
     pub failed: f64,
 }
 
+impl Place {
+    /// From a URL such as `postgres://user:password@127.0.0.1:1234/name`.
+    pub fn of(url: &str, driver: &'static str, warehouses: u32) -> anyhow::Result<Place> {
+        let parts = || {
+            let (user, rest) = url.split_once("://")?.1.split_once(':')?;
+            let (password, rest) = rest.split_once('@')?;
+            let (address, database) = rest.split_once('/')?;
+            let port = address.rsplit_once(':')?.1.parse().ok()?;
+            Some((user.to_string(), password.to_string(), database.to_string(), port))
+        };
+        let (user, password, database, port) = parts().with_context(|| format!("{url} has an unknown form"))?;
+        Ok(Place { driver, port, user, password, database, warehouses })
+    }
+}
+
 impl GoTpc {
     /// Builds it once, with Go's own compiler.
     pub fn find(peers: &Path) -> anyhow::Result<GoTpc> {

@@ -8,6 +8,7 @@ pub mod go_ycsb;
 pub mod memtier;
 pub mod pgbench;
 pub mod pgbench_kv;
+pub mod pgreplay;
 pub mod redis_benchmark;
 pub mod spark;
 pub mod unlogged;

@@ -158,6 +158,12 @@ impl Pgbench {
         version(&self.program, &["--version"])
     }
 
+    /// Creates and fills pgbench's own tables, of the smallest size.
+    pub fn initialize(&self, url: &str) -> anyhow::Result<()> {
+        measure::run(Command::new(&self.program).args(["-i", "-q", "-s", "1", url]))?;
+        Ok(())
+    }
+
     /// Runs a script some times. A statement that fails is an error.
     pub fn check(&self, url: &str, script: &str) -> anyhow::Result<()> {
         std::fs::write(self.folder.join("check.sql"), script)?;
