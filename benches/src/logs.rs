@@ -225,14 +225,19 @@ impl Bench<'_> {
         let mut compare = Command::new(&self.encore);
         compare.args(["analyze", "compare", "--results"]).args(&runs);
         let said = measure::run(&mut compare)?.output;
-        let said = said.lines().find(|line| line.contains("returned the same"));
+        let said = said
+            .lines()
+            .find(|line| line.contains("returned the same"))
+            .context("no word on what the copies returned")?;
+        // Without the names of the runs.
+        let same = said.rsplit(": ").next().unwrap_or(said);
         let found = format!(
             "{}, one thread: {} transactions in {} s. Replayed with one thread into two copies, no statement fails, all nine \
              tables are the same as those that go-tpc left, to the last row, and between the copies: {}",
             go_tpc::VERSION,
             thousands(counted.transactions as u64),
             self.logs.seconds,
-            said.context("the copies did not return the same")?.trim(),
+            same.trim(),
         );
         eprintln!("{found}");
         self.report.found.push(found);

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from test_encore_spark import CACHE, ENCORE, HADOOP_AWS, HERE, S3_SERVER, ObjectStorage
+from test_encore_spark import ENCORE, HADOOP_AWS, HERE, S3_SERVER, ObjectStorage, needs
 
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs/src/how-to/cluster.md"
@@ -56,13 +56,13 @@ def script() -> str:
     return text
 
 
-@unittest.skipUnless(S3_SERVER.is_dir() and HADOOP_AWS.is_dir(), f"S3Proxy or hadoop-aws is missing in {CACHE}")
 class Page(unittest.TestCase):
     """The page, from its first command to its last."""
 
     def test_the_commands_work_as_typed(self) -> None:
         import pyspark
 
+        needs("S3Proxy or Hadoop's client of S3", S3_SERVER, HADOOP_AWS)
         store, place = ObjectStorage("bucket"), tempfile.TemporaryDirectory()
         folder = Path(place.name)
         for name in ("deploy", "traces"):

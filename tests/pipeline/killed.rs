@@ -5,6 +5,7 @@
 //!
 //! kills each stage that often, and prints what it found.
 
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -182,6 +183,105 @@ fn a_killed_analysis_is_made_again() {
             hit
         });
     }
+}
+
+/// The files of a folder but hidden ones and summaries of fragments, by their paths in it, with their content.
+fn files_of(place: &Workplace, folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let within = |path: &Path| path.strip_prefix(place.path(folder)).ok().map(Path::to_path_buf);
+    let is_hidden = |path: &Path| path.iter().any(|part| part.to_string_lossy().starts_with('.'));
+    let files = place.contents().into_iter().filter_map(|(path, content)| Some((within(&path)?, content)));
+    let kept = files.filter(|(path, _)| !is_hidden(path) && !path.iter().any(|part| part == "fragments"));
+    let mut kept: Vec<_> = kept.collect();
+    kept.sort();
+    kept
+}
+
+/// The tasks that a cluster spreads: a killed one leaves nothing that looks whole, and again it ends the work.
+#[test]
+fn a_killed_task_of_a_generation_is_repeated() {
+    let place = Workplace::with_trace();
+    let whole = files_of(&place, "busy.trace");
+    let part = |range| ["trace", "gen", "busy.toml", "-o", "apart.trace", "--only-fragments", range];
+    let assemble = ["trace", "assemble", "apart.trace"];
+    let manifest = place.path("apart.trace/manifest.json");
+    let anew = || {
+        if place.path("apart.trace").exists() {
+            std::fs::remove_dir_all(place.path("apart.trace")).expect("a trace set");
+        }
+    };
+    let span = timed(&place, &part("0..1"));
+    Kills::new("gen --only-fragments", 6, span).each(|_, moment| {
+        anew();
+        let hit = killed(&place, &part("0..1"), moment);
+        check_files(&place);
+        place.run(&part("1..2")).succeeds();
+        assert!(!manifest.exists(), "a part is no trace set");
+        place.run(&part("0..1")).succeeds();
+        place.run(&assemble).succeeds();
+        assert!(files_of(&place, "apart.trace") == whole, "other files than in one go");
+        hit
+    });
+    let parts = || {
+        anew();
+        place.run(&part("0..1")).succeeds();
+        place.run(&part("1..2")).succeeds();
+    };
+    parts();
+    let span = timed(&place, &assemble);
+    Kills::new("assemble", 7, span).each(|_, moment| {
+        parts();
+        let hit = killed(&place, &assemble, moment);
+        check_files(&place);
+        place.run(&assemble).succeeds();
+        assert!(files_of(&place, "apart.trace") == whole, "other files than in one go");
+        hit
+    });
+}
+
+#[test]
+fn a_killed_task_of_an_analysis_is_repeated() {
+    let place = Workplace::with_trace();
+    place.run(&["replay", "run", "--trace", "busy.trace", "--store", "memory:", "-T", "4", "-o", "r"]).succeeds();
+    let raw = files_of(&place, "r");
+    let fragment = |number| ["analyze", "fragment", "r", "--experiment", "1", "--fragment", number];
+    let merge = ["analyze", "merge", "r"];
+    let anew = || {
+        std::fs::remove_dir_all(place.path("r")).expect("the run");
+        for (path, content) in &raw {
+            let path = place.path("r").join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, content).expect("a file");
+        }
+    };
+    place.run(&["analyze", "summary", "r"]).ends();
+    let whole = files_of(&place, "r");
+    anew();
+    let span = timed(&place, &fragment("0"));
+    Kills::new("analyze fragment", 8, span).each(|_, moment| {
+        anew();
+        let hit = killed(&place, &fragment("0"), moment);
+        check_files(&place);
+        place.run(&fragment("1")).succeeds();
+        place.run(&fragment("0")).succeeds();
+        place.run(&merge).succeeds();
+        assert!(files_of(&place, "r") == whole, "other files than in one go");
+        hit
+    });
+    let analyzed = || {
+        anew();
+        place.run(&fragment("0")).succeeds();
+        place.run(&fragment("1")).succeeds();
+    };
+    analyzed();
+    let span = timed(&place, &merge);
+    Kills::new("analyze merge", 9, span).each(|_, moment| {
+        analyzed();
+        let hit = killed(&place, &merge, moment);
+        check_files(&place);
+        place.run(&merge).succeeds();
+        assert!(files_of(&place, "r") == whole, "other files than in one go");
+        hit
+    });
 }
 
 #[test]

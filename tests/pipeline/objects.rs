@@ -194,7 +194,14 @@ fn a_run_is_analyzed_where_it_lies() {
     objects.check_same("r", &place.path("r"));
     assert_eq!(tasks(&[]).succeeds(), "");
     assert_eq!(tasks(&["--experiment", "1"]).succeeds(), both);
-    assert_eq!(tasks(&["--json"]).succeeds(), "[{\"experiment\":1,\"fragments\":[0,1],\"has_verdict\":true}]\n");
+    let printed: serde_json::Value = serde_json::from_str(&tasks(&["--json"]).succeeds()).expect("JSON");
+    let tables = ["operations", "unpredictable"]
+        .into_iter()
+        .flat_map(|table| [0, 1].map(|fragment| format!("{table}/experiment=1/fragment={fragment}/part-0.parquet")));
+    let bytes = |file: &String| std::fs::metadata(place.path(&format!("r/{file}"))).expect("a table").len();
+    let sealed: serde_json::Map<_, _> = tables.map(|file| (file.clone(), bytes(&file).into())).collect();
+    let expect = serde_json::json!([{ "experiment": 1, "fragments": [0, 1], "has_verdict": true, "sealed": sealed }]);
+    assert_eq!(printed, expect);
 
     // From documents alone: neither rows nor tables are fetched, so it does not matter what is in one.
     let table = "r/operations/experiment=1/fragment=1/part-0.parquet";

@@ -111,9 +111,20 @@ pub(crate) fn merge_with(
     // A summary takes megabytes, and there may be a thousand: read one at a time.
     for fragment in subject.plan.fragments.iter().map(|plan| plan.fragment) {
         let path = subject.folder.fragment(fragment);
-        let SummaryDocument { trace_id, experiment: of, fragments, report: made_of, sealed: tables, summary, .. } =
-            summarize::read(&path)?;
+        let SummaryDocument {
+            format_version: _,
+            encore_version,
+            experiment: of,
+            trace_id,
+            fragments,
+            report: made_of,
+            sealed: tables,
+            summary,
+        } = summarize::read(&path)?;
         let differs = |what: &'static str| AnalyzeError::OtherFragment { path: path.clone(), what };
+        if encore_version != env!("CARGO_PKG_VERSION") {
+            return Err(differs("was made by another version of Encore"));
+        }
         if of != experiment || fragments != [fragment] {
             return Err(differs("is of another experiment or fragment"));
         }

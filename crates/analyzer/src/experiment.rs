@@ -196,7 +196,7 @@ pub(crate) fn void_without_log(folder: &ExperimentFolder, plan: &Plan) -> Result
 }
 
 /// None if there is no verdict, or one of another version.
-fn read_verdict(folder: &ExperimentFolder) -> Result<Option<Verdict>, AnalyzeError> {
+pub(crate) fn read_verdict(folder: &ExperimentFolder) -> Result<Option<Verdict>, AnalyzeError> {
     let path = folder.verdict();
     if !path.exists() {
         return Ok(None);

@@ -144,6 +144,8 @@ fn what_is_missing_or_of_another_experiment_is_refused() {
     };
     change("\"format_version\": ", "\"format_version\": 9");
     says(merged(), &["fragment-2.json: run format version 9"]);
+    change("\"encore_version\": \"", "\"encore_version\": \"0.0.");
+    says(merged(), &["fragment-2.json: was made by another version of Encore; run `encore analyze fragment`"]);
     change("\"experiment\": 1", "\"experiment\": 2");
     says(merged(), &["fragment-2.json: is of another experiment or fragment; run `encore analyze fragment`"]);
     change("\"trace_id\": \"", "\"trace_id\": \"x");

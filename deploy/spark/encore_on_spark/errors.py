@@ -20,7 +20,8 @@ BEGIN, END = "<<encore>>", "<</encore>>"
 
 def of_spark(error: Exception) -> EncoreError:
     """The error of a task, once and without stacks; of any other error of Spark its first lines."""
-    text = str(error)
+    # Py4J says first which of its objects was called.
+    text = re.sub(r"^An error occurred while calling \S+\s*: ", "", str(error))
     found = re.search(re.escape(BEGIN) + "(.*?)" + re.escape(END), text, re.DOTALL)
     if found:
         return EncoreError(found.group(1).strip(), 3)

@@ -7,10 +7,17 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from .errors import EncoreError
+from .errors import EncoreError, of_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: The classes with which Spark reads object storage, by scheme of the URL. Spark comes without them.
+CLIENTS = {
+    "s3": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "gs": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+}
 
 
 def is_url(place: str) -> bool:
@@ -33,15 +40,34 @@ def for_spark(spark: SparkSession, place: str) -> str:
     if not is_url(place):
         return "file://" + os.path.abspath(place)
     scheme = place.split("://", 1)[0]
-    if scheme != "s3" or spark._jsc.hadoopConfiguration().get("fs.s3.impl"):
+    configuration = spark._jsc.hadoopConfiguration()
+    if scheme not in CLIENTS or configuration.get(f"fs.{scheme}.impl"):
         return place
-    if not spark._jsc.hadoopConfiguration().getClassByNameOrNull("org.apache.hadoop.fs.s3a.S3AFileSystem"):
+    if not configuration.getClassByNameOrNull(CLIENTS[scheme]):
         version = spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+        package = {"s3": f"org.apache.hadoop:hadoop-aws:{version}", "gs": "com.google.cloud.bigdataoss:gcs-connector:VERSION"}[scheme]
         raise EncoreError(
-            f"{place}: this Spark cannot read s3://; add Hadoop's client, for example with --conf "
-            f"spark.jars.packages=org.apache.hadoop:hadoop-aws:{version} (spark-submit: --packages)"
+            f"{place}: this Spark cannot read {scheme}://; add its client, for example with --conf "
+            f"spark.jars.packages={package} (spark-submit: --packages)"
         )
     return re.sub("^s3://", "s3a://", place)
+
+
+def sizes(spark: SparkSession, run: str, table: str) -> dict[str, int]:
+    """The bytes of the files of a run's table, by their paths in the run."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(for_spark(spark, f"{run}/{table}"))
+    try:
+        system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+        if not system.exists(path):
+            return {}
+        start = len(system.makeQualified(path).toUri().getPath())
+        found, listed = {}, system.listFiles(path, True)
+        while listed.hasNext():
+            file = listed.next()
+            found[table + file.getPath().toUri().getPath()[start:]] = file.getLen()
+        return found
+    except Exception as error:
+        raise of_spark(error) from None
 
 
 def settings(environment: dict[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import definitions
 from .errors import EncoreError, first_lines
-from .folders import everywhere, for_spark, name as name_of
+from .folders import everywhere, for_spark, name as name_of, sizes
 from .tasks import call, experiments
 
 if TYPE_CHECKING:
@@ -100,10 +100,12 @@ def register(spark: SparkSession, *runs: str, binary: str = "encore") -> Views:
 
 
 def _one(spark: SparkSession, run: str, binary: str) -> Views:
-    without = [each["experiment"] for each in experiments(binary, run) if not each["has_verdict"]]
+    each = experiments(binary, run)
+    without = [own["experiment"] for own in each if not own["has_verdict"]]
     if without:
         numbers = ", ".join(map(str, without))
         raise EncoreError(f"{run}: experiment {numbers} is not analyzed; run `encore_spark.py analyze {run}` first")
+    _check_sealed(spark, run, each)
     views = Views(spark)
     found = definitions.parse(call(binary, "analyze", "sql", run, "--definitions"))
     for name, rows in _documents(run, binary, found).items():
@@ -133,6 +135,19 @@ def _one(spark: SparkSession, run: str, binary: str) -> Views:
             views.missing[name] = f"it needs {', '.join(needed)}" if needed else first_lines(str(error))
             spark.catalog.dropTempView(name)
     return views
+
+
+def _check_sealed(spark: SparkSession, run: str, each: list[dict]) -> None:
+    """Refuses a run whose sealed tables are not those that its verdicts name: an answer from some of the rows would look
+    like one from all of them."""
+    found = {name: size for table in SEALED.values() for name, size in sizes(spark, run, table).items()}
+    for own in each:
+        for name, size in own["sealed"].items():
+            if found.get(name) == size:
+                continue
+            what = f"has {found[name]} bytes instead of {size}" if name in found else "is missing"
+            again = f"encore_spark.py analyze {run} --experiment {own['experiment']}"
+            raise EncoreError(f"{run}/{name}: {what}; run `{again}` to make the tables again")
 
 
 def _sealed(spark: SparkSession, run: str, table: str) -> None:

@@ -1,6 +1,7 @@
 //! The commands on fragments that are analyzed by themselves. An engine takes any exit code but 0 for a failure, so
 //! an SLA that is missed is a line of the output here.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -14,8 +15,9 @@ use super::args::{Fragment, Merge, PlanCluster, Tasks};
 use crate::apart::{merge_with, size_here};
 use crate::cluster_plan::{self, Costs, MEASURED, Wanted};
 use crate::error::AnalyzeError;
-use crate::experiment::find;
+use crate::experiment::{find, read_verdict};
 use crate::fragments::read_plan;
+use crate::subject::sealed_paths;
 use crate::{analyze_fragment, report};
 
 /// What there is to do in an experiment.
@@ -24,6 +26,8 @@ struct Work {
     experiment: u32,
     has_verdict: bool,
     fragments: Vec<u32>,
+    /// The bytes of the sealed tables that the verdict names, by their paths in the run.
+    sealed: BTreeMap<String, u64>,
 }
 
 pub(super) fn tasks(arguments: &Tasks) -> Result<(String, u8), AnalyzeError> {
@@ -37,7 +41,9 @@ pub(super) fn tasks(arguments: &Tasks) -> Result<(String, u8), AnalyzeError> {
         // An experiment that never ran has a verdict and no plan.
         let plan = folder.plan().exists().then(|| read_plan(&folder)).transpose()?;
         let fragments = plan.map_or(Vec::new(), |plan| plan.fragments.iter().map(|own| own.fragment).collect());
-        Ok(Work { experiment, has_verdict: folder.verdict().exists(), fragments })
+        let verdict = read_verdict(&folder)?;
+        let sealed = verdict.as_ref().map(|verdict| sealed_bytes(&run, verdict)).unwrap_or_default();
+        Ok(Work { experiment, has_verdict: verdict.is_some(), fragments, sealed })
     });
     let work = work.collect::<Result<Vec<Work>, AnalyzeError>>()?;
     if arguments.json {
@@ -48,6 +54,18 @@ pub(super) fn tasks(arguments: &Tasks) -> Result<(String, u8), AnalyzeError> {
         fragments.iter().map(move |fragment| format!("--experiment {experiment} --fragment {fragment}\n"))
     });
     Ok((lines.collect(), SUCCESS))
+}
+
+/// The sealed tables of an experiment, by their paths in the run, with their lengths.
+fn sealed_bytes(run: &RunFolder, verdict: &Verdict) -> BTreeMap<String, u64> {
+    let tables = verdict.sealed.iter().flat_map(|sealed| {
+        let paths = sealed_paths(run, verdict.experiment, sealed.fragment);
+        let closing_reads = sealed.closing_reads.as_ref().map(|checksum| (paths.closing_reads, checksum));
+        let always = [(paths.operations, &sealed.operations), (paths.unpredictable, &sealed.unpredictable)];
+        always.into_iter().chain(closing_reads)
+    });
+    let within = |path: &Path| path.strip_prefix(run.root()).unwrap_or(path).display().to_string();
+    tables.map(|(path, checksum)| (within(&path), checksum.bytes)).collect()
 }
 
 pub(super) fn fragment(arguments: &Fragment) -> Result<(String, u8), AnalyzeError> {
@@ -95,7 +113,10 @@ pub(super) fn plan_cluster(arguments: &PlanCluster) -> Result<(String, u8), Anal
         .collect();
     let output = match arguments.json {
         true => format!("{}\n", serde_json::json!(plans)),
-        false => plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        false => {
+            let each = plans.iter().map(ToString::to_string).chain([cluster_plan::notes(&costs)]);
+            each.collect::<Vec<_>>().join("\n")
+        }
     };
     Ok((output, SUCCESS))
 }

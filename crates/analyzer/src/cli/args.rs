@@ -364,8 +364,8 @@ pub(super) struct Tasks {
     /// Only this experiment, even if it has a verdict. [default: all without a verdict]
     #[arg(long, value_name = "N")]
     pub(super) experiment: Option<u32>,
-    /// Print one JSON array instead, of all experiments: experiment, has_verdict, and fragments (their
-    /// numbers).
+    /// Print one JSON array instead, of all experiments: experiment, has_verdict, fragments (their
+    /// numbers), and sealed (the bytes of each sealed table that the verdict names, by its path).
     #[arg(long)]
     pub(super) json: bool,
 }

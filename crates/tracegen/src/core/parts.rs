@@ -97,6 +97,24 @@ pub(crate) fn generate_with<G: Generator>(
     if let Some(complete) = check_target(spec, folder)? {
         return Ok(complete);
     }
+    let made = make_parts::<G>(spec, folder, fragments, options);
+    // An engine may run a task twice at once. If the other one's parts are assembled by now, these are not wanted, and
+    // the assembly may have removed them half-written.
+    match check_target(spec, folder)? {
+        Some(complete) => {
+            clear(folder)?;
+            Ok(complete)
+        }
+        None => made,
+    }
+}
+
+fn make_parts<G: Generator>(
+    spec: &Spec,
+    folder: &Path,
+    fragments: Range<u32>,
+    options: &GenerateOptions<'_>,
+) -> Result<Vec<Part>, GenerateError> {
     let own = spec.of::<G::Workload>()?;
     let need = G::need(&own);
     let share = fragments.len() as f64 / spec.fragments as f64;

@@ -16,7 +16,9 @@ use std::path::Path;
 use schemas::digest::StateDigest;
 use schemas::manifest::{FileEntry, Manifest};
 use schemas::run::FragmentPosition;
+use schemas::share::sessions_by_fragment;
 use schemas::spec::{SpecError, SpecOf};
+use schemas::vocabulary::kv::WriteId;
 use schemas::words::plural;
 use schemas::workload::kv::{KvStatistics, KvWorkload};
 
@@ -72,6 +74,14 @@ impl Generator for Kv {
 
     fn new(spec: SpecOf<KvWorkload>) -> Result<Kv, GenerateError> {
         let space = Space::new(&spec)?;
+        // Fragments with popular records have more sessions than the others.
+        let most = sessions_by_fragment(&space.weights, spec.common.sessions).into_iter().max().unwrap_or(0);
+        if most > WriteId::SESSIONS_MAX {
+            return Err(GenerateError::Infeasible(format!(
+                "sessions: a fragment would have {most} of them, and ids of writes tell only {} apart; use more fragments",
+                WriteId::SESSIONS_MAX
+            )));
+        }
         Ok(Kv { spec, space })
     }
 

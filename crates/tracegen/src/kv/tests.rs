@@ -1,6 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::share::sessions_by_fragment;
 use schemas::vocabulary::kv::{TraceRow, Verb};
 
 use super::*;
@@ -30,6 +29,25 @@ fn drawn(spec: &SpecOf<KvWorkload>) -> BTreeMap<u64, u64> {
         *drawn.entry(row.operation.key).or_default() += 1;
     }
     drawn
+}
+
+/// Ids of writes have a limit for each fragment, not for the whole.
+#[test]
+fn a_trillion_sessions_need_enough_fragments() {
+    let of = |sessions: u64, fragments: u32, distribution: &str| {
+        let text = format!(
+            "sessions = {sessions}\nfragments = {fragments}\n[data]\nrecords = 1000\n[access]\ndistribution = '{distribution}'\n\
+             [mix]\nread = 1\n"
+        );
+        SpecOf::<KvWorkload>::parse(&format!("name = 't'\nfamily = 'kv'\n{text}"), "t.toml").map(Kv::new)
+    };
+    let trillion = 1_000_000_000_000;
+    assert!(of(trillion, 16, "uniform").unwrap().is_ok());
+    let error = of(trillion, 14, "uniform").err().unwrap().to_string();
+    assert!(error.contains("sessions: 1000000000000 is more than 68719476736 for each fragment"), "{error}");
+    // The most popular record is in one of them.
+    let error = of(trillion, 16, "zipfian").unwrap().err().unwrap().to_string();
+    assert!(error.starts_with("sessions: a fragment would have ") && error.ends_with("use more fragments"), "{error}");
 }
 
 /// Every operation is on a record that exists then, in its own fragment; it waits for the insert.

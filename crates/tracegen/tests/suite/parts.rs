@@ -1,6 +1,7 @@
 //! Trace sets that are generated in parts, fragment by fragment.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemas::part;
 use schemas::spec::Spec;
@@ -44,6 +45,27 @@ fn parts_make_the_same_trace_set_as_one_go() {
         assert_eq!(assemble(&apart).unwrap(), expect);
         assert_eq!(content(&apart), content(&once), "{}", spec.name);
     }
+}
+
+/// An engine may run a task twice at once, and go on when one of the two has ended.
+#[test]
+fn a_task_that_ends_after_the_assembly_changes_nothing() {
+    let spec = Spec::parse(BUSY, "busy.toml").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (once, apart) = (dir.path().join("once"), dir.path().join("apart"));
+    let options = GenerateOptions::default();
+    generate(&spec, &once, &options).unwrap();
+    generate_parts(&spec, &apart, 0..spec.fragments, &options).unwrap();
+    let is_assembled = AtomicBool::new(false);
+    let progress = |_| {
+        if !is_assembled.swap(true, Ordering::Relaxed) {
+            assemble(&apart).unwrap();
+        }
+    };
+    let late = GenerateOptions { progress: Some(&progress), ..GenerateOptions::default() };
+    assert_eq!(generate_parts(&spec, &apart, 0..2, &late).unwrap(), []);
+    assert!(is_assembled.into_inner());
+    assert_eq!(content(&apart), content(&once));
 }
 
 #[test]

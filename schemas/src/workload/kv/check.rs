@@ -65,8 +65,11 @@ fn check_data(spec: &SpecOf<KvWorkload>) -> Result<(), Wrong> {
         );
         return wrong("fragments", message);
     }
-    if spec.common.sessions > WriteId::SESSIONS_MAX {
-        return wrong("sessions", format!("{} is more than {}", spec.common.sessions, WriteId::SESSIONS_MAX));
+    let (sessions, fragments) = (spec.common.sessions, u64::from(spec.common.fragments));
+    if sessions.div_ceil(fragments.max(1)) > WriteId::SESSIONS_MAX {
+        let message =
+            format!("{sessions} is more than {} for each fragment; use more fragments", WriteId::SESSIONS_MAX);
+        return wrong("sessions", message);
     }
     if data.first_record > i64::MAX as u64 / 2 {
         return wrong("data.first_record", format!("{} is more than {}", data.first_record, i64::MAX / 2));
