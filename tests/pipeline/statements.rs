@@ -149,6 +149,29 @@ fn what_statements_return_is_the_same_on_every_database() {
     }
 }
 
+/// The first processes are in no figure, unless the user wants them there.
+#[test]
+fn the_warm_up_of_benchfoundry_is_left_out() {
+    let place = Workplace::new();
+    write_files(&place);
+    let (run, warm) = (place.path("shop/shop_run"), place.path("shop/shop_warm"));
+    let text = std::fs::read_to_string(&run).expect("a file");
+    let (first, rest) = text.split_at(text.match_indices("BOP").nth(2).expect("processes").0);
+    std::fs::write(&warm, first).expect("a file");
+    std::fs::write(&run, rest).expect("a file");
+    place.run(&["trace", "import", "benchfoundry", "shop", "--closed-loop"]).succeeds();
+    let sql =
+        "SELECT count(DISTINCT session) FILTER (warmup), count(DISTINCT session) FILTER (NOT warmup) FROM operations";
+    replay(&place, "sqlite:a.db?synchronous=off", "a", &["--threads", "1"]);
+    assert_eq!(ask(&place, "a", sql), "2,58");
+    replay(&place, "sqlite:b.db?synchronous=off", "b", &["--threads", "1", "--warmup", "0"]);
+    assert_eq!(ask(&place, "b", sql), "0,60");
+    let run =
+        ["run", "--trace", "shop.trace", "--store", "sqlite:c.db?synchronous=off", "--threads", "1", "--name", "c"];
+    place.run(&run).ends();
+    assert_eq!(ask(&place, "runs/c", sql), "2,58");
+}
+
 #[test]
 fn a_difference_between_runs_is_found() {
     let place = Workplace::new();

@@ -25,6 +25,9 @@ pub(crate) struct Comparison {
     statements: u64,
     /// Those that failed in the log alone or in the replay alone.
     other_outcome: u64,
+    /// Statements of the log that the replay did not execute: it ended before, or they needed the result of one that
+    /// failed.
+    not_executed: u64,
     /// By statement: those with such executions first, then the most frequent.
     by_statement: Vec<OfStatement>,
 }
@@ -45,9 +48,9 @@ struct OfStatement {
 }
 
 impl Comparison {
-    /// Whether each execution ended as in the log.
+    /// Whether each execution ended as in the log. A replay of nothing is no answer.
     pub(crate) fn is_equal(&self) -> bool {
-        self.other_outcome == 0
+        self.other_outcome == 0 && self.statements > 0
     }
 
     /// Compares a run with the log.
@@ -71,20 +74,29 @@ impl Comparison {
         let texts = texts(trace);
         let rows = database.run("FROM beside_log_by_statement", &[])?.rows;
         let by_statement: Vec<OfStatement> = rows.iter().map(|row| OfStatement::read(row, &texts)).collect();
+        let in_log = database.run("SELECT count(*)::BIGINT FROM recorded", &[])?.rows;
+        let in_log = in_log.first().map_or(0, |row| number(row, 0).unwrap_or_default());
+        let statements = by_statement.iter().map(|one| one.executed).sum();
         Ok(Comparison {
-            statements: by_statement.iter().map(|one| one.executed).sum(),
+            statements,
+            not_executed: in_log.saturating_sub(statements),
             other_outcome: by_statement.iter().map(|one| one.other_outcome).sum(),
             by_statement,
         })
     }
 }
 
+/// A number of a row; None for NULL.
+fn number(row: &[Value], column: usize) -> Option<u64> {
+    match row.get(column) {
+        Some(Value::BigInt(number)) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
 impl OfStatement {
     fn read(row: &[Value], texts: &[String]) -> OfStatement {
-        let number = |column: usize| match row.get(column) {
-            Some(Value::BigInt(number)) => u64::try_from(*number).ok(),
-            _ => None,
-        };
+        let number = |column: usize| number(row, column);
         let count = |column: usize| number(column).unwrap_or_default();
         OfStatement {
             statement: count(0),
@@ -105,8 +117,9 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} executed; {} failed in the log or in the replay alone\n",
+            "{} executed, {} of the log not executed; {} failed in the log or in the replay alone\n",
             plural(self.statements, "statement"),
+            thousands(self.not_executed),
             thousands(self.other_outcome)
         )?;
         let columns = [

@@ -1,13 +1,14 @@
+-- What the log says of each statement of the trace set.
+CREATE VIEW recorded AS
+SELECT regexp_extract(filename, 'fragment=([0-9]+)', 1)::BIGINT AS fragment, session, step, took_us, failed
+FROM read_parquet({files}, filename = true);
+
 -- The last try of each statement of an experiment, beside what the log recorded that its trace set was imported from.
 CREATE TABLE beside_log AS
 WITH replayed AS (
     SELECT fragment, session, step, statement, outcome::VARCHAR AS outcome, (end_ns - start_ns) // 1000 AS replayed_us
     FROM operations WHERE experiment = {experiment} AND statement IS NOT NULL AND outcome <> 'skipped'
     QUALIFY row_number() OVER (PARTITION BY fragment, session, step ORDER BY "try" DESC) = 1
-), recorded AS (
-    SELECT
-        regexp_extract(filename, 'fragment=([0-9]+)', 1)::BIGINT AS fragment, session, step, took_us, failed
-    FROM read_parquet({files}, filename = true)
 )
 SELECT statement, outcome, replayed_us, took_us AS recorded_us, failed, (outcome <> 'ok') <> failed AS differs
 FROM replayed JOIN recorded USING (fragment, session, step);

@@ -70,9 +70,9 @@ struct Difference {
 }
 
 impl Results {
-    /// Whether both runs returned the same.
+    /// Whether both runs returned the same. Nothing compared is no answer.
     pub(crate) fn are_equal(&self) -> bool {
-        self.equal == self.compared
+        self.equal == self.compared && self.compared > 0
     }
 
     /// Compares two runs.

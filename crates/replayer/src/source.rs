@@ -56,6 +56,11 @@ impl Source {
         self.workload_of(|family| family.has_conditions(&self.manifest.spec))
     }
 
+    /// How many of the first sessions are the trace set's own warm-up.
+    pub fn warmup_sessions(&self) -> u64 {
+        self.workload_of(|family| family.warmup_sessions(&self.manifest.spec))
+    }
+
     fn workload_of<X>(&self, read: impl FnOnce(&dyn AnyWorkload) -> Result<X, SpecError>) -> X {
         let read = self.manifest.spec.family().and_then(read);
         read.unwrap_or_else(|e| unreachable!("a manifest that was read has a checked specification: {e}"))

@@ -115,6 +115,12 @@ pub trait Workload: Clone + Debug + PartialEq + Serialize + DeserializeOwned + S
         false
     }
 
+    /// How many of the first sessions of a trace set are its warm-up. A replay leaves them out of its figures, unless it
+    /// is told otherwise.
+    fn warmup_sessions(_spec: &SpecOf<Self>) -> u64 {
+        0
+    }
+
     /// What the benchmark asks of its kinds of sessions, and the figure that it is known by. Its vocabulary has
     /// [figures of sessions](Vocabulary::HAS_SESSION_FIGURES).
     fn session_goals(_spec: &SpecOf<Self>) -> SessionGoals {
@@ -177,6 +183,8 @@ pub trait AnyWorkload: Send + Sync {
     fn closing(&self, spec: &Spec) -> Result<Option<Closing>, SpecError>;
     /// [`Workload::has_conditions`].
     fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError>;
+    /// [`Workload::warmup_sessions`].
+    fn warmup_sessions(&self, spec: &Spec) -> Result<u64, SpecError>;
     /// [`Workload::session_goals`].
     fn session_goals(&self, spec: &Spec) -> Result<SessionGoals, SpecError>;
     /// Refuses statistics of a manifest that are not [`Workload::Statistics`].
@@ -260,6 +268,10 @@ impl<W: Workload> AnyWorkload for Of<W> {
 
     fn has_conditions(&self, spec: &Spec) -> Result<bool, SpecError> {
         spec.of::<W>().map(|spec| W::has_conditions(&spec))
+    }
+
+    fn warmup_sessions(&self, spec: &Spec) -> Result<u64, SpecError> {
+        spec.of::<W>().map(|spec| W::warmup_sessions(&spec))
     }
 
     fn session_goals(&self, spec: &Spec) -> Result<SessionGoals, SpecError> {

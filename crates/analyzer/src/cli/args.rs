@@ -312,7 +312,7 @@ pub(super) struct Compare {
     pub(super) recorded: bool,
     /// Print one JSON object: unequal (sentences), figures (one per metric and run), and ratings
     /// (by run). With --results: compared, equal, only_one, by_statement and first (differences).
-    /// With --recorded: statements, other_outcome and by_statement.
+    /// With --recorded: statements, not_executed, other_outcome and by_statement.
     #[arg(long)]
     pub(super) json: bool,
     /// The names of the runs, as the user wrote them.

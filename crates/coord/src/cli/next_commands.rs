@@ -131,7 +131,9 @@ fn repetition(args: &RateArgs, rating: &Rating, setting: &Setting, trace: &Trace
     words.value("--sla", setting.sla);
     words.value_if(runs != Path::new("runs"), "--runs", whole(runs));
     words.option("--publish", publish.as_ref());
-    words.value_if(setting.warmup != Warmup::Sessions(0), "--warmup", setting.warmup);
+    let spec = setting.source.spec();
+    let own_warmup = spec.family().and_then(|family| family.warmup_sessions(spec)).unwrap_or_default();
+    words.value_if(setting.warmup != Warmup::Sessions(own_warmup), "--warmup", setting.warmup);
     words.option("--monitor", monitor.as_ref());
     words.flag_if(*shared_actors, "--shared-actors");
     words.option("--transactions", transactions.transactions.as_ref().map(typed));

@@ -41,7 +41,8 @@ pub struct RunArgs {
     pace: PaceArgs,
     #[command(flatten)]
     transactions: TransactionArgs,
-    /// Warm up with this many sessions or operations before the measured part; default: none
+    /// Warm up with this many sessions or operations before the measured part; default: the warm-up
+    /// that an imported trace set has, else none
     ///
     /// A number of sessions (20000), a share of the trace set's sessions (10%), or a number of
     /// operations (500000ops), which is rounded up to the end of a session. The measured part
@@ -150,7 +151,9 @@ fn plan(args: &RunArgs, source: &Source, store: &dyn AnyStore) -> anyhow::Result
     let positions = positions(args, source, store)?;
     let warmup_sessions = match args.warmup {
         Some(warmup) => warmup.sessions(&source.folder, &source.manifest)?,
-        None => 0,
+        // The warm-up of the trace set is behind an experiment that continues.
+        None if args.continued => 0,
+        None => source.warmup_sessions(),
     };
     let request = Request {
         source,

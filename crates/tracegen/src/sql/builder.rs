@@ -54,7 +54,16 @@ pub struct Builder {
     log_results: bool,
     checks: Vec<Check>,
     rows: Script,
-    processes: Vec<(SessionOf, Script)>,
+    processes: Vec<Process>,
+}
+
+/// A process with its steps.
+#[derive(Debug)]
+struct Process {
+    /// Whether it is none of the warm-up, which comes first.
+    is_measured: bool,
+    session: SessionOf,
+    script: Script,
 }
 
 impl Builder {
@@ -117,21 +126,25 @@ impl Builder {
             self.kinds.len() - 1
         });
         let client = self.processes.len() as u64;
-        Building { builder: self, session: SessionOf { kind, client, due_us: None }, script: Script::new() }
+        let session = SessionOf { kind, client, due_us: None };
+        Building { builder: self, process: Process { is_measured: true, session, script: Script::new() } }
     }
 
-    /// Writes the trace set. Processes without due times stay in the order in which they were added; either all of
-    /// them have one, or none has.
+    /// Writes the trace set, the warm-up first. Processes without due times stay in the order in which they were added;
+    /// either all of them have one, or none has.
     pub fn write(mut self, place: &Path) -> Result<Manifest, GenerateError> {
         let wrong = |message: &str| Err(GenerateError::Infeasible(message.to_string()));
-        let timed = self.processes.iter().filter(|(session, _)| session.due_us.is_some()).count();
+        let timed = self.processes.iter().filter(|process| process.session.due_us.is_some()).count();
         if timed > 0 && timed < self.processes.len() {
             return wrong("some processes have a due time and some have none; give all of them one, or none");
         }
         if self.processes.is_empty() {
             return wrong("there is no process; add one");
         }
-        self.processes.sort_by_key(|(session, _)| session.due_us);
+        self.processes.sort_by_key(|process| (process.is_measured, process.session.due_us));
+        if !self.processes.is_sorted_by_key(|process| process.session.due_us) {
+            return wrong("a process of the warm-up is due after a measured one; give it an earlier time");
+        }
         let mut writer = SetWriter::create(
             place,
             Header {
@@ -147,8 +160,9 @@ impl Builder {
             },
         )?;
         writer.fill(&self.rows)?;
-        for (session, script) in &self.processes {
+        for Process { is_measured, session, script } in &self.processes {
             writer.script(*session, script)?;
+            writer.warmup_sessions += u64::from(!is_measured);
         }
         writer.finish()
     }
@@ -159,41 +173,46 @@ impl Builder {
 #[derive(Debug)]
 pub struct Building<'b> {
     builder: &'b mut Builder,
-    session: SessionOf,
-    script: Script,
+    process: Process,
 }
 
 impl Building<'_> {
     /// On whose behalf it runs, from 0. A client acts in one process at a time. Default: a client of its own.
     pub fn client(mut self, client: u64) -> Self {
-        self.session.client = client;
+        self.process.session.client = client;
         self
     }
 
     /// When it starts, in microseconds from the start of the load (open loop). Default: as soon as a thread is free.
     pub fn due_us(mut self, due_us: u64) -> Self {
-        self.session.due_us = Some(due_us);
+        self.process.session.due_us = Some(due_us);
+        self
+    }
+
+    /// It is a part of the warm-up, which is replayed first and is in no figure.
+    pub fn warm_up(mut self) -> Self {
+        self.process.is_measured = false;
         self
     }
 
     /// The client waits so long before the next step.
     pub fn wait_us(&mut self, think_us: u32) {
-        self.script.wait_us(think_us);
+        self.process.script.wait_us(think_us);
     }
 
     /// Begins a transaction.
     pub fn transaction(&mut self) -> Transaction<'_> {
-        self.script.begin()
+        self.process.script.begin()
     }
 
     /// A statement outside of a transaction.
     pub fn statement(&mut self, statement: Known) -> Call<'_> {
-        self.script.statement(statement)
+        self.process.script.statement(statement)
     }
 
     /// Adds the process to the trace set.
     pub fn end(self) {
-        self.builder.processes.push((self.session, self.script));
+        self.builder.processes.push(self.process);
     }
 }
 
@@ -243,6 +262,40 @@ mod tests {
     }
 
     #[test]
+    fn the_warm_up_comes_first_and_custom_parameters_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("t.trace");
+        let (mut set, _, read) = builder();
+        for number in [1, 2] {
+            let mut process = set.process("measured");
+            process.statement(read).integer(number).custom("ONE").custom("replica 2").run();
+            process.end();
+        }
+        let mut process = set.process("first").warm_up();
+        process.statement(read).integer(3).run();
+        process.end();
+        let manifest = set.write(&place).unwrap();
+        assert_eq!(manifest.spec.workload::<SqlWorkload>().unwrap().data.warmup_sessions, 1);
+        let mut reader = manifest.reader::<Sql>(&place, 0, 100).unwrap();
+        let mut rows = Vec::new();
+        reader.next_rows(&mut rows).unwrap();
+        let kinds: Vec<&str> = rows.iter().map(|row| manifest.spec.kinds()[usize::from(row.kind)].0).collect();
+        assert_eq!(kinds, ["first", "measured", "measured"]);
+        let warm = |due_us| {
+            let (mut set, _, read) = builder();
+            for (due_us, is_warm) in [(due_us, true), (5, false)] {
+                let process = set.process("p").due_us(due_us);
+                let mut process = if is_warm { process.warm_up() } else { process };
+                process.statement(read).integer(1).run();
+                process.end();
+            }
+            set.write(&folder.path().join(format!("{due_us}.trace"))).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(warm(4), Ok(()));
+        assert!(warm(6).is_err_and(|error| error.contains("warm-up is due after a measured one")));
+    }
+
+    #[test]
     fn what_is_no_session_is_refused_and_leaves_nothing() {
         let refused = |make: &dyn Fn(&mut Builder, Known, Known), expect: &str| {
             let folder = tempfile::tempdir().unwrap();
@@ -256,7 +309,7 @@ mod tests {
         refused(&|set, _, _| set.process("p").end(), "has 0 operations");
         let one = |set: &mut Builder, read: Known, due_us: Option<u64>| {
             let mut process = set.process("p");
-            process.session.due_us = due_us;
+            process.process.session.due_us = due_us;
             process.statement(read).integer(1).run();
             process.end();
         };
@@ -268,6 +321,10 @@ mod tests {
         };
         refused(&|set, add, _| call(set, add, &|it| it.integer(1).run()), "has 1 parameters, and the statement has 2");
         refused(&|set, _, read| call(set, read, &|it| it.text("x").run()), "is of type text, expected integer");
+        refused(
+            &|set, _, read| call(set, read, &|it| it.custom("ONE").integer(1).run()),
+            "custom parameters come last",
+        );
         let open = |set: &mut Builder, read: Known| {
             let mut process = set.process("p");
             let mut transaction = process.transaction();

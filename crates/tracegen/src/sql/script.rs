@@ -45,7 +45,7 @@ impl Script {
     /// A statement outside of a transaction.
     pub fn statement(&mut self, statement: Known) -> Call<'_> {
         let start = self.bytes.len();
-        Call { start, script: self, statement, uses_results: false }
+        Call { start, script: self, statement, custom: None, uses_results: false }
     }
 
     /// The operations, each with the wait before it. What they have of variable length is in
@@ -163,12 +163,21 @@ pub struct Call<'s> {
     script: &'s mut Script,
     statement: Known,
     start: usize,
+    /// Where the custom parameters begin, if there are any.
+    custom: Option<usize>,
     uses_results: bool,
 }
 
 impl Call<'_> {
     fn value(self, value: Value<'_>) -> Self {
-        encode([Parameter::Value(value)], &mut self.script.bytes);
+        self.parameter(Parameter::Value(value))
+    }
+
+    fn parameter(self, parameter: Parameter<'_>) -> Self {
+        if self.custom.is_some() {
+            self.script.wrong = Some("has a parameter after a custom one; custom parameters come last".to_string());
+        }
+        encode([parameter], &mut self.script.bytes);
         self
     }
 
@@ -220,7 +229,14 @@ impl Call<'_> {
     /// A column of what an earlier statement of the process has returned, as a parameter of this type.
     pub fn result(mut self, Column { step, column, pick }: Column, kind: Type) -> Self {
         self.uses_results = true;
-        encode([Parameter::Result(ResultOf { kind, step, column, pick })], &mut self.script.bytes);
+        self.parameter(Parameter::Result(ResultOf { kind, step, column, pick }))
+    }
+
+    /// A custom parameter, which is not the statement's: the store gets it as it is, such as a consistency level. Custom
+    /// parameters come last.
+    pub fn custom(mut self, text: &str) -> Self {
+        self.custom.get_or_insert(self.script.bytes.len());
+        encode([Parameter::Value(Value::Text(text))], &mut self.script.bytes);
         self
     }
 
@@ -237,7 +253,8 @@ impl Call<'_> {
     fn end(self, is_kept: bool) -> u16 {
         let Known { number, verb } = self.statement;
         let bytes = &self.script.bytes;
-        match Operation::encoded((verb, number), self.start, bytes.len(), self.uses_results, bytes) {
+        let custom = self.custom.unwrap_or(bytes.len());
+        match Operation::encoded((verb, number), self.start, custom, self.uses_results, bytes) {
             Ok(operation) => self.script.push(if is_kept { operation.kept() } else { operation }),
             Err(error) => {
                 self.script.wrong = Some(error.to_string());

@@ -66,7 +66,8 @@ pub struct SetWriter {
     uses: Vec<u64>,
     due: DueTimes,
     clients: u64,
-    warmup_sessions: u64,
+    /// How many of the processes that were added are the warm-up.
+    pub(super) warmup_sessions: u64,
     /// Room for the steps of a process.
     script: Script,
 }

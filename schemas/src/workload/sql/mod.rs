@@ -148,6 +148,10 @@ impl Workload for SqlWorkload {
         spec.own.data.checks > 0
     }
 
+    fn warmup_sessions(spec: &SpecOf<SqlWorkload>) -> u64 {
+        spec.own.data.warmup_sessions
+    }
+
     fn unchecked(_spec: &SpecOf<SqlWorkload>) -> Option<String> {
         Some(
             "what statements of any application may return is not known, so reads are not checked; their number of rows \

@@ -21,7 +21,7 @@ pub struct WorkloadArgs {
     #[arg(help_heading = "Workload", long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
     /// Warm-up before each experiment is measured: a number of sessions (500), a share of the
-    /// trace (10%) or operations (500000ops) [default: 0]
+    /// trace (10%) or operations (500000ops) [default: the warm-up of an imported trace set, else 0]
     #[arg(help_heading = "Workload", long, value_name = "N|N%|Nops")]
     pub warmup: Option<Warmup>,
     /// Allow concurrent sessions for the same actor

@@ -65,6 +65,7 @@ pub(super) fn setting(
     opened.accepts(source.spec(), file).map_err(|error| Failure::usage(format!("--store {error}")))?;
     let spec = source.spec();
     let has_conditions = spec.family().and_then(|family| family.has_conditions(spec)).map_err(Failure::usage)?;
+    let own_warmup = spec.family().and_then(|family| family.warmup_sessions(spec)).map_err(Failure::usage)?;
     let has_closing_read = has_closing_read(opened.as_ref(), source.spec()).map_err(Failure::usage)?;
     let started_unix_s = invocation.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     Ok(Setting {
@@ -75,7 +76,7 @@ pub(super) fn setting(
         source,
         store,
         sla,
-        warmup: args.warmup.unwrap_or(Warmup::Sessions(0)),
+        warmup: args.warmup.unwrap_or(Warmup::Sessions(own_warmup)),
         pace: PaceRequest::default(),
         by_rate: false,
         monitor_s: args.monitor,

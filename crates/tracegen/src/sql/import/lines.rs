@@ -96,6 +96,11 @@ impl Lines {
         self.is_whole
     }
 
+    /// Whether the next call of [`Lines::advance`] reads the same line again.
+    pub fn is_back(&self) -> bool {
+        self.is_back
+    }
+
     /// Reads the same line again with the next call of [`Lines::advance`].
     pub fn put_back(&mut self) {
         self.is_back = true;

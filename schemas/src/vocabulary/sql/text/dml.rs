@@ -162,8 +162,8 @@ fn upsert_of_mysql(tokens: &mut Vec<Token>, to: Dialect, keys: &Keys) -> Result<
 /// The reverse, for MySQL.
 fn upsert_for_mysql(tokens: &mut Vec<Token>) -> Result<(), String> {
     let Some((start, _)) = find(tokens, &["on", "conflict"]) else { return Ok(()) };
-    if find(tokens, &["do", "nothing"]).is_some() {
-        tokens.truncate(start);
+    if let Some((_, end)) = find(tokens, &["do", "nothing"]) {
+        tokens.drain(start..=end);
         let Some(insert) = place_of(tokens, 0, "insert") else { return Ok(()) };
         tokens.splice(insert..=insert, [Token::make_word("INSERT IGNORE", None)]);
         return Ok(());

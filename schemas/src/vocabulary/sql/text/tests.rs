@@ -100,6 +100,10 @@ fn statements_of_postgres_run_on_mysql() {
         Ok("INSERT INTO t VALUES (?) ON DUPLICATE KEY UPDATE a = VALUES(a) + 1"),
     );
     check("INSERT INTO t VALUES ($1) ON CONFLICT DO NOTHING", Ok("INSERT IGNORE INTO t VALUES (?) "));
+    check(
+        "INSERT INTO t VALUES ($1) ON CONFLICT (a) DO NOTHING RETURNING a",
+        Ok("INSERT IGNORE INTO t VALUES (?)  RETURNING a"),
+    );
 }
 
 #[test]

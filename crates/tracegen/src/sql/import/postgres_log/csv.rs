@@ -32,16 +32,49 @@ pub struct Csv {
     record: Vec<u8>,
     columns: Vec<String>,
     taken: u64,
+    has_begun: bool,
 }
 
 impl Csv {
     /// Reads a file.
     pub fn new(lines: Lines, file: u32) -> Csv {
-        Csv { lines, file, clock: Clock::default(), record: Vec::new(), columns: Vec::new(), taken: 0 }
+        let (record, columns) = (Vec::new(), Vec::new());
+        Csv { lines, file, clock: Clock::default(), record, columns, taken: 0, has_begun: false }
     }
 
-    /// Reads a record: lines until all quotes are closed. None at the end of the file, else whether the
-    /// record is whole.
+    /// Leaves out the end of a record whose beginning is not in the file. A file that has no record at all is
+    /// refused with its first line.
+    fn skip_to_record(&mut self, tally: &mut Tally) -> Result<(), ImportError> {
+        let mut skipped: Option<Place> = None;
+        while self.lines.advance()? {
+            if begins_record(self.lines.line()) {
+                self.lines.put_back();
+                break;
+            }
+            if self.record.is_empty() {
+                self.record.extend_from_slice(self.lines.line());
+                skipped = Some(Place { file: self.file, line: self.lines.number() });
+            }
+        }
+        let Some(place) = skipped else { return Ok(()) };
+        if !self.lines.is_back() {
+            return Err(self.no_record(place.line));
+        }
+        tally.add(CUT, place, &self.record);
+        Ok(())
+    }
+
+    /// The error for a file that is no csvlog, by what was read last.
+    fn no_record(&mut self, line: u64) -> ImportError {
+        let found = if self.split() { format!("{} columns", self.columns.len()) } else { "no CSV".to_string() };
+        let message = format!(
+            "is no record of a csvlog, but {found}; PostgreSQL 13 writes 24 columns, later versions 26; use another --format"
+        );
+        ImportError::line(self.lines.path(), line, message)
+    }
+
+    /// Reads a record: lines until all quotes are closed, or until another record begins, since a record that was cut
+    /// closes none. None at the end of the file, else whether the record is whole.
     fn read(&mut self, place: &mut Place) -> Result<Option<bool>, ImportError> {
         self.record.clear();
         let mut is_open = false;
@@ -51,6 +84,9 @@ impl Csv {
             }
             if self.record.is_empty() {
                 *place = Place { file: self.file, line: self.lines.number() };
+            } else if begins_record(self.lines.line()) {
+                self.lines.put_back();
+                return Ok(Some(false));
             } else {
                 self.record.push(b'\n');
             }
@@ -121,9 +157,34 @@ impl Csv {
     }
 }
 
+/// Whether a line is the beginning of a record: time, user, database, process. Within a text, quotes are doubled, so that
+/// no line of one looks like this.
+pub fn begins_record(line: &[u8]) -> bool {
+    // Most lines of a text end here.
+    if !line.first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    let end = line.len().min(400);
+    let text = String::from_utf8_lossy(&line[..end]);
+    let Some((_, after)) = Clock::default().take(&text) else { return false };
+    let name = |text| -> Option<&str> {
+        let text: &str = str::strip_prefix(text, ",")?;
+        match text.strip_prefix('"') {
+            Some(quoted) => quoted.find('"').map(|end| &quoted[end + 1..]),
+            None => Some(text),
+        }
+    };
+    let Some(rest) = name(after).and_then(name).and_then(|rest| rest.strip_prefix(',')) else { return false };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && rest.as_bytes().get(digits) == Some(&b',')
+}
+
 impl Reader for Csv {
     fn next(&mut self, entry: &mut Entry, tally: &mut Tally) -> Result<bool, ImportError> {
         let mut place = Place::default();
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.skip_to_record(tally)?;
+        }
         while let Some(is_whole) = self.read(&mut place)? {
             if self.record.is_empty() {
                 continue;
@@ -136,22 +197,13 @@ impl Reader for Csv {
                 tally.add(NOT_UTF8, place, &self.record);
                 continue;
             }
-            let is_csv = self.split();
-            if is_csv && COLUMNS.contains(&self.columns.len()) && self.fill(entry) {
+            if self.split() && COLUMNS.contains(&self.columns.len()) && self.fill(entry) {
                 entry.place = place;
                 self.taken += 1;
                 return Ok(true);
             }
             if self.taken == 0 {
-                let found = if is_csv { format!("{} columns", self.columns.len()) } else { "no CSV".to_string() };
-                return Err(ImportError::line(
-                    self.lines.path(),
-                    place.line,
-                    format!(
-                        "is no record of a csvlog, but {found}; PostgreSQL 13 writes 24 columns, later versions 26; \
-                         use another --format"
-                    ),
-                ));
+                return Err(self.no_record(place.line));
             }
             tally.add(BROKEN, place, &self.record);
         }

@@ -189,12 +189,16 @@ fn look(path: &Path, options: &Options, given: Option<&Prefix>) -> Result<Option
     if !has_text {
         return Ok(None);
     }
-    let format = options.format.unwrap_or_else(|| form(lines.line()));
+    let mut format = options.format.unwrap_or_else(|| form(lines.line()));
     let (number, first) = (lines.number(), lines.line().to_vec());
     let mut prefix = given.cloned();
     if format == Format::Stderr && prefix.is_none() {
         lines.put_back();
         prefix = stderr::guess(&mut lines)?;
+        // A csvlog may begin in the middle of a record.
+        if prefix.is_none() && options.format.is_none() && has_csv(path)? {
+            format = Format::Csv;
+        }
     }
     if format == Format::Stderr && prefix.is_none() {
         return Err(no_prefix(&lines, number, &first));
@@ -207,6 +211,23 @@ fn look(path: &Path, options: &Options, given: Option<&Prefix>) -> Result<Option
     }
     log.first = entry.time;
     Ok(Some(log))
+}
+
+/// How far the middle of a record may reach into a file.
+const LINES_OF_A_RECORD: usize = 1_000;
+
+/// Whether one of the first lines of a file begins a record of a csvlog.
+fn has_csv(path: &Path) -> Result<bool, ImportError> {
+    let mut lines = Lines::open(path)?;
+    for _ in 0..LINES_OF_A_RECORD {
+        if !lines.advance()? {
+            break;
+        }
+        if csv::begins_record(lines.line()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The form of a log by its first line.

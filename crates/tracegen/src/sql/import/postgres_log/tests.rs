@@ -217,6 +217,30 @@ fn csv_logs_of_all_versions_are_read() {
     }
 }
 
+/// A server that was killed leaves a record with an open quote in mid-file; `tail` begins within one.
+#[test]
+fn a_cut_record_of_csvlog_takes_no_other_with_it() {
+    let record = |second: u32, text: &str| csv(26, &format!("2026-11-24 06:33:3{second}.123 CET"), text, "", "");
+    let whole = [
+        record(1, "statement: SELECT 1,\n2"),
+        record(2, "statement: SELECT 'a'\nFROM t"),
+        record(3, "statement: SELECT '2026-11-24 06:33:30 CET,\"app\",\"shop\",77,'\nFROM t"),
+        record(4, "statement: SELECT 4"),
+    ];
+    let imported = read(&whole.concat());
+    assert_eq!((imported.report.statements, count(&imported, "cut off")), (4, 0));
+    // The second one ends within its text.
+    let cut = &whole[1][..whole[1].find("\nFROM").unwrap() + 1];
+    let imported = read(&[&whole[0], cut, &whole[2], &whole[3]].concat());
+    assert_eq!((imported.report.statements, count(&imported, "cut off")), (3, 1));
+    // The file begins within the first one.
+    let tail = &whole[0][whole[0].find("\n2").unwrap() + 1..];
+    let imported = read(&[tail, &whole[1], &whole[2], &whole[3]].concat());
+    assert_eq!((imported.report.statements, count(&imported, "cut off")), (3, 1));
+    let cut = imported.report.not_taken.iter().find(|one| one.reason.contains("cut off")).unwrap();
+    assert!(cut.place.ends_with("0.log:1") && cut.example.starts_with("2\""), "{cut:?}");
+}
+
 #[test]
 fn json_logs_are_read() {
     let log = r#"{"timestamp":"2026-11-24 06:33:30.123 UTC","user":"app","dbname":"shop","pid":77,"remote_host":"[local]","session_id":"6921ab00.4d","line_num":3,"ps":"idle","session_start":"2026-11-24 06:33:00 UTC","vxid":"3/12","txid":0,"error_severity":"LOG","message":"execute a: SELECT $1","detail":"Parameters: $1 = 'x\ny'","application_name":"psql","backend_type":"client backend","query_id":0}
