@@ -122,6 +122,13 @@ fn a_live_page_goes_on() {
     };
     let first = goes_on();
     is_good(&page, "live");
+    // Who walks along the points keeps the place, while the figures go on.
+    page.focus(".chart .plot");
+    page.press("ArrowRight");
+    goes_on();
+    assert!(page.evaluate::<bool>("document.activeElement.classList.contains('plot')"), "the chart has lost the focus");
+    page.press("Escape");
+    page.evaluate::<u8>("(document.activeElement.blur(), 1)");
     page.reload();
     page.until("window.began === undefined && document.querySelector('[data-events] .chart .u-over')");
     let second = goes_on();

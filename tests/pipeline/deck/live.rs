@@ -115,6 +115,25 @@ fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
     };
     let opened = get(&deck);
     assert!(opened.starts_with("HTTP/1.1 303") && opened.contains("/runs/long?show=live"), "{opened}");
+    // The page is there before the run has begun, and whoever watches sees the end.
+    let (address, key) =
+        deck.split_once('/').and_then(|(a, path)| Some((a, path.split("key=").nth(1)?))).expect("a key");
+    let port = address.rsplit(':').next().expect("a port");
+    let request = |page: &str| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let cookie = format!("Cookie: encore-deck-{port}={key}");
+        let request = format!("GET {page} HTTP/1.1\r\nHost: {address}\r\n{cookie}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request");
+        stream
+    };
+    let read = |mut stream: TcpStream| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    let page = read(request("/runs/long?show=live"));
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    let viewer = request("/events?run=long");
     let mut text = get(&metrics);
     while !text.contains("encore_replayer_cpus{replayer=") || text.contains("{outcome=\"ok\"} 0\n") {
         assert!(child.try_wait().expect("a child").is_none(), "the run ended before its metrics were seen: {text}");
@@ -122,5 +141,9 @@ fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
         text = get(&metrics);
     }
     assert!(text.contains("application/openmetrics-text") && text.trim_end().ends_with("# EOF"), "{text}");
+    let seen = read(viewer);
+    assert!(seen.contains("event: last") && seen.contains("Verdict: "), "{seen}");
+    let page = read(request("/runs/long"));
+    assert!(page.contains(">complete<") && page.contains("Open the report"), "{page}");
     child.wait().expect("it ends");
 }

@@ -99,8 +99,15 @@ fn a_rating_is_stopped_and_resumed() {
     let deck = Deck::start(&place);
     assert!(deck.get("/runs/r").body.contains(">running<"), "the run outlives its deck");
     assert_eq!(deck.post("/runs/r", &[("act", "stop")]).status, 303);
+    // Whoever clicks again interrupts nothing that is under way.
+    for _ in 0..3 {
+        let page = deck.get("/runs/r").body;
+        assert!(!page.contains("Stop it safely"), "{page}");
+        assert_eq!(deck.post("/runs/r", &[("act", "stop")]).status, 303);
+    }
     let stopped = deck.until("/runs/r", ">interrupted<");
-    assert!(stopped.contains("Resume it"), "{stopped}");
+    assert!(stopped.contains("Resume it") && stopped.contains("rate --resume runs/r"), "{stopped}");
+    assert!(!stopped.contains("operations in flight are abandoned"), "{stopped}");
     assert_eq!(deck.post("/runs/r", &[("act", "resume")]).status, 303);
     deck.until("/runs/r", ">complete<");
 }
@@ -137,14 +144,60 @@ fn questions_have_limits() {
     assert!(ask("SELECT 42 AS answer").contains(">42<"), "the deck goes on");
 }
 
+/// A plan of two stores, with experiments of this length.
+fn write_plan(place: &Workplace, seconds: &str) {
+    let plan = format!(
+        "name = \"pair\"\ntitle = \"Two speeds\"\nspec = \"busy.toml\"\nsla = \"50% < 10s, {seconds}s\"\n\
+         search_s = 0.2\nmax_threads = 1\n[axis]\nlabel = \"size\"\npoints = [{{ label = \"small\" }}]\n\
+         [[stores]]\nlabel = \"fast\"\nurl = \"memory:\"\n[[stores]]\nlabel = \"slow\"\n\
+         url = \"memory:?latency_us=1000\"\n"
+    );
+    std::fs::write(place.path("pair.toml"), plan).expect("a plan");
+}
+
+/// Its page says that it runs from the first moment to the last, also between two cells; nobody takes it up meanwhile.
+#[test]
+fn a_comparison_is_stopped_and_resumed() {
+    let place = Workplace::new();
+    write_plan(&place, "1");
+    let deck = Deck::start(&place);
+    let fields = [("kind", "compare"), ("name", "both"), ("spec", "pair.toml"), ("do", "start")];
+    let started = deck.post("/new", &fields);
+    assert_eq!(started.status, 303, "{}", started.body);
+    let first = deck.until("/runs/both", "Cells");
+    assert!(first.contains(">running<") && first.contains("Stop it safely"), "{first}");
+    let second = place.run(&["compare", "pair.toml", "--name=both", "--resume"]);
+    second.fails(2, &["runs/both", "locked by another coordinator"]);
+    let stopped = deck.post("/runs/both", &[("act", "stop")]);
+    assert!(stopped.status == 303 && !stopped.head.contains("show=live"), "{}", stopped.head);
+    let ended = deck.until("/runs/both", ">interrupted<");
+    assert!(ended.contains("Resume it") && ended.contains("compare pair.toml --name=both --resume"), "{ended}");
+    let resumed = deck.post("/runs/both", &[("act", "resume")]);
+    assert!(resumed.status == 303 && !resumed.head.contains("show=live"), "{}", resumed.head);
+    deck.until("/runs/both", ">complete<");
+}
+
+/// Another specification is shown, and what else was typed stays.
+#[test]
+fn a_choice_keeps_the_form() {
+    let place = Workplace::new();
+    let deck = Deck::start(&place);
+    let typed = [("kind", "rate"), ("spec", "busy.toml"), ("store", "memory:?stale=0.5"), ("sla", "90% < 7ms")];
+    let own = deck.post("/new", &[&typed[..], &[("name", "mine"), ("suggested", "s"), ("do", "choose")]].concat()).body;
+    for part in ["memory:?stale=0.5", "90% &lt; 7ms", "value=\"mine\"", "<option value=\"busy.toml\" selected"] {
+        assert!(own.contains(part), "{part}: {own}");
+    }
+    assert!(own.contains("name = &quot;busy&quot;") || own.contains("members"), "{own}");
+    let suggested =
+        deck.post("/new", &[&typed[..], &[("name", "s"), ("suggested", "s"), ("do", "choose")]].concat()).body;
+    assert!(suggested.contains("value=\"busy-2"), "{suggested}");
+    assert!(!place.path("runs").join("mine").exists());
+}
+
 #[test]
 fn a_comparison_is_started_and_ends() {
     let place = Workplace::new();
-    let plan = "name = \"pair\"\ntitle = \"Two speeds\"\nspec = \"busy.toml\"\nsla = \"50% < 10s, 0.3s\"\n\
-                search_s = 0.2\nmax_threads = 1\n[axis]\nlabel = \"size\"\npoints = [{ label = \"small\" }]\n\
-                [[stores]]\nlabel = \"fast\"\nurl = \"memory:\"\n[[stores]]\nlabel = \"slow\"\n\
-                url = \"memory:?latency_us=1000\"\n";
-    std::fs::write(place.path("pair.toml"), plan).expect("a plan");
+    write_plan(&place, "0.3");
     let deck = Deck::start(&place);
     let fields = [("kind", "compare"), ("name", "both"), ("spec", "pair.toml")];
     let checked = deck.post("/new", &[&fields[..], &[("do", "check")]].concat()).body;
@@ -152,6 +205,7 @@ fn a_comparison_is_started_and_ends() {
     let started = deck.post("/new", &[&fields[..], &[("do", "start")]].concat());
     assert!(started.status == 303 && started.head.contains("/runs/both"), "{}", started.head);
     let page = deck.until("/runs/both", ">complete<");
+    assert!(page.contains("SoAR ") && page.contains("/files/both/comparison.json"), "{page}");
     assert!(page.contains("Open the comparison") && page.contains("fast") && page.contains("slow"), "{page}");
     assert!(deck.get("/files/both/comparison.html").body.contains("Two speeds"));
     let cells = deck.get(&format!("/runs/both?show=sql&q={}", encoded("SELECT store FROM cells ORDER BY store"))).body;

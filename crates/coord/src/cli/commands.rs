@@ -30,7 +30,7 @@ pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<Exi
         Some(run) => resolve::resumed(run, args, invocation)?,
         None => resolve::rating(args, invocation)?,
     };
-    let _deck = shown(&rating.setting, &args.workload)?;
+    let deck = shown(&rating.setting, &args.workload)?;
     let document = match rate::rate(rating) {
         Err(failure @ Failure::Interrupted { run: Some(_) }) => return Ok(to_be_resumed(&failure)),
         rated => rated?,
@@ -44,6 +44,7 @@ pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<Exi
     }
     let failures = checks::failures(&required, checks::in_github_actions());
     failures.iter().for_each(|failure| eprintln!("{failure}"));
+    deck::end(deck)?;
     Ok(match document.exit_code() {
         0 if !failures.is_empty() => ExitCode::from(1),
         code => ExitCode::from(code),
@@ -57,7 +58,7 @@ fn shown(setting: &Setting, args: &WorkloadArgs) -> Result<Option<Running>, Fail
         eprintln!("metrics  http://{address}/metrics");
     }
     let runs = setting.folder.parent().unwrap_or(Path::new(""));
-    let deck = deck::beside(args.deck, runs)?;
+    let deck = deck::beside(args.deck, runs, &setting.name)?;
     deck.iter().for_each(|deck| deck::announce(deck, &setting.name));
     Ok(deck)
 }
@@ -82,11 +83,12 @@ fn to_be_resumed(failure: &Failure) -> ExitCode {
 
 pub(super) fn run_once(args: &RunArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let single = resolve::single(args, invocation)?;
-    let _deck = shown(&single.setting, &args.workload)?;
+    let deck = shown(&single.setting, &args.workload)?;
     let verdict = single::run(single)?;
     if args.workload.json {
         print_json(&verdict)?;
     }
+    deck::end(deck)?;
     Ok(ExitCode::from(match verdict.ruling {
         Ruling::Pass => 0,
         Ruling::Fail => 1,

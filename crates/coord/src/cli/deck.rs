@@ -10,14 +10,14 @@ use schemas::program;
 
 use super::args::{Command, CommandLine, DeckArgs};
 use super::resolve::{self, Invocation};
-use crate::deck::{self, Entrance, Running, Setup};
+use crate::deck::{self, Beside, Entrance, Running, Setup};
 use crate::failure::Failure;
 
 /// Serves the deck until Ctrl-C.
 pub(super) fn serve(args: &DeckArgs) -> Result<ExitCode, Failure> {
     let token = args.token_file.as_deref().map(Token::read).transpose().map_err(Failure::usage)?;
     let DeckArgs { listen, certs, hosts, .. } = args.clone();
-    deck::serve(setup(&args.folder, Entrance { listen, certs, hosts, token }), |url| {
+    deck::serve(setup(&args.folder, Entrance { listen, certs, hosts, token }, None), |url| {
         // Who starts the deck from a script reads this line.
         let _ = schemas::terminal::print(&format!("deck   {url}\nPress Ctrl-C to end it; runs go on.\n"));
         if !args.no_open {
@@ -27,13 +27,19 @@ pub(super) fn serve(args: &DeckArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The deck beside a run that the terminal has started, if it is asked for.
-pub(super) fn beside(asked: bool, runs: &Path) -> Result<Option<Running>, Failure> {
+/// The deck beside a run that the terminal starts, if it is asked for.
+pub(super) fn beside(asked: bool, runs: &Path, run: &str) -> Result<Option<Running>, Failure> {
     if !asked {
         return Ok(None);
     }
     let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    deck::start(setup(runs, Entrance::loopback(free))).map(Some)
+    deck::start(setup(runs, Entrance::loopback(free), Some(Beside::of(run)))).map(Some)
+}
+
+/// Ends it when the run has ended.
+pub(super) fn end(beside: Option<Running>) -> Result<(), Failure> {
+    let Some(running) = beside else { return Ok(()) };
+    running.end_with_run(|url| eprintln!("deck   {url}\nPress Ctrl-C to end it."))
 }
 
 /// Says where the deck shows a run, and opens it.
@@ -43,10 +49,10 @@ pub(super) fn announce(running: &Running, run: &str) {
     open(&url);
 }
 
-fn setup(folder: &Path, entrance: Entrance) -> Setup {
+fn setup(folder: &Path, entrance: Entrance, beside: Option<Beside>) -> Setup {
     let mut commands = CommandLine::command();
     commands.build();
-    Setup { folder: folder.to_path_buf(), entrance, commands, quickstart: resolve::QUICKSTART, check }
+    Setup { folder: folder.to_path_buf(), entrance, beside, commands, quickstart: resolve::QUICKSTART, check }
 }
 
 /// Checks a command as [`super::main`] does before it runs one.

@@ -10,6 +10,7 @@ use super::outcome::{cell_name, failures};
 use super::planned::{Comparison, Job, PlannedCell};
 use super::{chart, page, settings, show, transactions};
 use crate::failure::Failure;
+use crate::run::lock;
 use crate::terminal;
 
 /// The result of a cell's job, which also leaves a run folder.
@@ -48,6 +49,8 @@ pub type Do<'a> = dyn FnMut(Job) -> Result<Finding, Failure> + 'a;
 /// document contains the error of a single cell.
 pub fn conduct(comparison: &Comparison, perform: &mut Do, say: &dyn Fn(&str)) -> Result<ComparisonDocument, Failure> {
     let mut document = begun(comparison)?;
+    // A second coordinator would remove the cell that this one works on.
+    let _lock = lock::claim(&RunFolder::new(comparison.folder.root()))?;
     write(comparison, &document)?;
     let count = comparison.cells.len();
     for (index, cell) in comparison.cells.iter().enumerate() {

@@ -188,7 +188,8 @@ fn entry(runs: &Path, name: Name) -> Option<Entry> {
     let run = RunFolder::new(&folder);
     let document = run.read_document().ok()?;
     let sla = document.sla().to_string();
-    let result = rating(&run).map_or_else(|| single(&run), |rating| in_words(&rating));
+    let words = |rating: RatingDocument| in_words([&rating.soar, &rating.socialites, &rating.rate]);
+    let result = rating(&run).map_or_else(|| single(&run), words);
     let state = run_state(&run, &document);
     let RunDocument { started_unix_s, spec, store, .. } = document;
     Some(Entry { name, is_comparison: false, started_unix_s, state, workload: spec.name, store, sla, result })
@@ -205,17 +206,15 @@ pub(super) fn run_state(run: &RunFolder, document: &RunDocument) -> State {
     State::new(&document.state, || lock::holder(run).is_some())
 }
 
-/// How a comparison stands. Between two cells no lock is held, for less than a moment.
+/// How a comparison stands.
 pub(super) fn comparison_state(folder: &Path, document: &ComparisonDocument) -> State {
-    State::new(&document.state, || running_cell(folder, document).is_some())
+    State::new(&document.state, || lock::holder(&RunFolder::new(folder)).is_some())
 }
 
-/// The cell of a comparison that runs now, and its process.
-pub(super) fn running_cell(folder: &Path, document: &ComparisonDocument) -> Option<(String, i32)> {
-    document.cells.iter().find_map(|cell| {
-        let run = RunFolder::new(folder.join(&cell.run));
-        lock::holder(&run).map(|pid| (cell.run.clone(), pid))
-    })
+/// The cell of a comparison that runs now.
+pub(super) fn running_cell(folder: &Path, document: &ComparisonDocument) -> Option<String> {
+    let mut runs = document.cells.iter().map(|cell| &cell.run);
+    runs.find(|run| lock::holder(&RunFolder::new(folder.join(run))).is_some()).cloned()
 }
 
 /// The ratings of a run.
@@ -242,7 +241,8 @@ fn single(run: &RunFolder) -> String {
     }
 }
 
-fn in_words(document: &RatingDocument) -> String {
+/// The ratings of a run in a few words: SoAR, Socialites, arrival rate.
+pub(super) fn in_words([soar, socialites, rate]: [&Option<Rating>; 3]) -> String {
     let word = |rating: &Option<Rating>, before: &str, after: &str, by_threads: bool| {
         let rating = rating.as_ref()?;
         if rating.unmeasured {
@@ -253,9 +253,9 @@ fn in_words(document: &RatingDocument) -> String {
         Some(format!("{before}{}{after}{unsure}", thousands(value)))
     };
     let words = [
-        word(&document.soar, "SoAR ", "/s", false),
-        word(&document.socialites, "Socialites ", "", true),
-        word(&document.rate, "", " sessions/s", false),
+        word(soar, "SoAR ", "/s", false),
+        word(socialites, "Socialites ", "", true),
+        word(rate, "", " sessions/s", false),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 use super::command::Typed;
-use super::folder::{Name, OWN, comparison, running_cell};
+use super::folder::{Name, OWN};
 use crate::failure::Failure;
 use crate::run::lock;
 
@@ -107,21 +107,33 @@ fn holder(runs: &Path, name: &Name) -> Option<i32> {
     if name.is_trace_set() {
         return process(runs, name);
     }
-    let folder = name.folder(runs);
-    match comparison(&folder) {
-        Some(document) => running_cell(&folder, &document).map(|(_, pid)| pid),
-        None => lock::holder(&RunFolder::new(folder)),
-    }
+    lock::holder(&RunFolder::new(name.folder(runs)))
 }
 
-/// Interrupts the process that works on a run, as Ctrl-C does; also one that has not begun, or is between two cells.
-/// Says whether there was one.
-pub(super) fn stop(runs: &Path, name: &Name) -> Result<bool, Failure> {
-    let pid = holder(runs, name).or_else(|| process(runs, name));
-    let Some(pid) = pid.and_then(Pid::from_raw) else { return Ok(false) };
+/// The file with the process that was asked to stop.
+fn stop_file(runs: &Path, name: &Name) -> PathBuf {
+    printed(runs, name).with_extension("stop")
+}
+
+/// The process that works on a run, also before the run has begun.
+fn worker(runs: &Path, name: &Name) -> Option<i32> {
+    holder(runs, name).or_else(|| process(runs, name))
+}
+
+/// Whether the process that works on a run was asked to stop.
+pub(super) fn is_stopping(runs: &Path, name: &Name) -> bool {
+    let asked = std::fs::read_to_string(stop_file(runs, name)).ok().and_then(|text| text.trim().parse().ok());
+    asked.is_some() && asked == worker(runs, name)
+}
+
+/// Interrupts the process that works on a run, as Ctrl-C does; also one that has not begun. A second Ctrl-C would give up
+/// what is under way, so there is only one.
+pub(super) fn stop(runs: &Path, name: &Name) -> Result<(), Failure> {
+    let Some(pid) = worker(runs, name).filter(|_| !is_stopping(runs, name)) else { return Ok(()) };
+    let Some(process) = Pid::from_raw(pid) else { return Ok(()) };
     let refused = |e| Failure::tool(format!("{name}: its process {pid} cannot be interrupted: {e}"));
-    kill_process(pid, Signal::INT).map_err(refused)?;
-    Ok(true)
+    kill_process(process, Signal::INT).map_err(refused)?;
+    Ok(files::write_atomically(&stop_file(runs, name), pid.to_string().as_bytes())?)
 }
 
 /// The most bytes of an answer.
@@ -132,6 +144,9 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 pub(super) async fn ask(typed: &Typed, within: Duration) -> Result<Vec<u8>, String> {
     let mut command = this_program(typed).map_err(|e| e.to_string())?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // A command that is killed leaves its temporary files; the deck removes them.
+    let scratch = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;
+    command.env("TMPDIR", scratch.path());
     let mut child = command.spawn().map_err(|e| format!("cannot start {}: {e}", typed.text()))?;
     let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
         return Err("the command has no output".into());

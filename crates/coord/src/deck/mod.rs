@@ -23,9 +23,31 @@ mod server;
 mod watch;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use entrance::Entrance;
 pub use server::{Running, serve, start};
+
+/// A run of the process that the deck is in (`--deck`). It is watched before its folder is there.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// Its name.
+    pub run: String,
+    /// Whether the process works on it.
+    is_under_way: Arc<AtomicBool>,
+}
+
+impl Beside {
+    /// A run that is about to begin.
+    pub fn of(run: &str) -> Beside {
+        Beside { run: run.to_string(), is_under_way: Arc::new(AtomicBool::new(true)) }
+    }
+
+    fn end(&self) {
+        self.is_under_way.store(false, Ordering::Relaxed);
+    }
+}
 
 /// What the deck is asked to do, and what it needs of the command line.
 pub struct Setup {
@@ -33,6 +55,8 @@ pub struct Setup {
     pub folder: PathBuf,
     /// Where to listen, and what that needs.
     pub entrance: Entrance,
+    /// The run of the process that the deck is in.
+    pub beside: Option<Beside>,
     /// The definition of the command line, from which the forms are made.
     pub commands: clap::Command,
     /// The built-in specification.
@@ -40,4 +64,12 @@ pub struct Setup {
     /// Checks a command as the command line does, without running it. The first word is the program's name. The
     /// error is what the command line would print.
     pub check: fn(&[String]) -> Result<(), String>,
+}
+
+impl Setup {
+    /// Whether this process works on the run of this name now.
+    fn works_on(&self, name: &folder::Name) -> bool {
+        let is_own = |beside: &&Beside| beside.run == name.to_string();
+        self.beside.as_ref().filter(is_own).is_some_and(|beside| beside.is_under_way.load(Ordering::Relaxed))
+    }
 }

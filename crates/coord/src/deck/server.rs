@@ -1,7 +1,9 @@
 //! The server of the deck: its routes, its start and its end.
 
+use std::io::IsTerminal;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{StatusCode, header};
@@ -11,13 +13,13 @@ use axum::routing::{get, post};
 use axum::{Router, body::Bytes};
 use tokio::sync::{Notify, Semaphore};
 
-use super::Setup;
 use super::folder::Name;
 use super::form::Form;
 use super::guard::{Guard, Refused, UNLOCK, guarded};
 use super::listener::{Gate, Stranger};
 use super::pages;
 use super::watch::Watches;
+use super::{Beside, Setup};
 use crate::failure::Failure;
 
 /// The longest form. A specification has a few kilobytes.
@@ -44,7 +46,13 @@ pub struct Running {
     key: Option<String>,
     end: Arc<Notify>,
     thread: std::thread::JoinHandle<()>,
+    watches: Arc<Watches>,
+    beside: Option<Beside>,
 }
+
+/// How long the deck beside a run that has ended waits for those who watch, and for the page that they open then.
+const LAST_PICTURE: Duration = Duration::from_secs(3);
+const LAST_PAGE: Duration = Duration::from_secs(2);
 
 impl Running {
     /// The URL that opens a page of it.
@@ -52,6 +60,29 @@ impl Running {
         let sign = if page.contains('?') { '&' } else { '?' };
         let key = self.key.as_ref().map(|key| format!("{sign}key={key}")).unwrap_or_default();
         format!("{}{page}{key}", self.base)
+    }
+
+    /// Ends the deck beside a run that has ended. Who watches sees the end first. A user at a terminal looks on as long as
+    /// they like: `say` gets the URL, and Ctrl-C ends it.
+    pub fn end_with_run(self, say: impl FnOnce(&str)) -> Result<(), Failure> {
+        let Some(beside) = self.beside.clone() else { return Ok(self.stop()) };
+        beside.end();
+        if !self.watches.has_been_used() {
+            return Ok(self.stop());
+        }
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            say(&self.url_of(&format!("/runs/{}", beside.run)));
+            let ended = crate::run::runtime::start()?.block_on(asked_to_end());
+            ended.map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
+        } else {
+            let patience = Instant::now() + LAST_PICTURE;
+            while self.watches.is_used() && Instant::now() < patience {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            std::thread::sleep(LAST_PAGE);
+        }
+        self.stop();
+        Ok(())
     }
 
     /// Ends it. Jobs that it has started go on.
@@ -82,7 +113,8 @@ pub fn start(setup: Setup) -> Result<Running, Failure> {
         .build()
         .map_err(|e| Failure::tool(format!("cannot start the deck: {e}")))?;
     let end = Arc::new(Notify::new());
-    let deck = Deck { setup, guard, watches: Arc::default(), asked: Semaphore::new(ASKED_MAX) };
+    let (watches, beside) = (Arc::<Watches>::default(), setup.beside.clone());
+    let deck = Deck { setup, guard, watches: watches.clone(), asked: Semaphore::new(ASKED_MAX) };
     let ended = end.clone();
     let thread = std::thread::spawn(move || {
         runtime.block_on(async move {
@@ -97,7 +129,7 @@ pub fn start(setup: Setup) -> Result<Running, Failure> {
         // Viewers hold connections open without an end.
         runtime.shutdown_background();
     });
-    Ok(Running { address, base, key, end, thread })
+    Ok(Running { address, base, key, end, thread, watches, beside })
 }
 
 /// Serves the deck until Ctrl-C. `say` gets the URL that opens it.
@@ -243,7 +275,7 @@ async fn compare(State(deck): Shared, query: RawQuery) -> Response {
 async fn events(State(deck): Shared, headers: axum::http::HeaderMap, query: RawQuery) -> Response {
     let Some(name) = Name::of(query_of(query).get("run").unwrap_or_default()) else { return pages::no_run() };
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    pages::live::events(deck.watches.subscribe(&deck.setup.folder, &name), seen)
+    pages::live::events(deck.watches.subscribe(&deck, &name), seen)
 }
 
 async fn answer(State(deck): Shared, query: RawQuery) -> Response {

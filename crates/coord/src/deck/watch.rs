@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use schemas::run::{LiveEvent, LiveFigures, LiveLine, LiveVerdict, RunDocument, R
 use tokio::sync::watch;
 
 use super::folder::{self, Name, State};
-use super::{jobs, pages};
+use super::server::Deck;
+use super::{Setup, jobs, pages};
 
 /// How often the feed is read.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,28 +35,42 @@ pub(super) struct Frame {
 
 /// All watched runs.
 #[derive(Default)]
-pub(super) struct Watches(Mutex<HashMap<Name, watch::Receiver<Arc<Frame>>>>);
+pub(super) struct Watches {
+    watched: Mutex<HashMap<Name, watch::Receiver<Arc<Frame>>>>,
+    has_been_used: AtomicBool,
+}
 
 impl Watches {
+    /// Whether somebody has watched a run.
+    pub(super) fn has_been_used(&self) -> bool {
+        self.has_been_used.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody watches a run now.
+    pub(super) fn is_used(&self) -> bool {
+        !self.watched.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// The pictures of a run.
-    pub(super) fn subscribe(self: &Arc<Self>, runs: &Path, name: &Name) -> watch::Receiver<Arc<Frame>> {
-        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn subscribe(self: &Arc<Self>, deck: &Arc<Deck>, name: &Name) -> watch::Receiver<Arc<Frame>> {
+        self.has_been_used.store(true, Ordering::Relaxed);
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(frames) = watched.get(name) {
             return frames.clone();
         }
         let (sender, frames) = watch::channel(Arc::new(Frame::default()));
         watched.insert(name.clone(), frames.clone());
-        tokio::spawn(self.clone().follow(runs.to_path_buf(), name.clone(), sender));
+        tokio::spawn(self.clone().follow(deck.clone(), name.clone(), sender));
         frames
     }
 
-    async fn follow(self: Arc<Self>, runs: PathBuf, name: Name, sender: watch::Sender<Arc<Frame>>) {
-        let mut live = Live::new(runs, name.clone());
+    async fn follow(self: Arc<Self>, deck: Arc<Deck>, name: Name, sender: watch::Sender<Arc<Frame>>) {
+        let mut live = Live::new(deck.setup.folder.clone(), name.clone());
         loop {
-            let mut own = live;
+            let (mut own, deck) = (live, deck.clone());
             // Files are read, and charts drawn, beside the connections.
             let drawn = tokio::task::spawn_blocking(move || {
-                let frame = own.frame();
+                let frame = own.frame(&deck.setup);
                 (own, frame)
             });
             // A picture that cannot be made ends the watch; the browser asks again.
@@ -68,14 +84,14 @@ impl Watches {
                 break;
             }
             tokio::time::sleep(EVERY).await;
-            let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
             // One receiver is that of the table.
             if sender.receiver_count() <= 1 {
                 watched.remove(&name);
                 return;
             }
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
     }
 }
 
@@ -122,11 +138,14 @@ impl Live {
     }
 
     /// Reads what is new, and draws the picture.
-    pub(super) fn frame(&mut self) -> Frame {
+    pub(super) fn frame(&mut self, setup: &Setup) -> Frame {
         let run = RunFolder::new(self.name.folder(&self.runs));
         // Before the feed: what the last line of the feed says is then not missed.
         self.document = run.read_document().ok();
-        self.state = self.document.as_ref().map(|document| folder::run_state(&run, document));
+        // Before the run of this process begins, its folder is not there, or an earlier attempt's.
+        let is_own = setup.works_on(&self.name);
+        let state = |document: &RunDocument| if is_own { State::Running } else { folder::run_state(&run, document) };
+        self.state = self.document.as_ref().map(state);
         self.output = jobs::output(&self.runs, &self.name);
         // A feed that cannot be read shows nothing new.
         let _ = self.read(&run.live());
@@ -140,7 +159,7 @@ impl Live {
             _ if is_trace_set => jobs::process(&self.runs, &self.name).is_some(),
             (Some(state), _) => *state == State::Running,
             (None, Some(output)) => !jobs::has_ended(output),
-            (None, None) => false,
+            (None, None) => is_own,
         };
         let id = (self.offset + self.written_bytes) * 4 + printed * 2 + u64::from(!is_running);
         Frame { id, html: pages::live::picture(self).into_string(), is_last: !is_running }

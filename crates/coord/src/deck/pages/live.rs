@@ -30,7 +30,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
     let mut live = Live::new(deck.setup.folder.clone(), name.clone());
-    let frame = live.frame();
+    let frame = live.frame(&deck.setup);
     let is_trace_set = name.is_trace_set();
     if frame.is_last && (is_trace_set || live.document.is_some() || live.output.is_none()) {
         return see(&name.url());
@@ -104,6 +104,9 @@ pub(in crate::deck) fn picture(live: &Live) -> Markup {
             (None, Some(output)) if live.document.is_none() => {
                 p.conclusion { "The command has started; the run has not begun yet." }
                 pre { (output) }
+            }
+            (None, _) if live.document.is_none() => {
+                p.conclusion { "The run has not begun yet: its trace set is generated, or its replayers are started." }
             }
             (None, _) => p.conclusion { "The run prepares its first experiment." },
         }

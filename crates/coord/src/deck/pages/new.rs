@@ -79,17 +79,21 @@ pub(in crate::deck) fn page(deck: &Deck, query: &Form) -> Response {
     let Some((kind, _)) = kind_of(query) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
     let choices = choices(deck, kind);
     let mut form = query.clone();
-    if form.get("name").is_none() {
-        let spec = query.trimmed("spec");
-        let stem = Path::new(spec).file_stem().and_then(|stem| stem.to_str()).unwrap_or("quickstart");
-        form.set("name", if kind == "trace" { free_trace_name(deck, stem) } else { free_name(deck, stem) });
-    }
-    if let Some(choice) = choices.iter().find(|choice| choice.path == query.trimmed("spec")) {
-        form.set("text", choice.text.clone());
-    } else {
-        form.set("text", deck.setup.quickstart);
-    }
+    show_chosen(deck, kind, &mut form, &choices);
     draw(deck, kind, &form, &choices, None)
+}
+
+/// Puts the text of the chosen specification into a form, and a name that fits it, unless the user has typed one.
+fn show_chosen(deck: &Deck, kind: &str, form: &mut Form, choices: &[Choice]) {
+    let spec = form.trimmed("spec").to_string();
+    if form.get("name").is_none_or(|name| name == form.trimmed("suggested")) {
+        let stem = Path::new(&spec).file_stem().and_then(|stem| stem.to_str()).unwrap_or("quickstart");
+        let name = if kind == "trace" { free_trace_name(deck, stem) } else { free_name(deck, stem) };
+        form.set("suggested", name.clone());
+        form.set("name", name);
+    }
+    let choice = choices.iter().find(|choice| choice.path == spec);
+    form.set("text", choice.map_or(deck.setup.quickstart, |choice| choice.text.as_str()).to_string());
 }
 
 fn kind_of(form: &Form) -> Option<(&'static str, &'static str)> {
@@ -118,6 +122,10 @@ fn free_trace_name(deck: &Deck, stem: &str) -> String {
 pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form) -> Response {
     let Some((kind, _)) = kind_of(&form) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
     let choices = choices(deck, kind);
+    if form.get("do") == Some("choose") {
+        show_chosen(deck, kind, &mut form, &choices);
+        return draw(deck, kind, &form, &choices, None);
+    }
     if form.trimmed("name").is_empty() {
         form.set("name", if kind == "trace" { free_trace_name(deck, "quickstart") } else { free_name(deck, kind) });
     }
@@ -220,11 +228,13 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
     }
     let content = html! {
         h1 { (title) }
-        (chooser(kind, form, choices))
-        form method="post" action="/new" {
+        form method="post" action="/new" data-at-change="" {
             input type="hidden" name="token" value=(deck.guard.token());
             input type="hidden" name="kind" value=(kind);
-            input type="hidden" name="spec" value=(form.trimmed("spec"));
+            input type="hidden" name="suggested" value=(form.trimmed("suggested"));
+            // Enter in a field presses the first button of a form.
+            button.unseen name="do" value="check" tabindex="-1" aria-hidden="true" {}
+            (chooser(kind, form, choices))
             @if let Some(why) = errors.get("") { p.why role="alert" { (why) } }
             @if !errors.is_empty() { p.fail role="alert" { "Not started: see the marked fields." } }
             @match &came {
@@ -251,13 +261,12 @@ fn is_filled(field: &Field, form: &Form) -> bool {
     !form.trimmed(&field.name).is_empty()
 }
 
-/// The choice of the specification or plan, which is a page of its own.
+/// The choice of the specification or plan. What else was typed stays.
 fn chooser(kind: &str, form: &Form, choices: &[Choice]) -> Markup {
     let chosen = form.trimmed("spec");
     let what = if kind == "compare" { "Plan" } else { "Workload specification" };
     html! {
-        form.row method="get" action="/new" data-at-change="" {
-            input type="hidden" name="kind" value=(kind);
+        div.row {
             label for="spec" { (what) }
             select #spec name="spec" data-at-change="" {
                 @if kind == "compare" { option value="" { "Choose a plan" } } @else { option value="" { "quickstart.toml (built in)" } }
@@ -266,7 +275,7 @@ fn chooser(kind: &str, form: &Form, choices: &[Choice]) -> Markup {
                 }
                 @for choice in choices.iter().filter(|choice| !choice.is_trace_set) { option value=(choice.path) selected[choice.path == chosen] { (choice.path) } }
             }
-            button data-reload="" { "Show it" }
+            button name="do" value="choose" data-reload="" formnovalidate { "Show it" }
         }
     }
 }

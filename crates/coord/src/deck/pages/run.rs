@@ -8,7 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use schemas::comparison::{ComparisonDocument, Outcome};
-use schemas::program::to_type;
+use schemas::program::{quoted, to_type};
 use schemas::run::{RunDocument, RunFolder};
 use schemas::sla::short_time;
 use schemas::verdict::Verdict;
@@ -32,6 +32,7 @@ pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
     let run = RunFolder::new(&folder);
     match run.read_document() {
         Ok(document) => whole(deck, name, &run, &document),
+        Err(_) if deck.setup.works_on(name) => super::live::page(deck, name),
         Err(why) => match jobs::output(&deck.setup.folder, name) {
             Some(output) => not_begun(deck, name, &output),
             None if folder.exists() => error(StatusCode::NOT_FOUND, &why.to_string()),
@@ -59,6 +60,7 @@ fn whole(deck: &Deck, name: &Name, run: &RunFolder, document: &RunDocument) -> R
     let standing = folder::run_state(run, document);
     let rating = folder::rating(run);
     let path = run.root().display().to_string();
+    let is_rating = document.command.iter().any(|word| word == "rate");
     let has_report = run.root().join("report.html").exists();
     let content = html! {
         h1 { (name) }
@@ -70,7 +72,7 @@ fn whole(deck: &Deck, name: &Name, run: &RunFolder, document: &RunDocument) -> R
             @if has_report { a.button.main href=(format!("/files{}/report.html", files_of(name))) { "Open the report" } }
             @if standing == State::Running { a.button.main href=(name.url_of("live")) { "Watch it live" } }
             a.button href=(name.url_of("sql")) { "Ask SQL" }
-            (actions(deck, name, &standing, document.command.iter().any(|word| word == "rate")))
+            (actions(deck, name, &standing, is_rating))
         }
         @if !verdicts.is_empty() { h2 { "Experiments" } (experiments(&verdicts)) }
         h2 { "Download" }
@@ -78,7 +80,11 @@ fn whole(deck: &Deck, name: &Name, run: &RunFolder, document: &RunDocument) -> R
         h2 { "Commands" }
         p.soft { "This run was made by:" }
         pre { (analyzer::html::command_line(&document.command)) }
-        (command(&Typed::of(["analyze".into(), "summary".into(), path])))
+        (command(&Typed::of(["analyze".into(), "summary".into(), path.clone()])))
+        @if can_resume(&standing, is_rating) {
+            p.soft { "This takes it up again:" }
+            pre.command { (Typed::of(["rate".into(), "--resume".into(), path]).text()) }
+        }
         @if let Some(output) = jobs::output(&deck.setup.folder, name) {
             details { summary { "What the command has printed" } pre { (output) } }
         }
@@ -101,12 +107,18 @@ pub(super) fn actions(deck: &Deck, name: &Name, state: &State, is_rating: bool) 
             }
         }
     };
+    let is_stopping = *state == State::Running && jobs::is_stopping(&deck.setup.folder, name);
     html! {
-        @if *state == State::Running { (button("stop", "Stop it safely")) }
-        @if is_rating && matches!(state, State::Interrupted | State::Killed | State::Failed(_)) {
+        @if is_stopping { p.soft role="status" { "Stopping: what is under way is finished first." } }
+        @if *state == State::Running && !is_stopping { (button("stop", "Stop it safely")) }
+        @if can_resume(state, is_rating) {
             (button("resume", "Resume it"))
         }
     }
+}
+
+fn can_resume(state: &State, is_rating: bool) -> bool {
+    is_rating && matches!(state, State::Interrupted | State::Killed | State::Failed(_))
 }
 
 fn experiments(verdicts: &[Verdict]) -> Markup {
@@ -154,7 +166,9 @@ fn downloads(name: &Name, run: &RunFolder) -> Markup {
                 li { a href=(format!("/files{}/{file}", files_of(name))) { (file) } }
             } }
         }
-        p.soft { "All operations of a run may be gigabytes: " code { (format!("{} analyze export --format parquet -o FILE", to_type())) } "." }
+        p.soft { "All operations of a run may be gigabytes; this command writes them to a file. With another format and --rows it \
+                  makes what is listed here." }
+        pre.command { (to_type()) " analyze export " (quoted(&run.root().display().to_string())) " --format parquet -o operations.parquet" }
     }
 }
 
@@ -192,14 +206,17 @@ pub(super) fn download(file: &str, format: &str, text: Vec<u8>) -> Response {
 fn comparison(deck: &Deck, name: &Name, document: &ComparisonDocument) -> Response {
     let folder = name.folder(&deck.setup.folder);
     let standing = folder::comparison_state(&folder, document);
-    let running = folder::running_cell(&folder, document).map(|(cell, _)| cell);
+    let running = folder::running_cell(&folder, document);
     let columns = ["point", "store", "outcome", "run"].map(Column::Words);
     let row = |cell: &schemas::comparison::Cell| {
         let outcome = match &cell.outcome {
             _ if running.as_ref() == Some(&cell.run) => html! { span.pass { "running" } },
             Outcome::Missing => html! { span.soft { "to come" } },
-            Outcome::Rated { .. } => html! { "rated" },
-            Outcome::Measured(measured) => html! { span class=(measured.ruling.name()) { (measured.ruling.name()) } },
+            Outcome::Rated { soar, socialites, rate } => html! { (folder::in_words([soar, socialites, rate])) },
+            Outcome::Measured(measured) => html! {
+                span class=(measured.ruling.name()) { (measured.ruling.name()) } ": "
+                (thousands(measured.throughput_per_s.round() as u64)) " operations/s"
+            },
             Outcome::Failed(why) => html! { span.fail { (why) } },
         };
         let link = name.cell(&cell.run).filter(|own| own.folder(&deck.setup.folder).exists());
@@ -219,11 +236,22 @@ fn comparison(deck: &Deck, name: &Name, document: &ComparisonDocument) -> Respon
             a.button href=(name.url_of("sql")) { "Ask SQL" }
             (actions(deck, name, &standing, true))
         }
+        @if standing == State::Running { p.soft data-again="" { "The page is loaded again every few seconds." } }
         h2 { "Cells" }
         (table(&columns, &document.cells.iter().map(row).collect::<Vec<_>>()))
+        h2 { "Download" }
+        ul {
+            @for file in ["comparison.md", "comparison.json", "comparison.svg"] { @if folder.join(file).exists() {
+                li { a href=(format!("/files{}/{file}", files_of(name))) { (file) } }
+            } }
+        }
         h2 { "Commands" }
         p.soft { "This comparison was made by:" }
         pre { (analyzer::html::command_line(&document.command)) }
+        @if can_resume(&standing, true) {
+            p.soft { "This takes it up again:" }
+            pre.command { (to_resume(document).text()) }
+        }
     };
     shell(&name.to_string(), "", &content)
 }
@@ -233,7 +261,7 @@ pub(in crate::deck) async fn act(deck: &Deck, name: &Name, form: &Form) -> Respo
     let runs = &deck.setup.folder;
     match form.get("act") {
         Some("stop") => match jobs::stop(runs, name) {
-            Ok(_) => see(&name.url_of("live")),
+            Ok(_) => see(&watched(deck, name)),
             Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
         },
         Some("resume") => {
@@ -242,7 +270,7 @@ pub(in crate::deck) async fn act(deck: &Deck, name: &Name, form: &Form) -> Respo
                 Err(why) => return error(StatusCode::UNPROCESSABLE_ENTITY, &why),
             };
             match jobs::start(runs, name, &typed).await {
-                Ok(()) => see(&name.url_of("live")),
+                Ok(()) => see(&watched(deck, name)),
                 Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
             }
         }
@@ -250,15 +278,25 @@ pub(in crate::deck) async fn act(deck: &Deck, name: &Name, form: &Form) -> Respo
     }
 }
 
+/// Where a run is watched. A comparison has a page of its own, which leads to the cell that runs.
+fn watched(deck: &Deck, name: &Name) -> String {
+    match folder::comparison(&name.folder(&deck.setup.folder)) {
+        Some(_) => name.url(),
+        None => name.url_of("live"),
+    }
+}
+
+/// The command of a comparison names its plan and flags; the first word is the program.
+fn to_resume(document: &ComparisonDocument) -> Typed {
+    let words = document.command.iter().skip(1).filter(|word| *word != "--resume" && *word != "--json").cloned();
+    Typed(words.chain(["--resume".to_string()]).collect())
+}
+
 /// The command that takes up a run, if the command line accepts it.
 fn resumed(deck: &Deck, name: &Name) -> Result<Typed, String> {
     let folder = name.folder(&deck.setup.folder);
     let typed = match folder::comparison(&folder) {
-        Some(document) => {
-            // The command of a comparison names its plan and flags; the first word is the program.
-            let words = document.command.into_iter().skip(1).filter(|word| word != "--resume" && word != "--json");
-            Typed(words.chain(["--resume".to_string()]).collect())
-        }
+        Some(document) => to_resume(&document),
         None => Typed::of(["rate".to_string(), "--resume".into(), folder.display().to_string()]),
     };
     let words: Vec<String> = std::iter::once("encore".to_string()).chain(typed.0.iter().cloned()).collect();

@@ -23,6 +23,15 @@ impl Campaign {
             let trial = remembered.map_or_else(|| self.with_all_replayers(demand, limit, purpose), Ok)?;
             let Some(needed) = trial.sessions_needed() else { return Ok(trial) };
             let (sessions, replayed) = (self.trace.manifest.sessions(), trial.replayed_until());
+            if !tracegen::can_generate(&self.trace.manifest.spec) {
+                self.voice.say(&format!(
+                    "trace too short: {} sessions, {} needed; an imported trace set cannot be made longer, so ask for less, \
+                     such as --sessions",
+                    thousands(sessions),
+                    thousands(needed)
+                ));
+                return Ok(trial);
+            }
             if !extensions.once_more(replayed, needed) {
                 let spec = &self.trace.manifest.spec;
                 let actors = spec.family().and_then(|family| Ok((family.actors(spec)?, family.actor_words()))).ok();

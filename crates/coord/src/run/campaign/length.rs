@@ -24,6 +24,16 @@ impl Campaign {
         if sessions >= needed {
             return Ok(());
         }
+        if !tracegen::can_generate(&self.trace.manifest.spec) {
+            return Err(Failure::usage(format!(
+                "{}: it has {} sessions, and {} are needed; an imported trace set cannot be made longer, so ask for less, such as \
+                 --sessions {}",
+                self.trace.folder.display(),
+                thousands(sessions),
+                thousands(needed),
+                sessions.saturating_sub(before + self.warmup_sessions).max(1)
+            )));
+        }
         self.voice.say(&format!(
             "trace extended: it had {} sessions, {} are needed; earlier sessions unchanged",
             thousands(sessions),
