@@ -143,7 +143,7 @@ fn a_log_of_postgresql_replayed_on_a_copy_leaves_the_same_tables() {
         let said = place.run(&["analyze", "compare", "--recorded", &run]).succeeds();
         assert!(
             said.contains(&format!(
-                "{} statements executed; 0 failed in the log",
+                "{} statements executed, 0 of the log not executed; 0 failed in the log",
                 with_commas(executions * 9 + starts)
             )),
             "{said}"
@@ -172,6 +172,69 @@ fn a_log_of_postgresql_replayed_on_a_copy_leaves_the_same_tables() {
         assert!(said.contains("returned the same"), "{said}");
     }
     assert_ne!(contents(&copy), wanted, "the trace changes the tables");
+}
+
+/// Runs SQL with MariaDB's own client, in a database.
+fn mariadb(server: &Server, database: &str, sql: &str) -> String {
+    let url = server.url(database);
+    let (user, place) = url.trim_start_matches("mysql://").split_once('@').expect("a user");
+    let (user, password) = user.split_once(':').expect("a password");
+    let (host, port) = place.split('/').next().and_then(|place| place.split_once(':')).expect("a port");
+    let login = ["--no-defaults", "-N", "-u", user, &format!("-p{password}"), "-h", host, "-P", port];
+    succeeded(Command::new("mariadb").args(login).args([database, "-e", sql]).output())
+}
+
+#[test]
+fn a_general_log_of_mariadb_replayed_on_a_copy_leaves_the_same_tables() {
+    const TRANSACTIONS: u64 = 60;
+    let place = Workplace::new();
+    let logs = tempfile::tempdir().expect("a folder");
+    // The server runs as another user.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(logs.path(), permissions).expect("permissions");
+    let log = logs.path().join("general.log").display().to_string();
+    let arguments = ["--general-log=1", &format!("--general-log-file={log}")];
+    let Some(server) = Server::start(Kind::Mysql, Options { arguments: &arguments, ..Options::default() }) else {
+        return;
+    };
+    // From another database, so that the filter leaves it out.
+    for database in ["shop", "copy"] {
+        let rows: Vec<String> = (0..20).map(|id| format!("({id}, 100)")).collect();
+        let sql = format!(
+            "CREATE DATABASE {database}; CREATE TABLE {database}.stock (id INT PRIMARY KEY, pieces INT); \
+             CREATE TABLE {database}.sale (id INT PRIMARY KEY, note VARCHAR(20), day DATE, price DECIMAL(8, 2)); \
+             INSERT INTO {database}.stock VALUES {}",
+            rows.join(", ")
+        );
+        mariadb(&server, "encore", &sql);
+    }
+    let contents = |database: &str| {
+        let sql = format!("SELECT * FROM {database}.stock ORDER BY id; SELECT * FROM {database}.sale ORDER BY id");
+        mariadb(&server, "encore", &sql)
+    };
+    let before = contents("shop");
+    let transactions = (0..TRANSACTIONS).map(|id| {
+        let (item, end) = (id * 7 % 20, if id % 5 == 4 { "ROLLBACK" } else { "COMMIT" });
+        format!(
+            "BEGIN; SELECT pieces FROM stock WHERE id = {item} FOR UPDATE; \
+             UPDATE stock SET pieces = pieces - {} WHERE id = {item}; \
+             INSERT INTO sale VALUES ({id}, 'it''s \"{id}\"', '2026-03-0{}', {id}.50); {end}; ",
+            id % 3 + 1,
+            id % 9 + 1
+        )
+    });
+    mariadb(&server, "shop", &transactions.collect::<String>());
+    let wanted = contents("shop");
+    assert_ne!(wanted, before, "the transactions change the tables");
+    let import = ["trace", "import", "mysql-general-log", &log, "--database", "shop", "-o", "shop.trace", "--json"];
+    let imported: Value = serde_json::from_str(&place.run(&import).succeeds()).expect("JSON");
+    assert_eq!(imported["report"]["distinct"].as_u64(), Some(3), "{imported}");
+    assert_eq!(imported["report"]["transactions"].as_u64(), Some(TRANSACTIONS), "{imported}");
+    let store = server.url("copy");
+    let replay = ["replay", "run", "--trace", "shop.trace", "--store", &store, "--threads", "1", "-o", "run"];
+    place.run(&[&replay[..], &["--keep-data"]].concat()).succeeds();
+    assert_eq!(ask(&place, "run", "SELECT count(*) FILTER (outcome <> 'ok') FROM operations"), "0");
+    assert_eq!(contents("copy"), wanted);
 }
 
 /// Each session is due within a millisecond of when the log says that its first statement began.

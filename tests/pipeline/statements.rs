@@ -166,10 +166,17 @@ fn the_warm_up_of_benchfoundry_is_left_out() {
     assert_eq!(ask(&place, "a", sql), "2,58");
     replay(&place, "sqlite:b.db?synchronous=off", "b", &["--threads", "1", "--warmup", "0"]);
     assert_eq!(ask(&place, "b", sql), "0,60");
-    let run =
-        ["run", "--trace", "shop.trace", "--store", "sqlite:c.db?synchronous=off", "--threads", "1", "--name", "c"];
-    place.run(&run).ends();
+    let run = |name: &str, more: &[&str]| {
+        let store = format!("sqlite:{name}.db?synchronous=off");
+        let words = ["run", "--trace", "shop.trace", "--store", &store, "--threads", "1", "--name", name];
+        place.run(&[&words[..], more].concat())
+    };
+    run("c", &["--sessions", "58"]).ends();
     assert_eq!(ask(&place, "runs/c", sql), "2,58");
+    // It cannot be made longer.
+    let short = run("d", &[]).exits(3);
+    assert!(short.contains("trace too short") && short.contains("cannot be made longer"), "{short}");
+    run("e", &["--sessions", "59"]).fails(2, &["it has 60 sessions, and 61 are needed", "--sessions 58"]);
 }
 
 #[test]

@@ -115,6 +115,11 @@ pub fn generate(spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Re
     of(spec)?.generate(spec, folder, options)
 }
 
+/// Whether the trace sets of a specification are generated, so that one can be made longer. Others are imported.
+pub fn can_generate(spec: &Spec) -> bool {
+    of(spec).is_ok_and(|generator| generator.can_generate())
+}
+
 /// Generates some fragments of a trace set into `folder`, and a part for each. Others may generate the rest at the
 /// same time, elsewhere too: [`assemble`] makes the trace set of all parts.
 ///

@@ -46,4 +46,4 @@ pub use self::core::error::GenerateError;
 pub use self::core::options::GenerateOptions;
 pub use self::core::parts::AssembleError;
 pub use self::core::show::Overview;
-pub use families::{add, assemble, digest, generate, generate_parts};
+pub use families::{add, assemble, can_generate, digest, generate, generate_parts};

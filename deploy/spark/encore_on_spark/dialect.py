@@ -25,7 +25,11 @@ def from_duckdb(statement: str) -> str:
             return exp.WithinGroup(this=type(node)(this=node.expression), expression=order)
         return node
 
+    def as_doubles(node):
+        # In Spark they are whole numbers.
+        return exp.cast(node.copy(), "double") if isinstance(node, (exp.Floor, exp.Ceil)) else node
+
     try:
-        return sqlglot.parse_one(statement, read="duckdb").transform(spelled).sql(dialect="spark")
+        return sqlglot.parse_one(statement, read="duckdb").transform(spelled).transform(as_doubles).sql(dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         raise EncoreError(f"SQL: {errors.first_lines(str(error))}") from None

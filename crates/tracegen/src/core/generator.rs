@@ -130,6 +130,10 @@ pub trait Sessions<O> {
 /// The generator of a family, whichever it is. A family whose trace sets are made elsewhere has one too.
 pub(crate) trait AnyGenerator: Sync {
     fn family(&self) -> &'static str;
+    /// Whether it makes trace sets at all.
+    fn can_generate(&self) -> bool {
+        true
+    }
     fn generate(&self, spec: &Spec, folder: &Path, options: &GenerateOptions<'_>) -> Result<Manifest, GenerateError>;
     fn generate_parts(
         &self,

@@ -46,6 +46,10 @@ impl AnyGenerator for Sql {
         SqlWorkload::FAMILY
     }
 
+    fn can_generate(&self) -> bool {
+        false
+    }
+
     fn generate(&self, spec: &Spec, _: &Path, _: &GenerateOptions<'_>) -> Result<Manifest, GenerateError> {
         Err(GenerateError::Infeasible(made_elsewhere(spec)))
     }
