@@ -210,7 +210,7 @@ enum Command {
     /// Import logs of PostgreSQL, and replay them beside pgreplay
     Logs {
         /// Transactions a second of pgbench
-        #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         rate: u32,
         /// Number of clients of pgbench
         #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]

@@ -177,10 +177,10 @@ impl fmt::Display for Plan {
 /// What plans do not say, for people.
 pub fn notes(costs: &Costs) -> String {
     format!(
-        "Times are those of processors, measured on {} with a light mix of social actions. What the network, the store of\n\
-         objects and the engine take comes on top; Spark added 10 to 25 s to an analysis. Percentiles of all rows are DuckDB's;\n\
-         Spark took 5 times as long for them, and 50 s more. Figures and verdicts do not need them. `benches/run cluster`\n\
-         measures your machine; then say --measured.\n",
+        "Times are those of processors, measured on {} with a light mix of social actions. What the network, the\n\
+         object storage and the engine take comes on top; Spark added 10 to 25 s to an analysis. Percentiles of all rows are\n\
+         DuckDB's; Spark took 5 times as long for them, and 50 s more. Figures and verdicts do not need them.\n\
+         `benches/run cluster` measures your machine; then say --measured.\n",
         costs.processor
     )
 }

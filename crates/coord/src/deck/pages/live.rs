@@ -288,20 +288,30 @@ fn search(ended: &[(u32, String, LiveVerdict)]) -> Markup {
     }
 }
 
-/// Throughput by load: what the search has found.
+/// Throughput by load: what the search has found. Marks have the numbers of their experiments; the line is the mean of
+/// the search's own.
 fn by_load(ended: &[(u32, String, LiveVerdict)]) -> Markup {
+    let load = |verdict: &LiveVerdict| verdict.rate_per_s.unwrap_or_else(|| f64::from(verdict.threads));
+    let mut sorted: Vec<&(u32, String, LiveVerdict)> = ended.iter().collect();
+    sorted.sort_by(|(.., a), (.., b)| load(a).total_cmp(&load(b)));
     let of = |label: &str, wanted: Ruling, mark: Mark, look: usize| {
-        let own = ended.iter().filter(|(.., verdict)| verdict.ruling == wanted);
-        let mut points: Vec<LinePoint> = own
-            .map(|(.., verdict)| {
-                let load = verdict.rate_per_s.unwrap_or_else(|| f64::from(verdict.threads));
-                LinePoint { x: load, y: verdict.throughput_per_s, mark }
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        LineSeries { label: label.into(), points, stroke: Stroke::Scattered, look: Some(look), ..LineSeries::default() }
+        let own = sorted.iter().filter(|(.., verdict)| verdict.ruling == wanted);
+        let (names, points) = own
+            .map(|(number, _, own)| (number.to_string(), LinePoint { x: load(own), y: own.throughput_per_s, mark }))
+            .unzip();
+        let stroke = Stroke::Scattered;
+        LineSeries { label: label.into(), points, names, stroke, look: Some(look), ..LineSeries::default() }
     };
+    let searched: Vec<&LiveVerdict> = sorted.iter().map(|(.., own)| own).filter(|own| !own.is_final).collect();
+    let same = searched.chunk_by(|a, b| load(a) == load(b));
+    let points = same.map(|same| {
+        let mean = same.iter().map(|own| own.throughput_per_s).sum::<f64>() / same.len() as f64;
+        LinePoint { x: load(same[0]), y: mean, mark: Mark::Filled }
+    });
+    let (label, stroke) = ("search, mean".to_string(), Stroke::Plain);
+    let means = LineSeries { label, points: points.collect(), stroke, look: Some(3), ..LineSeries::default() };
     let series = [
+        means,
         of("passed", Ruling::Pass, Mark::Filled, 0),
         of("failed", Ruling::Fail, Mark::Hollow, 1),
         of("void", Ruling::Void, Mark::Hollow, 2),
