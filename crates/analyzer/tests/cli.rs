@@ -99,7 +99,8 @@ fn a_cluster_is_planned_from_a_report() {
     let steps =
         ["generate fragments", "replay on memory:", "analyze fragments", "merge", "percentiles over all rows, SQL"];
     let costs: Vec<String> = steps.iter().map(|step| format!("{step:?}: {cost}")).collect();
-    std::fs::write(&report, format!("{{\"costs\": {{{}}}}}", costs.join(", "))).unwrap();
+    let machine = r#""machine": {"processor": "An Abacus"}"#;
+    std::fs::write(&report, format!("{{{machine}, \"costs\": {{{}}}}}", costs.join(", "))).unwrap();
     let path = report.to_str().unwrap();
     let plan = |more: &[&str]| analyzer(&[&["plan-cluster", "--operations", "3600000000"], more].concat());
     let given = plan(&["--measured", path, "--cores", "2", "--within", "30m", "--json"]);
@@ -108,6 +109,10 @@ fn a_cluster_is_planned_from_a_report() {
     assert_eq!(plans[0]["fragments"], 4, "{plans}");
     assert_eq!(plans[0]["steps"][1]["hosts"], 3, "{plans}");
     assert_eq!(plans[0]["stored_bytes"], 108e9, "{plans}");
+    assert_eq!(plans[0]["scratch_bytes"], 54e9, "{plans}");
+    let text = plan(&["--measured", path, "--cores", "2", "--within", "30m"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("measured on An Abacus") && text.contains("holds 54.0 GB on its disk"), "{text}");
     let own = plan(&["--json"]);
     let plans: serde_json::Value = serde_json::from_slice(&own.stdout).unwrap();
     assert!(plans[0]["stored_bytes"].as_f64().unwrap() > 3.6e9, "{plans}");
