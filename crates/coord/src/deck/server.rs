@@ -65,12 +65,14 @@ impl Running {
     /// Ends the deck beside a run that has ended. Who watches sees the end first. A user at a terminal looks on as long as
     /// they like: `say` gets the URL, and Ctrl-C ends it.
     pub fn end_with_run(self, say: impl FnOnce(&str)) -> Result<(), Failure> {
-        let Some(beside) = self.beside.clone() else { return Ok(self.stop()) };
+        let Some(beside) = self.beside.clone() else {
+            self.stop();
+            return Ok(());
+        };
         beside.end();
         if !self.watches.has_been_used() {
-            return Ok(self.stop());
-        }
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            // Nobody looks.
+        } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             say(&self.url_of(&format!("/runs/{}", beside.run)));
             let ended = crate::run::runtime::start()?.block_on(asked_to_end());
             ended.map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
