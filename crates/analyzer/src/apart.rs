@@ -17,7 +17,6 @@ use crate::error::AnalyzeError;
 use crate::experiment::{Merged, conclude, find, merge_into, void_without_log, write_verdict};
 use crate::families;
 use crate::figures::Summary;
-use crate::fragment::SealedPaths;
 use crate::fragments::{measured_for, read_plan, replayer_of};
 use crate::seal::Sealed;
 use crate::subject::{Needs, Subject, sealed_paths};
@@ -141,8 +140,11 @@ pub(crate) fn merge_with(
         if *measured.get_or_insert(own_measured) != own_measured {
             return Err(differs("has another measured part than the first fragment's"));
         }
-        for table in &tables {
-            check_size(&sealed_paths(run, experiment, table.fragment), table, size_of)?;
+        for (path, Checksum { bytes, .. }) in tables.iter().flat_map(|own| sealed_tables(run, experiment, own)) {
+            // Their content is verified when they are queried.
+            if size_of(&path)? != *bytes {
+                return Err(AnalyzeError::OtherFragment { path, what: "is not as long as its summary says" });
+            }
         }
         sealed.extend(tables);
         merge_into(&mut each, replayer_of(&by_replayer, Some(fragment)), summary);
@@ -169,16 +171,16 @@ fn check_complete(
     Err(AnalyzeError::NotAnalyzed { run, experiment, first, count, missing: ranges(&missing) })
 }
 
-/// Refuses sealed tables that are not there, or not whole. Their content is verified when they are queried.
-fn check_size(paths: &SealedPaths, sealed: &SealedFragment, size_of: SizeOf<'_>) -> Result<(), AnalyzeError> {
-    let closing_reads = sealed.closing_reads.iter().map(|checksum| (&paths.closing_reads, checksum));
-    let tables = [(&paths.operations, &sealed.operations), (&paths.unpredictable, &sealed.unpredictable)];
-    for (path, Checksum { bytes, .. }) in tables.into_iter().chain(closing_reads) {
-        if size_of(path)? != *bytes {
-            return Err(AnalyzeError::OtherFragment { path: path.clone(), what: "is not as long as its summary says" });
-        }
-    }
-    Ok(())
+/// The sealed tables of a fragment, and what identifies their contents.
+pub(crate) fn sealed_tables<'a>(
+    run: &RunFolder,
+    experiment: u32,
+    sealed: &'a SealedFragment,
+) -> impl Iterator<Item = (PathBuf, &'a Checksum)> + use<'a> {
+    let paths = sealed_paths(run, experiment, sealed.fragment);
+    let closing_reads = sealed.closing_reads.as_ref().map(|checksum| (paths.closing_reads, checksum));
+    let tables = [(paths.operations, &sealed.operations), (paths.unpredictable, &sealed.unpredictable)];
+    tables.into_iter().chain(closing_reads)
 }
 
 /// Ascending numbers in few words: `0, 3 to 7`.

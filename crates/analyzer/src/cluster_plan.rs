@@ -46,7 +46,7 @@ pub struct Costs {
     #[serde(rename = "percentiles over all rows, SQL")]
     query: Cost,
     /// What they were measured on.
-    #[serde(default)]
+    #[serde(skip)]
     processor: String,
 }
 
@@ -177,10 +177,9 @@ impl fmt::Display for Plan {
 /// What plans do not say, for people.
 pub fn notes(costs: &Costs) -> String {
     format!(
-        "Times are those of processors, measured on {} with a light mix of social actions. What the network, the\n\
-         object storage and the engine take comes on top; Spark added 10 to 25 s to an analysis. Percentiles of all rows are\n\
-         DuckDB's; Spark took 5 times as long for them, and 50 s more. Figures and verdicts do not need them.\n\
-         `benches/run cluster` measures your machine; then say --measured.\n",
+        "Times are those of processors, measured on {} with a light mix of social actions. They leave\n\
+         out what the network, the object storage and the engine take (benches/cluster.md has Spark's). DuckDB computes the\n\
+         percentiles of all rows; verdicts do not need them. To plan with your machine, use `benches/run cluster` and --measured.\n",
         costs.processor
     )
 }

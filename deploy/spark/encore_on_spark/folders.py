@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: The classes with which Spark reads object storage, by scheme of the URL. Spark comes without them.
+#: The class with which Spark reads object storage, and the package that has it, by scheme of the URL. Spark comes without.
 CLIENTS = {
-    "s3": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-    "gs": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    "s3": ("org.apache.hadoop.fs.s3a.S3AFileSystem", "org.apache.hadoop:hadoop-aws:{hadoop}"),
+    "gs": ("com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem", "com.google.cloud.bigdataoss:gcs-connector:VERSION"),
 }
 
 
@@ -43,9 +43,9 @@ def for_spark(spark: SparkSession, place: str) -> str:
     configuration = spark._jsc.hadoopConfiguration()
     if scheme not in CLIENTS or configuration.get(f"fs.{scheme}.impl"):
         return place
-    if not configuration.getClassByNameOrNull(CLIENTS[scheme]):
-        version = spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
-        package = {"s3": f"org.apache.hadoop:hadoop-aws:{version}", "gs": "com.google.cloud.bigdataoss:gcs-connector:VERSION"}[scheme]
+    client, package = CLIENTS[scheme]
+    if not configuration.getClassByNameOrNull(client):
+        package = package.format(hadoop=spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
         raise EncoreError(
             f"{place}: this Spark cannot read {scheme}://; add its client, for example with --conf "
             f"spark.jars.packages={package} (spark-submit: --packages)"

@@ -115,7 +115,7 @@ fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
     };
     let opened = get(&deck);
     assert!(opened.starts_with("HTTP/1.1 303") && opened.contains("/runs/long?show=live"), "{opened}");
-    // The page is there before the run has begun, and whoever watches sees the end.
+    // The live page exists before the run begins, and its events end with the verdict.
     let (address, key) =
         deck.split_once('/').and_then(|(a, path)| Some((a, path.split("key=").nth(1)?))).expect("a key");
     let port = address.rsplit(':').next().expect("a port");

@@ -99,7 +99,7 @@ fn a_rating_is_stopped_and_resumed() {
     let deck = Deck::start(&place);
     assert!(deck.get("/runs/r").body.contains(">running<"), "the run outlives its deck");
     assert_eq!(deck.post("/runs/r", &[("act", "stop")]).status, 303);
-    // Whoever clicks again interrupts nothing that is under way.
+    // More clicks send no second interrupt, which would abandon operations.
     for _ in 0..3 {
         let page = deck.get("/runs/r").body;
         assert!(!page.contains("Stop it safely"), "{page}");
@@ -155,7 +155,7 @@ fn write_plan(place: &Workplace, seconds: &str) {
     std::fs::write(place.path("pair.toml"), plan).expect("a plan");
 }
 
-/// Its page says that it runs from the first moment to the last, also between two cells; nobody takes it up meanwhile.
+/// A comparison is running until its process ends, also between two cells. A second process cannot resume it meanwhile.
 #[test]
 fn a_comparison_is_stopped_and_resumed() {
     let place = Workplace::new();

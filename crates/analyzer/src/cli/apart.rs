@@ -12,12 +12,11 @@ use serde::Serialize;
 
 use super::SUCCESS;
 use super::args::{Fragment, Merge, PlanCluster, Tasks};
-use crate::apart::{merge_with, size_here};
+use crate::apart::{merge_with, sealed_tables, size_here};
 use crate::cluster_plan::{self, Costs, MEASURED, Wanted};
 use crate::error::AnalyzeError;
 use crate::experiment::{find, read_verdict};
 use crate::fragments::read_plan;
-use crate::subject::sealed_paths;
 use crate::{analyze_fragment, report};
 
 /// What there is to do in an experiment.
@@ -58,12 +57,7 @@ pub(super) fn tasks(arguments: &Tasks) -> Result<(String, u8), AnalyzeError> {
 
 /// The sealed tables of an experiment, by their paths in the run, with their lengths.
 fn sealed_bytes(run: &RunFolder, verdict: &Verdict) -> BTreeMap<String, u64> {
-    let tables = verdict.sealed.iter().flat_map(|sealed| {
-        let paths = sealed_paths(run, verdict.experiment, sealed.fragment);
-        let closing_reads = sealed.closing_reads.as_ref().map(|checksum| (paths.closing_reads, checksum));
-        let always = [(paths.operations, &sealed.operations), (paths.unpredictable, &sealed.unpredictable)];
-        always.into_iter().chain(closing_reads)
-    });
+    let tables = verdict.sealed.iter().flat_map(|sealed| sealed_tables(run, verdict.experiment, sealed));
     let within = |path: &Path| path.strip_prefix(run.root()).unwrap_or(path).display().to_string();
     tables.map(|(path, checksum)| (within(&path), checksum.bytes)).collect()
 }

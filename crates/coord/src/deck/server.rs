@@ -62,8 +62,8 @@ impl Running {
         format!("{}{page}{key}", self.base)
     }
 
-    /// Ends the deck beside a run that has ended. Who watches sees the end first. A user at a terminal looks on as long as
-    /// they like: `say` gets the URL, and Ctrl-C ends it.
+    /// Ends the deck beside a run that has ended, after open live pages have received the end. If there were any and the
+    /// program runs in a terminal, it waits for Ctrl-C; `say` gets the URL.
     pub fn end_with_run(self, say: impl FnOnce(&str)) -> Result<(), Failure> {
         let Some(beside) = self.beside.clone() else {
             self.stop();
@@ -71,7 +71,7 @@ impl Running {
         };
         beside.end();
         if !self.watches.has_been_used() {
-            // Nobody looks.
+            // No browser has opened a live page.
         } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             say(&self.url_of(&format!("/runs/{}", beside.run)));
             let ended = crate::run::runtime::start()?.block_on(asked_to_end());

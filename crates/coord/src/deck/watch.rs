@@ -41,12 +41,12 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Whether somebody has watched a run.
+    /// Whether a browser has opened the live page of a run.
     pub(super) fn has_been_used(&self) -> bool {
         self.has_been_used.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody watches a run now.
+    /// Whether a live page is open now.
     pub(super) fn is_used(&self) -> bool {
         !self.watched.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }

@@ -68,7 +68,8 @@ pub struct WorkloadArgs {
     /// [default: none]
     #[arg(help_heading = "Output", long, value_name = "SECONDS", value_parser = monitor_interval)]
     pub monitor: Option<f64>,
-    /// Show the run live in a browser, on a free port of this machine, until the run ends
+    /// Show the run live in a browser, on a free port of this machine, until the run ends; if a browser
+    /// shows it, a terminal waits for Ctrl-C
     #[arg(help_heading = "Output", long)]
     pub deck: bool,
     /// Serve the figures of the run at http://ADDR/metrics for Prometheus (OpenMetrics text), on a
