@@ -79,16 +79,22 @@ impl Condition {
 
     /// The same with the rows, one a line, indented.
     pub fn with_rows(&self) -> Option<String> {
-        let mut out = self.in_words()?;
-        if let Found::Violated { rows, first } = &self.found {
-            first.iter().for_each(|row| out += &format!("\n    {row}"));
-            let more = rows.saturating_sub(first.len() as u64);
-            if more > 0 {
-                out += &format!("\n    and {} more", crate::words::thousands(more));
-            }
-        }
-        Some(out)
+        let rows = match &self.found {
+            Found::Violated { rows, first } => violating_rows(first, *rows),
+            _ => String::new(),
+        };
+        Some(self.in_words()? + &rows)
     }
+}
+
+/// The first violating rows of so many, each on a new line, indented.
+pub fn violating_rows(first: &[String], all: u64) -> String {
+    let mut out: String = first.iter().map(|row| format!("\n    {row}")).collect();
+    let more = all.saturating_sub(first.len() as u64);
+    if more > 0 {
+        out += &format!("\n    and {} more", crate::words::thousands(more));
+    }
+    out
 }
 
 /// A condition that is violated, in one line.

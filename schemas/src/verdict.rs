@@ -145,13 +145,19 @@ pub struct RatingDocument {
 
 impl RatingDocument {
     /// 3 when nothing could be measured, or a rating is unconfirmed because its final experiments were
-    /// void; 1 when no load met the SLA, or the final experiments missed it; else 0.
+    /// void; 1 when no load met the SLA, or the final experiments missed it, or one that confirmed a rating left data that
+    /// violate a condition; else 0.
     pub fn exit_code(&self) -> u8 {
         let ratings = || [&self.soar, &self.socialites, &self.rate].into_iter().flatten();
         match () {
             () if ratings().any(|rating| rating.unmeasured) => 3,
             () if ratings().any(|rating| rating.value <= 0.0) => 1,
-            () if ratings().all(|rating| rating.confirmed_by.is_some()) => 0,
+            () if ratings().all(|rating| rating.confirmed_by.is_some()) => {
+                let is_confirming = |one: &&RatedExperiment| {
+                    ratings().any(|rating| rating.confirmed_by == Some(one.experiment))
+                };
+                u8::from(self.experiments.iter().filter(is_confirming).any(|one| one.breaks_conditions))
+            }
             () if self.experiments.iter().any(|trial| trial.is_final && trial.ruling == Ruling::Fail) => 1,
             () => 3,
         }
@@ -272,4 +278,11 @@ pub struct RatedExperiment {
     pub within_beta_percent: f64,
     /// Share of the reads that were unpredictable, in percent.
     pub unpredictable_percent: f64,
+    /// Whether it left data that violate a condition, or that could not be checked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub breaks_conditions: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

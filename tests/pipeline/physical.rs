@@ -253,8 +253,35 @@ fn a_custom_parameter_is_the_consistency_level_of_its_statement_on_cassandra() {
         std::fs::write(folder.join(name), text).expect("a file");
     }
     place.run(&["trace", "import", "table", "levels"]).succeeds();
-    let run = ["replay", "run", "--trace", "levels.trace", "--store", &url, "--threads", "1", "--load", "-o", "run"];
-    place.run(&run).ends();
+    let shown = place.run(&["trace", "show", "levels.trace"]).succeeds();
+    assert!(shown.contains("6 operations: ANY; ONE; THREE; local_quorum; replica 2"), "{shown}");
+    let run = |store: &str, out: &str| {
+        let run = ["replay", "run", "--trace", "levels.trace", "--store", store, "--threads", "1", "--load", "-o", out];
+        place.run(&run)
+    };
+    // A store that knows no custom parameters says so.
+    run("sqlite:a.db", "lite").succeeds();
+    let summary = place.run(&["analyze", "summary", "lite"]).succeeds();
+    let ignores = "ignores custom parameters, which 6 operations of the trace have (such as ONE)";
+    assert!(summary.replace('\n', " ").contains(ignores), "{summary}");
+    // What Cassandra cannot use is refused before anything is sent.
+    let before = place.contents();
+    run(&url, "refused").fails(2, &["statement 1 of ", "ANY is a level of writes", "(1 operation)", "import the trace set again"]);
+    assert_eq!(place.contents(), before);
+    let kept = operations.lines().filter(|line| !line.contains("ANY") && !line.contains("replica"));
+    std::fs::write(folder.join("operations.csv"), kept.map(|line| format!("{line}\n")).collect::<String>()).expect("a file");
+    place.run(&["trace", "import", "table", "levels", "-o", "copies.trace"]).succeeds();
+    let copies = ["replay", "run", "--trace", "copies.trace", "--store", &url, "--threads", "1", "--load", "-o", "copies"];
+    place.run(&copies).fails(2, &["THREE needs 3 copies of each row, and the keyspace has 1", "a custom parameter of statement 0"]);
+
+    // A manifest lists 1,000 of them. Others are refused when their operations come, here all.
+    let manifest = place.path("levels.trace/manifest.json");
+    let mut text: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&manifest).expect("a file")).expect("JSON");
+    let listed = text["statistics"].as_object_mut().expect("an object").remove("custom");
+    assert_eq!(listed.and_then(|list| list.as_array().map(Vec::len)), Some(6));
+    std::fs::write(&manifest, text.to_string()).expect("a file");
+    run(&url, "run").ends();
     let errors = "SELECT CASE WHEN error IS NULL THEN 'none' WHEN error LIKE '%level of writes%' THEN 'no level of reads' \
                   WHEN error LIKE '%is not one of ONE%' THEN 'no level' WHEN error LIKE '%Cannot achieve consistency level THREE%' THEN 'too few replicas' \
                   ELSE error END FROM operations WHERE step = 0 ORDER BY session";

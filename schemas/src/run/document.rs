@@ -45,6 +45,17 @@ pub struct RunDocument {
 /// know to judge its reads.
 pub const NOTE: &str = "note";
 
+/// Adds settings to others. A note comes after the one that is there.
+pub fn add_settings(all: &mut BTreeMap<String, String>, more: BTreeMap<String, String>) {
+    for (name, value) in more {
+        let value = match all.get(&name) {
+            Some(first) if name == NOTE => format!("{first}; {value}"),
+            _ => value,
+        };
+        all.insert(name, value);
+    }
+}
+
 /// The note in the settings that a store has reported; None if there is none.
 pub fn note(store_settings: &BTreeMap<String, String>) -> Option<&str> {
     store_settings.get(NOTE).map(String::as_str)

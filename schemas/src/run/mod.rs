@@ -9,7 +9,7 @@ mod trial;
 
 pub use crate::pacing::{Pacing, PacingCounts};
 pub use crate::position::FragmentPosition;
-pub use document::{Host, NOTE, RunDocument, RunState, note};
+pub use document::{Host, NOTE, RunDocument, RunState, add_settings, note};
 pub(crate) use folder::COMPARISON;
 pub use folder::{ExperimentFolder, RunError, RunFolder};
 pub use live::{LiveEvent, LiveFigures, LiveLine, LiveReplayer, LiveVerdict};

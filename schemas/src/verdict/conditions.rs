@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::conditions::{Condition, Found, unchecked, violated};
+use crate::conditions::{Condition, Found, unchecked, violated, violating_rows};
 use crate::words::plural;
 
 /// What the check of the conditions after an experiment has found. `audit/checks.parquet` has the rows.
@@ -34,6 +34,9 @@ pub struct BrokenCondition {
     pub title: String,
     /// How many rows violate it; null if its query failed.
     pub violations: Option<u64>,
+    /// The first of them, as texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_rows: Vec<String>,
     /// Why its query failed; null if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -44,12 +47,15 @@ impl ConditionFigures {
     pub fn of(all: &[Condition]) -> ConditionFigures {
         let load_only = all.iter().filter(|one| one.found == Found::LoadOnly).map(|one| one.name.clone()).collect();
         let broken = all.iter().filter_map(|one| {
-            let (violations, error) = match &one.found {
+            let broken = BrokenCondition { name: one.name.clone(), title: one.title.clone(), ..Default::default() };
+            Some(match &one.found {
                 Found::Holds | Found::LoadOnly => return None,
-                Found::Violated { rows, .. } => (Some(*rows), None),
-                Found::Failed(why) => (None, Some(why.clone())),
-            };
-            Some(BrokenCondition { name: one.name.clone(), title: one.title.clone(), violations, error })
+                Found::Violated { rows, first } => {
+                    let first_rows = first.iter().take(BrokenCondition::ROWS).cloned().collect();
+                    BrokenCondition { violations: Some(*rows), first_rows, ..broken }
+                }
+                Found::Failed(why) => BrokenCondition { error: Some(why.clone()), ..broken },
+            })
         });
         ConditionFigures {
             checked: all.iter().filter(|one| one.found != Found::LoadOnly).count() as u64,
@@ -111,6 +117,14 @@ impl ConditionFigures {
         }
         self.broken.iter().map(BrokenCondition::in_words).collect()
     }
+
+    /// The same. Lines with the first violating rows follow that of each violated condition, indented.
+    pub fn lines_with_rows(&self) -> Vec<String> {
+        if self.broken.is_empty() || self.missing.is_some() {
+            return self.lines();
+        }
+        self.broken.iter().map(BrokenCondition::with_rows).collect()
+    }
 }
 
 /// That all conditions of the data hold, of which so many were checked.
@@ -124,6 +138,14 @@ pub fn all_hold(checked: u64) -> String {
 }
 
 impl BrokenCondition {
+    /// How many violating rows the figures keep.
+    pub const ROWS: usize = 3;
+
+    /// What is wrong, and the first violating rows, one a line, indented.
+    pub fn with_rows(&self) -> String {
+        self.in_words() + &violating_rows(&self.first_rows, self.violations.unwrap_or_default())
+    }
+
     /// What is wrong, in one line.
     pub fn in_words(&self) -> String {
         match (&self.violations, &self.error) {
@@ -151,6 +173,9 @@ mod tests {
         let figures = ConditionFigures::of(&all);
         assert_eq!((figures.checked, figures.holds, figures.took_ns), (3, 1, 8));
         assert_eq!(figures.violated(), ["3"]);
+        let rows = condition("5", Found::Violated { rows: 9, first: ["a = 1", "a = 2", "a = 3", "a = 4"].map(String::from).into() });
+        let lines = ConditionFigures::of(&[rows]).lines_with_rows();
+        assert_eq!(lines, ["condition 5 is violated by 9 rows: T\n    a = 1\n    a = 2\n    a = 3\n    and 6 more"]);
         assert_eq!(figures.broken_names().as_deref(), Some("3, 4"));
         assert_eq!(ConditionFigures::missing("why".into()).broken_names(), None);
         assert_eq!(ConditionFigures::of(&[]).broken_names(), None);

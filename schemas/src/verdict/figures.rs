@@ -93,6 +93,13 @@ pub struct Figures {
     pub headline: Option<Headline>,
 }
 
+impl Figures {
+    /// Whether the experiment left data that violate a condition, or whose condition could not be checked.
+    pub fn breaks_conditions(&self) -> bool {
+        self.conditions.as_ref().is_some_and(|conditions| !conditions.broken.is_empty())
+    }
+}
+
 /// What became of the transactions of the measured part. All but the first two numbers count tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TransactionFigures {

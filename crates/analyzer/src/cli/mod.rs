@@ -108,7 +108,8 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
     };
     let is_bad = |verdict: &Verdict| {
         let is_weaker = isolation::is_weaker(&document, verdict);
-        verdict.ruling == Ruling::Fail || has_unpredictable_reads(&verdict.figures) || is_weaker
+        let figures = &verdict.figures;
+        verdict.ruling == Ruling::Fail || has_unpredictable_reads(figures) || figures.breaks_conditions() || is_weaker
     };
     let code = match &rating {
         // For a rating, the exit code is that of `encore rate`: experiments of its search are
@@ -195,9 +196,8 @@ fn validate(arguments: &Validate) -> Result<(String, u8), AnalyzeError> {
         notes + &report::validation(family, verdict, in_warmup, &worst, &conditions)
     };
     // A condition is no promise of the store alone: whatever the level of isolation, it says that the data are wrong.
-    let breaks_condition = figures.conditions.as_ref().is_some_and(|conditions| !conditions.broken.is_empty());
     let is_bad = has_unpredictable_reads(figures)
-        || breaks_condition
+        || figures.breaks_conditions()
         || breaks_promise(&run, verdict)?
         || isolation::is_weaker(&document, verdict);
     Ok((output, if is_bad { VIOLATION } else { SUCCESS }))

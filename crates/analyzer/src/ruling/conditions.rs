@@ -34,7 +34,7 @@ mod tests {
         let broken = |isolation: &str, violations: Option<u64>| {
             let mut report = ReplayReport::default();
             report.store_settings.insert("transactions".to_string(), isolation.to_string());
-            let one = BrokenCondition { name: "3.3.2.1".into(), title: "T".into(), violations, error: None };
+            let one = BrokenCondition { name: "3.3.2.1".into(), title: "T".into(), violations, ..Default::default() };
             let conditions = ConditionFigures { checked: 12, holds: 11, broken: vec![one], ..Default::default() };
             let figures = Figures { conditions: Some(conditions), ..Figures::default() };
             broken_promise(&figures, Some(&report))

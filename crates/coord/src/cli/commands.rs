@@ -90,7 +90,7 @@ pub(super) fn run_once(args: &RunArgs, invocation: &Invocation) -> Result<ExitCo
     }
     deck::end(deck)?;
     Ok(ExitCode::from(match verdict.ruling {
-        Ruling::Pass => 0,
+        Ruling::Pass => u8::from(verdict.figures.breaks_conditions()),
         Ruling::Fail => 1,
         Ruling::Void => 3,
     }))

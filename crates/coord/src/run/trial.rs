@@ -92,7 +92,7 @@ impl Trial {
     /// the conditions.
     pub fn about_sessions(&self) -> Vec<String> {
         let figures = &self.verdict.figures;
-        let conditions = figures.conditions.iter().flat_map(ConditionFigures::lines);
+        let conditions = figures.conditions.iter().flat_map(ConditionFigures::lines_with_rows);
         analyzer::headline(figures).into_iter().chain(conditions).collect()
     }
 
@@ -161,6 +161,7 @@ impl Trial {
             sessions_per_s: self.verdict.figures.sessions_per_s,
             within_beta_percent: self.verdict.figures.within_beta_percent,
             unpredictable_percent: self.verdict.figures.unpredictable_percent,
+            breaks_conditions: self.verdict.figures.breaks_conditions(),
         }
     }
 }

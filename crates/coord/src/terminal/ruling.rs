@@ -42,7 +42,7 @@ pub fn measured(verdict: &Verdict) -> String {
     if let Some(headline) = analyzer::headline(figures) {
         let _ = write!(out, "\n{headline}");
     }
-    for line in figures.conditions.iter().flat_map(ConditionFigures::lines) {
+    for line in figures.conditions.iter().flat_map(ConditionFigures::lines_with_rows) {
         let _ = write!(out, "\n{line}");
     }
     if let Some(found) = &figures.anomalies {

@@ -12,7 +12,7 @@ mod workers;
 
 use schemas::files;
 use schemas::isolation::{Isolation, TRANSACTIONS_SETTING};
-use schemas::run::ReplayReport;
+use schemas::run::{ReplayReport, add_settings};
 use schemas::vocabulary::Vocabulary;
 
 use crate::experiment::{Control, Documents, Experiment, ExperimentError, Snapshot, StoreDuty};
@@ -54,7 +54,7 @@ pub fn run<V: Vocabulary, S: Serves<V>>(
         files::write_json(&experiment.folder.join("plan.json"), &plan.redacted())?;
     }
     let mut settings = block_on(url, store.settings())?;
-    settings.extend(store.design_settings(&experiment.source));
+    add_settings(&mut settings, store.design_settings(&experiment.source));
     if experiment.source.manifest.transactions() > 0 {
         settings.insert(TRANSACTIONS_SETTING.to_string(), transactions(store.transactions(), plan.transactions.used));
     }

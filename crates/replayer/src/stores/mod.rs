@@ -9,6 +9,7 @@ pub mod answer;
 pub mod casql;
 pub mod cassandra;
 mod counted;
+mod custom;
 mod error;
 mod fields;
 pub mod kv;

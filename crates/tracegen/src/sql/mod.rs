@@ -13,6 +13,7 @@ mod set;
 mod statements;
 pub mod tables;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ use schemas::part::Part;
 use schemas::run::FragmentPosition;
 use schemas::spec::{Spec, SpecError};
 use schemas::workload::Workload;
-use schemas::workload::sql::{SqlStatistics, SqlWorkload};
+use schemas::workload::sql::{CustomUse, SqlStatistics, SqlWorkload};
 
 use crate::core::digest::DigestError;
 use crate::core::error::GenerateError;
@@ -37,6 +38,9 @@ pub use sessions::{Act, Process, Step};
 pub(crate) use set::text_file;
 pub use set::{Header, SetWriter};
 pub use statements::{Known, Statements};
+
+/// How many lists of custom parameters `trace show` prints.
+const SOME_CUSTOM: usize = 5;
 
 /// The family among those that generate.
 pub(crate) struct Sql;
@@ -87,6 +91,7 @@ impl AnyGenerator for Sql {
             ("tables", grouped(data.tables)),
             ("preload", preload),
             ("statements", format!("{}, {} of them in sessions", grouped(data.statements), grouped(used))),
+            ("custom parameters", custom(&statistics.custom)),
             ("warm-up", format!("the first {} sessions", grouped(data.warmup_sessions))),
             ("results", if results.log_results { "logged" } else { "number of rows and hash logged" }.to_string()),
         ];
@@ -97,6 +102,18 @@ impl AnyGenerator for Sql {
     fn remark(&self, manifest: &Manifest) -> Option<String> {
         let warmup = manifest.spec.workload::<SqlWorkload>().ok()?.data.warmup_sessions;
         (warmup > 0).then(|| format!("the first {} are the warm-up", schemas::words::plural(warmup, "session")))
+    }
+}
+
+/// The custom parameters of the sessions.
+fn custom(all: &[CustomUse]) -> String {
+    let uses = all.iter().map(|one| one.uses).sum();
+    let lists: BTreeSet<String> = all.iter().map(|one| one.parameters.join(", ")).collect();
+    let some = lists.iter().take(SOME_CUSTOM).cloned().collect::<Vec<_>>().join("; ");
+    match lists.len() {
+        0 => "none".to_string(),
+        ..=SOME_CUSTOM => format!("{} operations: {some}", grouped(uses)),
+        all => format!("{} operations: {some} and {} more", grouped(uses), all - SOME_CUSTOM),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writes a trace set of the family: schema, statements, preload and processes go in, a folder comes out, whole
 //! or not at all.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemas::TRACE_FORMAT_VERSION;
@@ -12,7 +13,7 @@ use schemas::vocabulary::sql::{Parameter, STATEMENTS, Sql, Statement, encode, st
 use schemas::workload::sql::checks::{CHECKS, Check, checks_text, validate_checks};
 use schemas::workload::sql::dataset::{PRELOAD, SCHEMA, preload_batch, preload_schema};
 use schemas::workload::sql::recorded::Recorded;
-use schemas::workload::sql::{Data, Results, SqlStatistics, SqlWorkload};
+use schemas::workload::sql::{CustomUse, Data, Results, SqlStatistics, SqlWorkload};
 
 use super::arrivals::DueTimes;
 use super::recorded::RecordedFile;
@@ -64,6 +65,8 @@ pub struct SetWriter {
     recorded: Vec<RecordedFile>,
     counts: Counts,
     uses: Vec<u64>,
+    /// How many operations have these custom parameters, by statement.
+    custom: BTreeMap<(u32, Vec<String>), u64>,
     due: DueTimes,
     clients: u64,
     /// How many of the processes that were added are the warm-up.
@@ -94,6 +97,7 @@ impl SetWriter {
             recorded: (0..header.fragments).map(RecordedFile::new).collect(),
             counts: Counts::new(header.kinds.len(), <Sql as schemas::vocabulary::Vocabulary>::KINDS.len()),
             uses: vec![0; header.statements.len()],
+            custom: BTreeMap::new(),
             due: DueTimes::default(),
             clients: 0,
             warmup_sessions: 0,
@@ -156,6 +160,16 @@ impl SetWriter {
         };
         let pushed = fragments[fragment as usize].push(&folder, session, script, &self.header.statements, each);
         pushed.map_err(|error| error.named(&folder, &self.place))?;
+        for (_, operation) in script.operations() {
+            let custom: Vec<String> = operation.custom(script.bytes()).map(String::from).collect();
+            if custom.is_empty() {
+                continue;
+            }
+            let key = (operation.statement, custom);
+            if self.custom.len() < CustomUse::MOST || self.custom.contains_key(&key) {
+                *self.custom.entry(key).or_default() += 1;
+            }
+        }
         self.counts.sessions[session.kind] += 1;
         self.clients = self.clients.max(session.client + 1);
         if let Some(due_us) = session.due_us {
@@ -230,11 +244,13 @@ impl SetWriter {
         spec.check(&spec.name)?;
         let workload_id = spec.workload_id();
         let mix = spec.mix.iter().map(|(kind, count)| (kind.clone(), count / sessions.max(1) as f64));
-        let mix: std::collections::BTreeMap<_, _> = mix.collect();
+        let mix: BTreeMap<_, _> = mix.collect();
+        let custom = self.custom.into_iter();
         let statistics = SqlStatistics {
             statements: self.header.statements.iter().map(Statement::signature).collect(),
             uses: self.uses,
             loaded_rows: self.loaded_rows,
+            custom: custom.map(|((statement, parameters), uses)| CustomUse { statement, parameters, uses }).collect(),
             length_us: self.due.last_us,
         };
         let manifest = Manifest {

@@ -130,7 +130,7 @@ impl Generator for Tpcc {
             uses,
             // All rows are in the tables of the data set.
             loaded_rows: Some(0),
-            length_us: 0,
+            ..SqlStatistics::default()
         };
         let data = &self.spec.own.data;
         (data.warehouses * data.terminals, TpccStatistics { sql, draws })

@@ -223,6 +223,12 @@ impl Operation {
         decode(bytes.get(start..end).unwrap_or_default())
     }
 
+    /// Its custom parameters, in the bytes that it was made with.
+    pub fn custom<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = &'a str> + use<'a> {
+        let start = self.start as usize + self.parameters as usize;
+        texts(bytes.get(start..start + self.custom as usize).unwrap_or_default())
+    }
+
     /// The same, and a later step of the session uses the result.
     pub fn kept(self) -> Operation {
         Operation { is_kept: true, ..self }
@@ -346,11 +352,16 @@ impl Request {
 
     /// The custom parameters, which only the adapter interprets: for example a consistency level.
     pub fn custom(&self) -> impl Iterator<Item = &str> {
-        values(&self.custom).filter_map(|value| match value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        })
+        texts(&self.custom)
     }
+}
+
+/// Encoded custom parameters, which are texts.
+fn texts(bytes: &[u8]) -> impl Iterator<Item = &str> {
+    values(bytes).filter_map(|value| match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    })
 }
 
 /// The values that encoded parameters stand for, which were checked and are no results.

@@ -28,7 +28,7 @@ use crate::vocabulary::sql::Sql;
 use crate::vocabulary::sql::text::Dialect;
 use crate::words::thousands;
 
-pub use statistics::SqlStatistics;
+pub use statistics::{CustomUse, SqlStatistics};
 
 /// What a specification of the family says besides what every one has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

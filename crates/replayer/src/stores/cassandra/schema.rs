@@ -288,18 +288,32 @@ pub async fn check_levels(store: &Cassandra, session: &Session) -> Result<(), St
     }
 }
 
+/// Refuses levels that ask for more copies than the keyspace has, each with what asks for it.
+pub async fn check_own_levels(
+    store: &Cassandra,
+    session: &Session,
+    levels: &[(String, Level)],
+) -> Result<(), StoreError> {
+    let Some(factor) = replication_factor(store, session).await? else { return Ok(()) };
+    levels.iter().try_for_each(|(of, level)| check_level(store, of, *level, factor))
+}
+
 fn check_levels_with(store: &Cassandra, factor: u32) -> Result<(), StoreError> {
-    let check = |parameter: &str, level: Level| match level.replicas(factor) {
+    check_level(store, "parameter read_level", store.read_level, factor)?;
+    check_level(store, "parameter write_level", store.write_level, factor)
+}
+
+/// Refuses a level that needs more copies of a row than there are. `of` is what asks for it.
+fn check_level(store: &Cassandra, of: &str, level: Level, factor: u32) -> Result<(), StoreError> {
+    match level.replicas(factor) {
         needed if needed > factor => Err(StoreError::usage(
             &store.url,
             format!(
-                "parameter {parameter}: {} needs {needed} copies of each row, and the keyspace has {factor}; use a lower \
-                 level, or a greater replication_factor",
+                "{of}: {} needs {needed} copies of each row, and the keyspace has {factor}; use a lower level, or a greater \
+                 replication_factor",
                 level.name()
             ),
         )),
         _ => Ok(()),
-    };
-    check("read_level", store.read_level)?;
-    check("write_level", store.write_level)
+    }
 }

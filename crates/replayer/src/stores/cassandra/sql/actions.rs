@@ -124,14 +124,21 @@ fn refused(why: String) -> Refusal {
     Refusal::refused(why)
 }
 
-/// The consistency level that the trace gives a statement, as its only custom parameter. None if it gives none.
-fn own_level(request: &Request, used_for: Use) -> Result<Option<Level>, Refusal> {
-    let mut custom = request.custom();
+/// The consistency level that a trace set gives a statement, as its only custom parameter. None if it gives none. The error
+/// says why it cannot be used.
+pub(super) fn own_level<'a>(
+    mut custom: impl Iterator<Item = &'a str>,
+    plan: &Plan,
+) -> Result<Option<Level>, String> {
     let Some(name) = custom.next() else { return Ok(None) };
     if custom.next().is_some() {
-        return Err(refused("the custom parameters are several; Cassandra takes one, a consistency level".into()));
+        return Err("has several custom parameters, and Cassandra takes one, a consistency level".into());
     }
-    Level::named(name, used_for).map(Some).map_err(|why| refused(format!("custom parameter: {why}")))
+    let used_for = match plan {
+        Plan::Read(_) => Use::Reads,
+        Plan::Write(_) => Use::Writes,
+    };
+    Level::named(name, used_for).map(Some).map_err(|why| format!("has a custom parameter that is no level: {why}"))
 }
 
 /// A statement at another level.
@@ -153,15 +160,18 @@ impl SqlConnection {
         let shared = self.shared.clone();
         let parameters: Vec<Datum> = request.values().map(Datum::of).collect();
         let is_ordered = shared.ordered.get(number).copied().unwrap_or_default();
-        match shared.mapping.plans.get(number) {
+        let plan = shared.mapping.plans.get(number);
+        let level = match plan {
+            Some(Ok(plan)) => own_level(request.custom(), plan).map_err(refused)?,
+            _ => None,
+        };
+        match plan {
             Some(Ok(Plan::Read(read))) => {
                 self.rows.begin(is_ordered, shared.log_results || operation.is_kept);
-                let level = own_level(request, Use::Reads)?;
                 self.read(&shared, number, read, &parameters, level).await?;
                 self.rows.finish(&mut answer.values);
             }
             Some(Ok(Plan::Write(write))) => {
-                let level = own_level(request, Use::Writes)?;
                 let changed = self.write(&shared, number, write, &parameters, level).await?;
                 answer.values.push(changed);
             }

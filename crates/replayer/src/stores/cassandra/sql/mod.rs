@@ -16,18 +16,21 @@ use std::sync::Arc;
 use schemas::digest::StateDigest;
 use schemas::vocabulary::sql::physical::wide::{Wide, WideMapping};
 use schemas::vocabulary::sql::{Rows, Sql};
+use schemas::words::plural;
 use schemas::workload::sql::rows::rows_in_files;
 use schemas::workload::sql::{SqlStatistics, SqlWorkload};
 use scylla::client::session::Session;
 
 use super::rows::{self, Whole};
+use super::level::Level;
 use super::{Cassandra, LAYOUT, schema};
 use crate::source::Source;
+use crate::stores::custom::custom_parameters;
 use crate::stores::physical::{self, Described, PHYSICAL, physical_file};
 use crate::stores::relational::sql::ROW;
 use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
 pub use actions::SqlConnection;
-use actions::{Ready, Shared};
+use actions::{Ready, Shared, own_level};
 
 /// The statements of a trace set and what they are here.
 struct Mapped {
@@ -67,9 +70,28 @@ impl Cassandra {
         let mapping = WideMapping::of(&described.work(), file.as_deref(), &self.prefix());
         let (design, mapping) = mapping.map_err(|why| refused(described.blamed(&self.url, &why)))?;
         described.check(&self.url, &mapping.refused(&described.work()))?;
+        self.own_levels(source, &mapping)?;
         let text = design.text();
         let sum = blake3::hash(text.as_bytes()).to_hex()[..16].to_string();
         Ok(Mapped { mapping, described, sum, text })
+    }
+
+    /// The consistency levels that custom parameters ask for, each with what asks for it. Refuses custom parameters that are
+    /// no levels.
+    fn own_levels(&self, source: &Source, mapping: &WideMapping) -> Result<Vec<(String, Level)>, StoreError> {
+        let mut levels = Vec::new();
+        for one in custom_parameters(source) {
+            let Some(Ok(plan)) = mapping.plans.get(one.statement as usize) else { continue };
+            let of = format!("statement {} of {}", one.statement, source.folder.display());
+            let custom = one.parameters.iter().map(String::as_str);
+            let level = own_level(custom, plan).map_err(|why| {
+                let uses = plural(one.uses, "operation");
+                let message = format!("{of} {why} ({uses}); correct the custom parameters, and import the trace set again");
+                StoreError::usage(&self.url, message)
+            })?;
+            levels.extend(level.map(|level| (format!("a custom parameter of {of}"), level)));
+        }
+        Ok(levels)
     }
 
     /// All rows of a table.
@@ -134,6 +156,12 @@ impl Serves<Sql> for Cassandra {
             }
             _ => Ok(()),
         }
+    }
+
+    async fn check_statements(&self, source: &Source) -> Result<(), StoreError> {
+        let mapped = self.mapped(source, false)?;
+        let levels = self.own_levels(source, &mapped.mapping)?;
+        schema::check_own_levels(self, &self.session().await?, &levels).await
     }
 
     async fn digest(&self, source: &Source) -> Result<StateDigest, StoreError> {

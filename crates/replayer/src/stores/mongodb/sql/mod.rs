@@ -18,6 +18,7 @@ use mongodb::bson::doc;
 use mongodb::error::Error;
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
+use schemas::run::add_settings;
 use schemas::vocabulary::sql::physical::Mapping;
 use schemas::vocabulary::sql::{Rows, Sql, Statement};
 use schemas::workload::sql::rows::rows_in_files;
@@ -30,7 +31,7 @@ use crate::source::Source;
 use crate::stores::physical::{self, Described, PHYSICAL, physical_file};
 use crate::stores::relational::sql::ROW;
 use crate::stores::url::StoreUrl;
-use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError};
+use crate::stores::{HeldState, LoadProgress, Serves, Store, StoreError, custom};
 use actions::Shared;
 pub use actions::SqlActions;
 use documents::DataSet;
@@ -113,7 +114,9 @@ impl Serves<Sql> for MongoDb {
     }
 
     fn design_settings(&self, source: &Source) -> BTreeMap<String, String> {
-        physical::settings(source, self.mapped(source, false).ok().map(|mapped| mapped.text))
+        let mut settings = physical::settings(source, self.mapped(source, false).ok().map(|mapped| mapped.text));
+        add_settings(&mut settings, custom::ignored(source).into_iter().collect());
+        settings
     }
 
     async fn check_loaded(&self, source: &Source) -> Result<(), StoreError> {

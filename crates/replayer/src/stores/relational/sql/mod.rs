@@ -2,7 +2,7 @@
 //!
 //! Each statement is one prepared statement that the connection keeps, and one round trip. The parameters of a
 //! URL that choose a physical design are those of the `social` family; they change nothing here.
-//! Custom parameters of operations change nothing either. Before an experiment the database prepares each statement, so that
+//! Custom parameters of operations change nothing either, and the run says so. Before an experiment the database prepares each statement, so that
 //! what it does not know is refused then.
 
 mod actions;
@@ -28,7 +28,7 @@ use super::perform::Performer;
 use super::state::sql;
 use super::{LOCKING, Relational, words};
 use crate::source::Source;
-use crate::stores::{HeldState, LoadProgress, Moment, Serves, Store, StoreError};
+use crate::stores::{HeldState, LoadProgress, Moment, Serves, Store, StoreError, custom};
 use actions::Actions;
 use rows::DataSet;
 use statements::Statements;
@@ -90,13 +90,14 @@ impl<E: Engine> Serves<Sql> for Relational<E> {
         Some(self.engine().isolation())
     }
 
-    fn design_settings(&self, _source: &Source) -> BTreeMap<String, String> {
+    fn design_settings(&self, source: &Source) -> BTreeMap<String, String> {
         let locking = match self.locking {
             None => "as written",
             Some(true) => "read",
             Some(false) => "none",
         };
-        BTreeMap::from([(LOCKING.to_string(), locking.to_string())])
+        let locking = (LOCKING.to_string(), locking.to_string());
+        custom::ignored(source).into_iter().chain([locking]).collect()
     }
 
     async fn load(&self, source: &Source, progress: LoadProgress<'_>) -> Result<(), StoreError> {
