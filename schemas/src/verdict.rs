@@ -3,6 +3,7 @@
 mod conditions;
 mod consistency;
 mod figures;
+mod rules;
 mod sessions;
 mod sum;
 
@@ -19,6 +20,7 @@ pub use figures::{
     ClosingFigures, Figures, Freshness, OperationFigures, ServiceTimes, Slice, SliceServiceTimes, Timeline,
     TransactionFigures,
 };
+pub use rules::{DrawRule, merge_rules};
 pub use sessions::{Headline, SessionFigures};
 pub use sum::SumFigures;
 
@@ -153,9 +155,8 @@ impl RatingDocument {
             () if ratings().any(|rating| rating.unmeasured) => 3,
             () if ratings().any(|rating| rating.value <= 0.0) => 1,
             () if ratings().all(|rating| rating.confirmed_by.is_some()) => {
-                let is_confirming = |one: &&RatedExperiment| {
-                    ratings().any(|rating| rating.confirmed_by == Some(one.experiment))
-                };
+                let is_confirming =
+                    |one: &&RatedExperiment| ratings().any(|rating| rating.confirmed_by == Some(one.experiment));
                 u8::from(self.experiments.iter().filter(is_confirming).any(|one| one.breaks_conditions))
             }
             () if self.experiments.iter().any(|trial| trial.is_final && trial.ruling == Ruling::Fail) => 1,

@@ -174,7 +174,8 @@ fn every_violated_condition_is_reported_with_its_rows() {
         assert_eq!(json["violations"]["4"][0], "k = 0, balance = -6", "{json}");
     }
     // At a level that promises nothing of conditions, the agreement is kept, and the exit code still says it.
-    let run = ["run", "--trace", "bank.trace", "--threads", "1", "--sessions", "40", "--transactions", "off", "--name", "c"];
+    let run =
+        ["run", "--trace", "bank.trace", "--threads", "1", "--sessions", "40", "--transactions", "off", "--name", "c"];
     let ran = place.run(&[&run[..], &["--store", "sqlite:bank.db?synchronous=off"]].concat());
     let said = ran.ends();
     assert!(said.contains("violated by") && said.contains("\n    k = "), "{said}");

@@ -266,18 +266,22 @@ fn a_custom_parameter_is_the_consistency_level_of_its_statement_on_cassandra() {
     assert!(summary.replace('\n', " ").contains(ignores), "{summary}");
     // What Cassandra cannot use is refused before anything is sent.
     let before = place.contents();
-    run(&url, "refused").fails(2, &["statement 1 of ", "ANY is a level of writes", "(1 operation)", "import the trace set again"]);
+    run(&url, "refused")
+        .fails(2, &["statement 1 of ", "ANY is a level of writes", "(1 operation)", "import the trace set again"]);
     assert_eq!(place.contents(), before);
     let kept = operations.lines().filter(|line| !line.contains("ANY") && !line.contains("replica"));
-    std::fs::write(folder.join("operations.csv"), kept.map(|line| format!("{line}\n")).collect::<String>()).expect("a file");
+    std::fs::write(folder.join("operations.csv"), kept.map(|line| format!("{line}\n")).collect::<String>())
+        .expect("a file");
     place.run(&["trace", "import", "table", "levels", "-o", "copies.trace"]).succeeds();
-    let copies = ["replay", "run", "--trace", "copies.trace", "--store", &url, "--threads", "1", "--load", "-o", "copies"];
-    place.run(&copies).fails(2, &["THREE needs 3 copies of each row, and the keyspace has 1", "a custom parameter of statement 0"]);
+    let copies =
+        ["replay", "run", "--trace", "copies.trace", "--store", &url, "--threads", "1", "--load", "-o", "copies"];
+    place
+        .run(&copies)
+        .fails(2, &["THREE needs 3 copies of each row, and the keyspace has 1", "a custom parameter of statement 0"]);
 
     // A manifest lists 1,000 of them. Others are refused when their operations come, here all.
     let manifest = place.path("levels.trace/manifest.json");
-    let mut text: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&manifest).expect("a file")).expect("JSON");
+    let mut text: serde_json::Value = serde_json::from_slice(&std::fs::read(&manifest).expect("a file")).expect("JSON");
     let listed = text["statistics"].as_object_mut().expect("an object").remove("custom");
     assert_eq!(listed.and_then(|list| list.as_array().map(Vec::len)), Some(6));
     std::fs::write(&manifest, text.to_string()).expect("a file");

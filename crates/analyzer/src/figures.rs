@@ -9,7 +9,8 @@ use schemas::latency::ResponseTimes;
 use schemas::oplog::{LogRow, Outcome};
 use schemas::sla::Sla;
 use schemas::verdict::{
-    ClosingFigures, ConditionFigures, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline, TransactionFigures,
+    ClosingFigures, ConditionFigures, DrawRule, Figures, OperationFigures, ServiceTimes, SumFigures, Timeline,
+    TransactionFigures, merge_rules,
 };
 use schemas::vocabulary::{Operation, OperationKind};
 use serde::{Deserialize, Serialize};
@@ -170,6 +171,9 @@ pub struct Summary {
     /// None if the vocabulary has no figures of sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by_session: Option<SessionKinds>,
+    /// Empty if the benchmark asks nothing of what is drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    draw_rules: Vec<DrawRule>,
 }
 
 /// The summary of closing reads.
@@ -206,6 +210,7 @@ impl Summary {
             sum: None,
             conditions: None,
             by_session: None,
+            draw_rules: Vec::new(),
         }
     }
 
@@ -340,6 +345,11 @@ impl Summary {
         self.by_session.get_or_insert_default().merge(found);
     }
 
+    /// Adds what sessions have drawn.
+    pub(crate) fn add_draw_rules(&mut self, found: &[DrawRule]) {
+        merge_rules(&mut self.draw_rules, found);
+    }
+
     /// Adds what was found of the conditions of the data. One replayer checks them for all.
     pub(crate) fn add_conditions(&mut self, found: Option<ConditionFigures>) {
         self.conditions = self.conditions.take().or(found);
@@ -380,6 +390,7 @@ impl Summary {
             self.add_sum(theirs);
         }
         self.add_conditions(other.conditions.clone());
+        self.add_draw_rules(&other.draw_rules);
         if let Some(theirs) = &other.by_session {
             self.add_sessions(theirs);
         }
@@ -443,6 +454,7 @@ impl Summary {
             conditions: self.conditions.clone(),
             by_session: self.by_session.as_ref().map(|own| own.figures(self.measured)).unwrap_or_default(),
             headline: None,
+            draw_rules: self.draw_rules.clone(),
         }
     }
 

@@ -323,6 +323,9 @@ impl<F: Family> Stream<'_, F> {
         if F::Vocabulary::HAS_SESSION_FIGURES {
             let sessions = std::mem::take(&mut self.sessions);
             self.summary.add_sessions(&sessions.finish(self.summary.measured(), self.ring.kinds()));
+            let FragmentInput { trace, manifest, plan, .. } = self.input;
+            let ran = self.first_measured..survey.last_session.map_or(0, |last| last + 1);
+            self.summary.add_draw_rules(&F::draw_rules(trace, manifest, plan.fragment, ran)?);
         }
         let closing_reads = self.close(progress)?;
         if self.input.closing.after.is_some()

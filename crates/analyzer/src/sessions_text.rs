@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use schemas::sla::short_time;
-use schemas::verdict::{Figures, SessionFigures};
+use schemas::verdict::{DrawRule, Figures, SessionFigures};
 use schemas::words::{rate, short_percent, thousands};
 
 use crate::tables::new_table;
@@ -51,6 +51,11 @@ pub fn sessions(figures: &Figures) -> String {
         own.misses(kind).iter().for_each(|missed| {
             let _ = writeln!(out, "missed: {missed}");
         });
+    }
+    if !figures.draw_rules.is_empty() {
+        let mut table = new_table(&DrawRule::COLUMNS, 0);
+        table.add_rows(figures.draw_rules.iter().map(DrawRule::cells));
+        let _ = write!(out, "\n{}\n", table.trim_fmt());
     }
     out
 }

@@ -1,6 +1,7 @@
 //! An experiment: its plan, checked against its trace set; its errors; how a caller watches it
 //! and ends it early. `run/` runs it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +91,8 @@ pub struct Snapshot {
     /// The longest delay of a worker's tick. (The distribution is in the report. Copying it with
     /// every snapshot would slow down a replay against `null:`.)
     pub lag_ns_max: i64,
+    /// What the store has counted itself since the experiment began, as of a second ago at most.
+    pub store_counters: BTreeMap<String, u64>,
 }
 
 impl Snapshot {

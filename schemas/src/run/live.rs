@@ -1,6 +1,8 @@
 //! `live.jsonl`: what a running experiment shows, one JSON object a line and about one line a second. It is for
 //! viewers only: no figure of a result comes from it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Ruling;
@@ -90,6 +92,9 @@ pub struct LiveFigures {
     pub within_percent: Option<f64>,
     /// Each replayer.
     pub replayers: Vec<LiveReplayer>,
+    /// What the store has counted itself since the experiment began.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub store_counters: BTreeMap<String, u64>,
 }
 
 /// What a replayer reports of itself.
@@ -132,7 +137,7 @@ pub struct LiveVerdict {
     /// Their share of all reads, in percent.
     pub unpredictable_percent: f64,
     /// What the store has counted itself.
-    pub store_counters: std::collections::BTreeMap<String, u64>,
+    pub store_counters: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]

@@ -173,7 +173,10 @@ mod tests {
         let figures = ConditionFigures::of(&all);
         assert_eq!((figures.checked, figures.holds, figures.took_ns), (3, 1, 8));
         assert_eq!(figures.violated(), ["3"]);
-        let rows = condition("5", Found::Violated { rows: 9, first: ["a = 1", "a = 2", "a = 3", "a = 4"].map(String::from).into() });
+        let rows = condition(
+            "5",
+            Found::Violated { rows: 9, first: ["a = 1", "a = 2", "a = 3", "a = 4"].map(String::from).into() },
+        );
         let lines = ConditionFigures::of(&[rows]).lines_with_rows();
         assert_eq!(lines, ["condition 5 is violated by 9 rows: T\n    a = 1\n    a = 2\n    a = 3\n    and 6 more"]);
         assert_eq!(figures.broken_names().as_deref(), Some("3, 4"));

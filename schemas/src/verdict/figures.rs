@@ -8,6 +8,7 @@ use crate::words::{plural, thousands};
 
 use super::conditions::ConditionFigures;
 use super::consistency::ConsistencyFigures;
+use super::rules::DrawRule;
 use super::sessions::{Headline, SessionFigures};
 use super::sum::SumFigures;
 
@@ -91,6 +92,9 @@ pub struct Figures {
     /// The figure that the benchmark is known by; null if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<Headline>,
+    /// What the benchmark asks of what the measured sessions have drawn; empty if it asks for nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draw_rules: Vec<DrawRule>,
 }
 
 impl Figures {

@@ -122,6 +122,13 @@ fn a_live_page_goes_on() {
     };
     let first = goes_on();
     is_good(&page, "live");
+    // A part that somebody has zoomed into stays, while the figures go on.
+    let [left, top, width, height] = page.place_of(".plot .u-over");
+    page.drag((left + width * 0.1, top + height / 2.0), (left + width * 0.9, top + height / 2.0));
+    page.until("document.querySelector('.live.is-zoomed')");
+    page.point_at((1.0, 1.0));
+    goes_on();
+    assert_eq!(page.count(".live.is-zoomed"), 1, "the zoom is lost");
     // Who walks along the points keeps the place, while the figures go on.
     page.focus(".chart .plot");
     page.press("ArrowRight");
@@ -137,4 +144,46 @@ fn a_live_page_goes_on() {
     page.until("location.search === '' && document.querySelector('a[href=\"/files/long/report.html\"]')");
     child.wait().expect("the run ends");
     page.is_quiet(&format!("http://{}/", deck.address));
+}
+
+/// A rating is stopped and resumed by the buttons of its page. The page of a deck that is gone says so.
+#[test]
+fn a_rating_is_stopped_and_resumed_by_hand() {
+    let Some(browser) = Browser::start() else { return };
+    let place = Workplace::alone();
+    let deck = Deck::start(&place);
+    let address = deck.address.clone();
+    let rate = [
+        "rate",
+        "busy.toml",
+        "--store=memory:?latency_us=500",
+        "--sla=95% < 100ms, 1% unpredictable, 3s",
+        "--rating=socialites",
+        "--search-s=1",
+        "--max-threads=4",
+        "--name=r",
+    ];
+    let mut child =
+        place.command(&rate).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the rating starts");
+    deck.until("/runs/r?show=live", "experiment-2");
+    let page = browser.open(&deck.url());
+    page.go(&format!("http://{address}/runs/r?show=live"));
+    // The experiments that have ended are links to their rows, in the table and in the chart.
+    page.until("document.querySelector('a[href=\"/runs/r#experiment-1\"]')");
+    page.until("document.querySelector('#live-search-title, [data-events] .chart .u-over')");
+    drop(deck);
+    page.until("document.querySelector('[data-connection]').innerText.includes('trying again')");
+    // A deck that was started again has another key.
+    let deck = Deck::with(&place, &[&format!("--listen={address}")], None);
+    page.until("document.querySelector('[data-connection]').innerText.includes('open the URL that it has printed')");
+    page.go(&deck.url());
+    page.go(&format!("http://{address}/runs/r?show=live"));
+    page.click("button[value=stop]");
+    page.until("document.body.innerText.includes('Stopping') || document.querySelector('button[value=resume]')");
+    child.wait().expect("the rating ends");
+    page.go(&format!("http://{address}/runs/r"));
+    page.until("document.querySelector('button[value=resume]')");
+    page.click("button[value=resume]");
+    page.until("location.search === '?show=live' || document.body.innerText.includes('complete')");
+    page.until("document.querySelector('a[href=\"/files/r/report.html\"]')");
 }

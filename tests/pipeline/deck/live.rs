@@ -85,6 +85,12 @@ fn all_viewers_of_a_run_see_the_same() {
     });
     let figures: Vec<_> = figures.collect();
     assert!(figures.iter().any(|own| own.wanted_per_s.is_some() && own.ok_per_s > 0.0 && own.replayers.len() == 1));
+    // What the store counts itself is known while the experiment runs.
+    assert!(figures.iter().any(|own| own.store_counters.get("lies_told") == Some(&0)), "{text}");
+    assert!(
+        seen[0].iter().any(|(_, data)| data.contains("Counters of the store so far")),
+        "no viewer saw the counters"
+    );
     assert!(matches!(lines.last().map(|line| &line.event), Some(LiveEvent::Ended(_))));
 }
 

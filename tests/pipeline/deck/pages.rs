@@ -27,6 +27,12 @@ fn errors_stand_beside_their_fields() {
     assert!(spec.contains("id=\"why-spec\""), "{spec}");
     let right = check(&[("kind", "rate"), ("name", "a"), ("spec", "busy.toml"), ("store", "memory:")]);
     assert!(right.contains("All is correct") && right.contains("rate busy.toml --store=memory: --name=a"), "{right}");
+    // Each state of the form has its command: also one with errors, and the form that nobody has filled yet.
+    assert!(wrong.contains("rate --store=memory: --sla=fast --max-threads=0 --name=a"), "{wrong}");
+    let blank = deck.get("/new?kind=rate").body;
+    assert!(blank.contains("The same in a terminal") && blank.contains("rate --name=quickstart-"), "{blank}");
+    assert!(deck.get("/new?kind=trace").body.contains("trace gen --output=runs/"));
+    assert!(deck.get("/new?kind=compare").body.contains("compare PLAN --name="));
     assert!(!place.path("runs/a").exists());
 }
 
@@ -202,12 +208,28 @@ fn a_comparison_is_started_and_ends() {
     let fields = [("kind", "compare"), ("name", "both"), ("spec", "pair.toml")];
     let checked = deck.post("/new", &[&fields[..], &[("do", "check")]].concat()).body;
     assert!(checked.contains("All is correct") && checked.contains("compare pair.toml --name=both"), "{checked}");
+    // An edited plan is a file of the deck's own, which names the same specification.
+    let plan = std::fs::read_to_string(place.path("pair.toml")).expect("a plan");
+    let check = |text: &str| deck.post("/new", &[&fields[..], &[("text", text), ("do", "check")]].concat()).body;
+    let unknown = check(&plan.replace("search_s", "serch_s"));
+    assert!(unknown.contains("id=\"why-spec\"") && unknown.contains("serch_s"), "{unknown}");
+    let secret = check(&plan.replace("\"memory:\"", "\"postgres://me:hush-hush@127.0.0.1/x\""));
+    assert!(secret.contains("write ${VARIABLE} in its place"), "{secret}");
+    let edited = plan.replace("Two speeds", "Two edited speeds").replace('\n', "\r\n");
+    let fields = [&fields[..], &[("text", edited.as_str())]].concat();
+    let checked = deck.post("/new", &[&fields[..], &[("do", "check")]].concat()).body;
+    assert!(
+        checked.contains("All is correct") && checked.contains("compare runs/.deck/both.toml --name=both"),
+        "{checked}"
+    );
     let started = deck.post("/new", &[&fields[..], &[("do", "start")]].concat());
     assert!(started.status == 303 && started.head.contains("/runs/both"), "{}", started.head);
     let page = deck.until("/runs/both", ">complete<");
     assert!(page.contains("SoAR ") && page.contains("/files/both/comparison.json"), "{page}");
     assert!(page.contains("Open the comparison") && page.contains("fast") && page.contains("slow"), "{page}");
-    assert!(deck.get("/files/both/comparison.html").body.contains("Two speeds"));
+    assert!(deck.get("/files/both/comparison.html").body.contains("Two edited speeds"));
+    let stored = std::fs::read_to_string(place.path("runs/.deck/both.toml")).expect("the edited plan");
+    assert_eq!(stored, plan.replace("Two speeds", "Two edited speeds").replace("\"busy.toml\"", "\"../../busy.toml\""));
     let cells = deck.get(&format!("/runs/both?show=sql&q={}", encoded("SELECT store FROM cells ORDER BY store"))).body;
     assert!(cells.contains("fast") && cells.contains("slow"), "{cells}");
 }

@@ -11,9 +11,12 @@ pub mod social;
 pub mod sql;
 pub mod tpcc;
 
+use std::ops::Range;
 use std::path::Path;
 
 use schemas::manifest::Manifest;
+use schemas::table::TableError;
+use schemas::verdict::DrawRule;
 use schemas::vocabulary::Vocabulary;
 
 use crate::error::DataSetError;
@@ -79,6 +82,17 @@ pub trait Family: Send + Sync + 'static {
     /// What an item in the history of transactions is called.
     fn item_in_history(owner: u64, element: u32) -> String {
         format!("item {element} of {owner}")
+    }
+
+    /// What the benchmark asks of what these sessions of a fragment have drawn. Empty if it asks for nothing, or if the trace
+    /// set does not say.
+    fn draw_rules(
+        _folder: &Path,
+        _manifest: &Manifest,
+        _fragment: u32,
+        _sessions: Range<u64>,
+    ) -> Result<Vec<DrawRule>, TableError> {
+        Ok(Vec::new())
     }
 
     /// A sentence on how often the most popular items of a trace set are drawn; None if it says

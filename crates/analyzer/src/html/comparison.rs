@@ -205,7 +205,7 @@ fn by_threads(runs: &[Compared]) -> Result<Section, AnalyzeError> {
         charts.push(("Service times by threads", "p95 (ms)", column, service_p95));
     }
     for (name, unit, column, of) in charts {
-        let series = runs.iter().map(|run| {
+        let series = runs.iter().enumerate().map(|(place, run)| {
             // An experiment without an answer has no response times.
             let answered = || run.verdicts.iter().filter(|verdict| verdict.figures.overall.ok > 0);
             let at = |verdict: &Verdict| LinePoint {
@@ -222,6 +222,7 @@ fn by_threads(runs: &[Compared]) -> Result<Section, AnalyzeError> {
                 label: label(run),
                 points: answered().map(at).collect(),
                 tooltips: answered().map(in_words).collect(),
+                links: answered().map(|verdict| format!("#{}", id_of(place, verdict))).collect(),
                 stroke: Stroke::Scattered,
                 ..LineSeries::default()
             }
@@ -241,7 +242,37 @@ fn by_threads(runs: &[Compared]) -> Result<Section, AnalyzeError> {
         let sql = of_each(runs, &format!("SELECT experiment, threads, {column}, ruling FROM experiments WHERE ok > 0"));
         drawn.push(figure(&chart, name, "", &sql)?);
     }
-    Ok(section(title, html! { @for figure in drawn { (figure) } }))
+    Ok(section(title, html! { @for figure in drawn { (figure) } (experiments(runs)) }))
+}
+
+/// Where the page has an experiment of a run.
+fn id_of(run: usize, verdict: &Verdict) -> String {
+    format!("run-{}-experiment-{}", run + 1, verdict.experiment)
+}
+
+/// A row for each experiment of each run: what the points of the charts link to.
+fn experiments(runs: &[Compared]) -> Markup {
+    let label = label_in(runs);
+    let columns: Vec<Column> = std::iter::once(Column::Words("run"))
+        .chain(["experiment", "T", "operations/s", "p95", "% within", "% unpredictable"].map(Column::Number))
+        .chain([Column::Words("verdict")])
+        .collect();
+    let row = |(place, run): (usize, &Compared), verdict: &Verdict| {
+        let (figures, ruling) = (&verdict.figures, verdict.ruling.name());
+        let numbers = [
+            verdict.threads.to_string(),
+            thousands(figures.throughput_per_s.round() as u64),
+            short_time(figures.overall.p95_ns),
+            format!("{:.2}", figures.within_beta_percent),
+            format!("{:.3}", figures.unpredictable_percent),
+        ];
+        let first = [html! { (label(run)) }, html! { span id=(id_of(place, verdict)) { (verdict.experiment) } }];
+        let numbers = numbers.into_iter().map(|number| html! { (number) });
+        let verdict = html! { span class=(ruling) { (ruling) } @for reason in &verdict.reasons { br; (reason) } };
+        first.into_iter().chain(numbers).chain([verdict]).collect::<Vec<Markup>>()
+    };
+    let all = runs.iter().enumerate().flat_map(|run| run.1.verdicts.iter().map(move |verdict| row(run, verdict)));
+    super::table(&columns, &all.collect::<Vec<_>>())
 }
 
 fn over_time(runs: &[Compared]) -> Result<Markup, AnalyzeError> {

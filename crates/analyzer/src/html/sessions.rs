@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use schemas::sla::short_time;
-use schemas::verdict::{SessionFigures, Verdict};
+use schemas::verdict::{DrawRule, SessionFigures, Verdict};
 use schemas::words::{rate, short_percent};
 
 use super::layout::{Column, Section, section, statement, table};
@@ -33,6 +33,17 @@ pub(super) fn sessions(verdict: &Verdict) -> Option<Section> {
     let rows: Vec<Vec<Markup>> = figures.by_session.iter().map(row).collect();
     let missed = figures.by_session.iter().flat_map(|(kind, own)| own.misses(kind));
     let sql = format!("SELECT * FROM session_kinds WHERE experiment = {} ORDER BY kind", verdict.experiment);
+    let [name, clause, of, achieved, allowed, holds] = DrawRule::COLUMNS;
+    let rules = [
+        Column::Words(name),
+        Column::Words(clause),
+        Column::Number(of),
+        Column::Number(achieved),
+        Column::Words(allowed),
+        Column::Words(holds),
+    ];
+    let cells = |rule: &DrawRule| rule.cells().into_iter().map(|text| html! { (text) }).collect();
+    let drawn: Vec<Vec<Markup>> = figures.draw_rules.iter().map(cells).collect();
     let content = html! {
         @if let Some(headline) = headline(figures) { p { (headline) "." } }
         @for sentence in missed { p.fail { (sentence) "." } }
@@ -42,6 +53,10 @@ pub(super) fn sessions(verdict: &Verdict) -> Option<Section> {
              or, in a closed loop, started."
         }
         (statement(&sql))
+        @if !figures.draw_rules.is_empty() {
+            p { "What the sessions of the measured part have drawn, and what the benchmark allows:" }
+            (table(&rules, &drawn))
+        }
     };
     Some(section("Sessions", content))
 }

@@ -19,6 +19,7 @@ mod guard;
 mod jobs;
 mod listener;
 mod pages;
+mod plan;
 mod server;
 mod watch;
 

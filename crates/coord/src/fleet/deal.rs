@@ -105,6 +105,10 @@ pub fn progress(latest: &[Arc<Progress>]) -> Progress {
         }
         sum.cpus_used += progress.cpus_used;
         sum.dispatch_lag_ns_max = sum.dispatch_lag_ns_max.max(progress.dispatch_lag_ns_max);
+        for (name, count) in &progress.store_counters {
+            let sum = sum.store_counters.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
     }
     sum
 }

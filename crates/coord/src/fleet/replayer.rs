@@ -320,6 +320,7 @@ impl Replayer {
                 service_times,
                 cpus_used: message.cpus_used,
                 dispatch_lag_ns_max: message.dispatch_lag_ns_max,
+                store_counters: message.store_counters.into_iter().collect(),
             };
             // The receiver is gone only if the coordinator gives up the experiment.
             let _ = updates.send(Update { index, phase, is_overloaded, progress }).await;

@@ -134,6 +134,7 @@ impl Feed {
             service_p99_ns: service.map(|service| service.percentile_ns(99.0)),
             within_percent: (ended > 0).then(|| within.min(ended) as f64 * 100.0 / ended as f64),
             replayers: each.iter().map(replayer).collect(),
+            store_counters: whole.store_counters.clone(),
         };
         self.shown = whole.clone();
         figures

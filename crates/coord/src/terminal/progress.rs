@@ -1,5 +1,6 @@
 //! How far an experiment is: what the display and `--monitor` show of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemas::latency::ResponseTimes;
@@ -65,4 +66,6 @@ pub struct Progress {
     pub cpus_used: f64,
     /// How late its workers have taken up work; for several replayers the largest value.
     pub dispatch_lag_ns_max: u64,
+    /// What the store has counted itself since the experiment began; for several replayers the sum.
+    pub store_counters: BTreeMap<String, u64>,
 }

@@ -3,6 +3,7 @@
 
 mod closing;
 mod conditions;
+mod counters;
 mod logs;
 mod report;
 mod settle;
@@ -64,17 +65,15 @@ pub fn run<V: Vocabulary, S: Serves<V>>(
         true => block_on(url, store.held())?.and_then(|held| held.closing_read),
         false => None,
     };
-    let workers = run_workers(store, experiment, &shares, control, progress)?;
+    let workers = counters::counted(store, &counted_before, |latest| {
+        let mut progress = |snapshot| progress(Snapshot { store_counters: latest(), ..snapshot });
+        run_workers(store, experiment, &shares, control, &mut progress)
+    })?;
 
     let mut report = summarize(experiment, &shares, workers, control);
     report.began_with = began_with;
     report.store_settings = settings;
-    report.store_counters = store.counters();
-    for (name, before) in counted_before {
-        if let Some(count) = report.store_counters.get_mut(&name) {
-            *count -= before;
-        }
-    }
+    report.store_counters = counters::since(store, &counted_before);
     if control.duty == StoreDuty::Follows && store.is_suspect() {
         // The leader settles for all replayers, and learns nothing but the number of failed writes.
         report.writes_not_ok += 1;

@@ -132,6 +132,7 @@ impl Runner {
             dispatch_lag_ns_max: snapshot.lag_ns_max.max(0) as u64,
             cpus_used: (cpu_ns - measured.1) as f64 / elapsed.as_nanos() as f64,
             overloaded: self.overloaded.load(Ordering::Relaxed),
+            store_counters: snapshot.store_counters.clone().into_iter().collect(),
         };
         *measured = (Instant::now(), cpu_ns);
         self.seen.send_modify(|seen| seen.progress = progress);

@@ -65,6 +65,8 @@ impl<G: Generator> Generation<'_, G> {
         let total = self.sessions[fragment as usize];
         let mut sessions = self.generator.sessions(fragment);
         let mut due_times = self.due_times(fragment);
+        let notes = G::notes(fragment);
+        let mut notes = notes.map(|(path, schema)| TableFile::create(self.folder, path, schema)).transpose()?;
         let mut rows = OperationsBuilder::new(self.spec.kinds().into_iter().map(|(name, _)| name));
         let (mut made, mut part) = (0, 0);
         while made < total {
@@ -84,11 +86,15 @@ impl<G: Generator> Generation<'_, G> {
                     made += 1;
                 }
                 file.write(&rows.finish())?;
+                if let (Some(notes), Some(batch)) = (&mut notes, sessions.take_notes()) {
+                    notes.write(&batch)?;
+                }
                 self.report(made - before);
             }
             files.push(file.finish()?);
             part += 1;
         }
+        files.extend(notes.map(TableFile::finish).transpose()?);
         let counts = sessions.counts().clone();
         let fragment_counts = FragmentCounts {
             fragment,

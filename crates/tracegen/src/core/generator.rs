@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use schemas::digest::StateDigest;
 use schemas::manifest::{FileEntry, Manifest};
 use schemas::part::Part;
@@ -59,6 +61,12 @@ pub trait Generator: Sized + Sync {
     /// Writes what is in the store before the first session.
     fn write_dataset(&self, fragment: u32, folder: &Path) -> Result<Vec<FileEntry>, GenerateError>;
 
+    /// The file, below the trace set's folder, and the columns of what the family keeps of each session of a fragment
+    /// besides its operations. None if it keeps nothing.
+    fn notes(_fragment: u32) -> Option<(String, SchemaRef)> {
+        None
+    }
+
     /// The sessions of a fragment, from the first one on.
     fn sessions(&self, fragment: u32) -> Self::Sessions<'_>;
 
@@ -107,6 +115,11 @@ pub enum Drawn {
 
 /// The sessions of a fragment, one after the other.
 pub trait Sessions<O> {
+    /// What the family keeps of the sessions that were made since the last call. [`Generator::notes`] has its columns.
+    fn take_notes(&mut self) -> Option<RecordBatch> {
+        None
+    }
+
     /// When the next session is due, in microseconds from the start of the load, if the family decides
     /// that itself. None: as the specification's arrivals say. Due times never decrease.
     fn next_due_us(&mut self) -> Option<u64> {

@@ -112,7 +112,7 @@ fn custom(all: &[CustomUse]) -> String {
     let some = lists.iter().take(SOME_CUSTOM).cloned().collect::<Vec<_>>().join("; ");
     match lists.len() {
         0 => "none".to_string(),
-        ..=SOME_CUSTOM => format!("{} operations: {some}", grouped(uses)),
+        1..=SOME_CUSTOM => format!("{} operations: {some}", grouped(uses)),
         all => format!("{} operations: {some} and {} more", grouped(uses), all - SOME_CUSTOM),
     }
 }

@@ -15,6 +15,7 @@ mod transactions;
 
 use std::path::Path;
 
+use arrow::datatypes::SchemaRef;
 use schemas::digest::StateDigest;
 use schemas::manifest::{FileEntry, Manifest};
 use schemas::run::FragmentPosition;
@@ -24,7 +25,7 @@ use schemas::vocabulary::sql::{STATEMENTS, Statement, statements_batch, statemen
 use schemas::workload::sql::SqlStatistics;
 use schemas::workload::sql::checks::{CHECKS, checks_text};
 use schemas::workload::sql::dataset::SCHEMA;
-use schemas::workload::tpcc::{DISTRICTS, Draws, TpccStatistics, TpccWorkload};
+use schemas::workload::tpcc::{DISTRICTS, Draws, TpccStatistics, TpccWorkload, draws_path, draws_schema};
 
 use crate::core::digest::DigestError;
 use crate::core::error::GenerateError;
@@ -108,6 +109,10 @@ impl Generator for Tpcc {
         let (seed, data) = (self.spec.common.seed, &self.spec.own.data);
         files.extend(dataset::write(folder, fragment, self.warehouses(fragment), (seed, data))?);
         Ok(files)
+    }
+
+    fn notes(fragment: u32) -> Option<(String, SchemaRef)> {
+        Some((draws_path(fragment), draws_schema()))
     }
 
     fn sessions(&self, fragment: u32) -> Sessions<'_> {

@@ -1,8 +1,9 @@
 //! Makes the sessions of a fragment, one after the other: each is a transaction of a terminal.
 
+use arrow::array::RecordBatch;
 use schemas::vocabulary::sql::{Sql, TraceRow};
 use schemas::workload::sql::rows::timestamp;
-use schemas::workload::tpcc::{Data, Draws, Kind, TpccWorkload, Waits};
+use schemas::workload::tpcc::{Data, Draws, Kind, TpccWorkload, Waits, draws_batch};
 
 use super::Tpcc;
 use super::dataset::LOADED_US;
@@ -65,6 +66,8 @@ pub(crate) struct Sessions<'a> {
     warehouses: Vec<u64>,
     script: Script,
     uses: Vec<u64>,
+    /// What was drawn for the sessions since [`generator::Sessions::take_notes`].
+    noted: Vec<Draws>,
 }
 
 impl<'a> Sessions<'a> {
@@ -95,6 +98,7 @@ impl<'a> Sessions<'a> {
             warehouses,
             script: Script::new(),
             uses: vec![0; tpcc.catalog.list.list().len()],
+            noted: Vec::new(),
         }
     }
 
@@ -129,7 +133,9 @@ impl generator::Sessions<schemas::vocabulary::sql::Operation> for Sessions<'_> {
         let terminal = Terminal { warehouse: self.warehouses[(own / terminals) as usize], number: own % terminals };
         let now = timestamp(FIRST_US + (session as i64).saturating_mul(1_000_000));
         self.script.clear();
+        let before = self.drawing.draws;
         transactions::make(kind, &mut self.drawing, terminal, &now, &mut self.script);
+        self.noted.push(self.drawing.draws.since(&before));
         let wait_us = self.waits.is_any().then(|| self.wait_us(kind));
         let actor = (terminal.warehouse - 1) * terminals + terminal.number;
         for (_, operation) in self.script.operations() {
@@ -146,6 +152,12 @@ impl generator::Sessions<schemas::vocabulary::sql::Operation> for Sessions<'_> {
         }
         self.recorder.end(place, 1);
         generator::Drawn::Session
+    }
+
+    fn take_notes(&mut self) -> Option<RecordBatch> {
+        let batch = draws_batch(&self.noted);
+        self.noted.clear();
+        Some(batch)
     }
 
     fn variable(&self) -> &[u8] {

@@ -2,6 +2,7 @@
 
 use schemas::manifest::Manifest;
 use schemas::spec::SpecError;
+use schemas::verdict::DrawRule;
 use schemas::words::plural;
 use schemas::workload::tpcc::{TpccStatistics, TpccWorkload};
 
@@ -22,11 +23,9 @@ pub(super) fn facts(manifest: &Manifest) -> Result<Facts, SpecError> {
     if let Some(remark) = remark(manifest) {
         about.push(("cardinalities", remark));
     }
-    let rules = statistics.draws.rules(data.warehouses > 1).into_iter().map(|(name, value, least, most)| {
-        let holds = if (least..=most).contains(&value) { "yes" } else { "no" };
-        vec![name.to_string(), format!("{value:.3}"), format!("{least} to {most}"), holds.to_string()]
-    });
-    let rules = table_of(Some(&["clause 9.2.2.5", "achieved", "allowed", "holds"]), rules.collect());
+    let rules = statistics.draws.rules(data.warehouses > 1);
+    let rules = rules.iter().map(|rule| rule.cells().to_vec()).collect();
+    let rules = table_of(Some(&DrawRule::COLUMNS), rules);
     let draws = format!(
         "threads that this trace can keep busy: {} (data.warehouses, data.terminals)",
         grouped(data.warehouses * data.terminals)

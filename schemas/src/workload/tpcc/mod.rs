@@ -4,6 +4,7 @@
 //! An actor is a terminal. A fragment owns whole warehouses; the remote transactions of a warehouse go to those of
 //! other fragments too.
 
+mod draws;
 mod goals;
 mod statistics;
 
@@ -17,6 +18,7 @@ use crate::vocabulary::sql::Sql;
 use crate::vocabulary::sql::text::Dialect;
 use crate::words::{plural, thousands};
 
+pub use draws::{draws_batch, draws_of, draws_path, draws_schema};
 pub use statistics::{Draws, TpccStatistics};
 
 /// Districts of a warehouse.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::DrawRule;
 use crate::workload::sql::SqlStatistics;
 
 /// Statistics of a trace set.
@@ -38,32 +39,59 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Adds those of another fragment.
+    /// Adds those of others.
     pub fn merge(&mut self, other: &Draws) {
-        self.new_orders += other.new_orders;
-        self.rollbacks += other.rollbacks;
-        self.order_lines += other.order_lines;
-        self.remote_lines += other.remote_lines;
-        self.payments += other.payments;
-        self.remote_payments += other.remote_payments;
-        self.payments_by_name += other.payments_by_name;
-        self.order_statuses += other.order_statuses;
-        self.order_statuses_by_name += other.order_statuses_by_name;
+        self.counts_mut().into_iter().zip(other.counts()).for_each(|((_, mine), (_, theirs))| *mine += theirs);
     }
 
-    /// The shares that clause 9.2.2.5 sets limits to: name, value, least and most. Remote shares are left
-    /// out where there is one warehouse.
-    pub fn rules(&self, has_remote: bool) -> Vec<(&'static str, f64, f64, f64)> {
-        let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+    /// Every count, by the name of its field.
+    pub fn counts(&self) -> [(&'static str, u64); 9] {
+        let mut own = *self;
+        own.counts_mut().map(|(name, count)| (name, *count))
+    }
+
+    pub(super) fn counts_mut(&mut self) -> [(&'static str, &mut u64); 9] {
+        [
+            ("new_orders", &mut self.new_orders),
+            ("rollbacks", &mut self.rollbacks),
+            ("order_lines", &mut self.order_lines),
+            ("remote_lines", &mut self.remote_lines),
+            ("payments", &mut self.payments),
+            ("remote_payments", &mut self.remote_payments),
+            ("payments_by_name", &mut self.payments_by_name),
+            ("order_statuses", &mut self.order_statuses),
+            ("order_statuses_by_name", &mut self.order_statuses_by_name),
+        ]
+    }
+
+    /// What was drawn since `before`.
+    pub fn since(mut self, before: &Draws) -> Draws {
+        let before = before.counts();
+        self.counts_mut().into_iter().zip(before).for_each(|((_, now), (_, before))| *now -= before);
+        self
+    }
+
+    /// The shares that clause 9.2.2.5 sets limits to. Remote shares are left out where there is one warehouse.
+    pub fn rules(&self, has_remote: bool) -> Vec<DrawRule> {
+        let rule = |name: &str, (part, of): (u64, u64), (least, most): (f64, f64)| DrawRule {
+            name: name.to_string(),
+            clause: "9.2.2.5".into(),
+            part,
+            of,
+            is_percent: true,
+            least,
+            most,
+        };
+        let lines = rule("lines a new order", (self.order_lines, self.new_orders), (9.5, 10.5));
         let mut rules = vec![
-            ("new orders rolled back, %", share(self.rollbacks, self.new_orders), 0.9, 1.1),
-            ("lines a new order", self.order_lines as f64 / self.new_orders.max(1) as f64, 9.5, 10.5),
-            ("payments by last name, %", share(self.payments_by_name, self.payments), 57.0, 63.0),
-            ("order status by last name, %", share(self.order_statuses_by_name, self.order_statuses), 57.0, 63.0),
+            rule("new orders rolled back", (self.rollbacks, self.new_orders), (0.9, 1.1)),
+            DrawRule { is_percent: false, ..lines },
+            rule("payments by last name", (self.payments_by_name, self.payments), (57.0, 63.0)),
+            rule("order status by last name", (self.order_statuses_by_name, self.order_statuses), (57.0, 63.0)),
         ];
         if has_remote {
-            rules.push(("remote lines, %", share(self.remote_lines, self.order_lines), 0.95, 1.05));
-            rules.push(("remote payments, %", share(self.remote_payments, self.payments), 14.0, 16.0));
+            rules.push(rule("remote lines", (self.remote_lines, self.order_lines), (0.95, 1.05)));
+            rules.push(rule("remote payments", (self.remote_payments, self.payments), (14.0, 16.0)));
         }
         rules
     }

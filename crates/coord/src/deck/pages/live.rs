@@ -1,6 +1,7 @@
 //! A running experiment, pushed by server-sent events: one picture a second, each of them whole, so that a viewer
 //! who comes late or was away sees what all others see.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use schemas::sla::short_time;
 use schemas::verdict::Ruling;
 use tokio::sync::watch;
 
-use super::run::actions;
+use super::run::{actions, experiment_id};
 use super::{command, shell};
 use crate::deck::command::Typed;
 use crate::deck::folder::{Name, State};
@@ -111,7 +112,7 @@ pub(in crate::deck) fn picture(live: &Live) -> Markup {
             (None, _) => p.conclusion { "The run prepares its first experiment." },
         }
         (over_time(live))
-        (search(&live.ended))
+        (search(&live.name, &live.ended))
         @if let Some(output) = live.output.as_ref().filter(|_| live.document.is_some()) {
             details { summary { "What the command has printed" } pre { (output) } }
         }
@@ -179,6 +180,17 @@ fn running(figures: &LiveFigures, planned_s: Option<f64>) -> Markup {
             @if figures.aborted > 0 { (tile("rolled back", thousands(figures.aborted))) }
         }
         (replayers(figures))
+        (counters("Counters of the store so far", &figures.store_counters))
+    }
+}
+
+/// What the store has counted itself.
+fn counters(title: &str, counters: &BTreeMap<String, u64>) -> Markup {
+    html! {
+        @if !counters.is_empty() {
+            h3 { (title) }
+            dl { @for (name, count) in counters { dt { (name) } dd { (thousands(*count)) } } }
+        }
     }
 }
 
@@ -257,15 +269,17 @@ fn chart(chart: &LineChart, name: &str) -> Markup {
 }
 
 /// The experiments that have ended: the search so far.
-fn search(ended: &[(u32, String, LiveVerdict)]) -> Markup {
+fn search(name: &Name, ended: &[(u32, String, LiveVerdict)]) -> Markup {
     if ended.is_empty() {
         return html! {};
     }
     let numbers = ["experiment", "load", "operations/s", "p95", "% within", "unpredictable reads", "% unpredictable"];
     let columns: Vec<Column> = numbers.into_iter().map(Column::Number).chain([Column::Words("verdict")]).collect();
     let row = |(number, load, verdict): &(u32, String, LiveVerdict)| {
+        let first = html! {
+            a href=(link_to(name, *number)) { (number) } @if verdict.is_final { " final" }
+        };
         let texts = [
-            format!("{number}{}", if verdict.is_final { " final" } else { "" }),
             load.clone(),
             thousands(verdict.throughput_per_s.round() as u64),
             short_time(verdict.p95_ns),
@@ -273,34 +287,39 @@ fn search(ended: &[(u32, String, LiveVerdict)]) -> Markup {
             thousands(verdict.unpredictable_reads),
             format!("{:.3}", verdict.unpredictable_percent),
         ];
-        texts.into_iter().map(|text| html! { (text) }).chain([ruling(verdict)]).collect::<Vec<Markup>>()
+        let texts = texts.into_iter().map(|text| html! { (text) });
+        std::iter::once(first).chain(texts).chain([ruling(verdict)]).collect::<Vec<Markup>>()
     };
     let rows: Vec<Vec<Markup>> = ended.iter().rev().map(row).collect();
-    let counters = ended.last().map(|(.., verdict)| &verdict.store_counters).filter(|counters| !counters.is_empty());
     html! {
         h2 { "Search" }
-        @if ended.len() > 1 { (by_load(ended)) }
+        @if ended.len() > 1 { (by_load(name, ended)) }
         (table(&columns, &rows))
-        @if let Some(counters) = counters {
-            h3 { "Counters of the store, in the last experiment" }
-            dl { @for (name, count) in counters { dt { (name) } dd { (thousands(*count)) } } }
+        @if let Some((.., verdict)) = ended.last() {
+            (counters("Counters of the store in the last experiment that ended", &verdict.store_counters))
         }
     }
 }
 
+/// An experiment on the page of its run.
+fn link_to(name: &Name, experiment: u32) -> String {
+    format!("{}#{}", name.url(), experiment_id(experiment))
+}
+
 /// Throughput by load: what the search has found. Marks have the numbers of their experiments; the line is the mean of
 /// the search's own.
-fn by_load(ended: &[(u32, String, LiveVerdict)]) -> Markup {
+fn by_load(name: &Name, ended: &[(u32, String, LiveVerdict)]) -> Markup {
     let load = |verdict: &LiveVerdict| verdict.rate_per_s.unwrap_or_else(|| f64::from(verdict.threads));
     let mut sorted: Vec<&(u32, String, LiveVerdict)> = ended.iter().collect();
     sorted.sort_by(|(.., a), (.., b)| load(a).total_cmp(&load(b)));
     let of = |label: &str, wanted: Ruling, mark: Mark, look: usize| {
-        let own = sorted.iter().filter(|(.., verdict)| verdict.ruling == wanted);
-        let (names, points) = own
+        let own = || sorted.iter().filter(|(.., verdict)| verdict.ruling == wanted);
+        let links = own().map(|(number, ..)| link_to(name, *number)).collect();
+        let (names, points) = own()
             .map(|(number, _, own)| (number.to_string(), LinePoint { x: load(own), y: own.throughput_per_s, mark }))
             .unzip();
         let stroke = Stroke::Scattered;
-        LineSeries { label: label.into(), points, names, stroke, look: Some(look), ..LineSeries::default() }
+        LineSeries { label: label.into(), points, names, links, stroke, look: Some(look), ..LineSeries::default() }
     };
     let searched: Vec<&LiveVerdict> = sorted.iter().map(|(.., own)| own).filter(|own| !own.is_final).collect();
     let same = searched.chunk_by(|a, b| load(a) == load(b));

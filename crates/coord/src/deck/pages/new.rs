@@ -16,6 +16,7 @@ use crate::deck::fields::{Field, Kind, fields};
 use crate::deck::folder::{Name, OWN, trace_sets};
 use crate::deck::form::Form;
 use crate::deck::jobs;
+use crate::deck::plan;
 use crate::deck::server::{Deck, see};
 
 /// The kinds of commands, and what their pages are called.
@@ -143,14 +144,7 @@ pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form)
         Ok(file) => file,
         Err(why) => return refused("spec", why),
     };
-    let (deck_fields, runs) = (fields(&deck.setup.commands, kind), deck.setup.folder.display().to_string());
-    let typed = match kind {
-        "trace" => {
-            let folder = name.folder(&deck.setup.folder).display().to_string();
-            commands::of_trace(file.as_deref(), &deck_fields, form, &folder)
-        }
-        _ => commands::of_form(kind, file.as_deref(), &deck_fields, form, &runs),
-    };
+    let (deck_fields, typed) = (fields(&deck.setup.commands, kind), command_of(deck, kind, form, file.as_deref()));
     let (own, checked, checked_file) = (deck.clone(), typed.clone(), file.clone());
     let (own_form, own_fields) = (form.clone(), deck_fields.clone());
     let errors = tokio::task::spawn_blocking(move || {
@@ -161,7 +155,7 @@ pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form)
         return draw(deck, kind, form, &choices, Some(Err(errors)));
     }
     if form.get("do") != Some("start") {
-        return draw(deck, kind, form, &choices, Some(Ok(typed)));
+        return draw(deck, kind, form, &choices, Some(Ok(())));
     }
     match jobs::start(&deck.setup.folder, &name, &typed).await {
         Ok(()) if matches!(kind, "compare" | "trace") => see(&name.url()),
@@ -180,39 +174,79 @@ fn name_of(deck: &Deck, kind: &str, name: &str) -> Result<Name, String> {
     Ok(found)
 }
 
-/// The file of a form's specification or plan; None for the built-in one and for a trace set. Text that was edited becomes a file of
-/// the deck's own, so that the command names it.
-fn specification(deck: &Deck, kind: &str, form: &Form, choices: &[Choice]) -> Result<Option<String>, String> {
+/// The file of a form's specification or plan. Text that was edited becomes a file of the deck's own, so that the command
+/// names it.
+#[derive(Debug, PartialEq, Eq)]
+struct File {
+    path: String,
+    /// What is to be written to it; None if it is there.
+    edited: Option<String>,
+}
+
+/// The file that a form asks for; None for the built-in specification and for a trace set.
+fn file_of(deck: &Deck, kind: &str, form: &Form, choices: &[Choice]) -> Result<Option<File>, String> {
     let chosen = form.trimmed("spec");
     let choice = choices.iter().find(|choice| choice.path == chosen);
-    if kind == "compare" {
-        let choice = choice.ok_or("choose the plan of the comparison")?;
-        return Ok(Some(choice.path.clone()));
-    }
     if choice.is_some_and(|choice| choice.is_trace_set) {
         return Ok(None);
     }
     let before = match choice {
         Some(choice) => choice.text.as_str(),
+        None if kind == "compare" => return Err("choose the plan of the comparison".into()),
         None if chosen.is_empty() => deck.setup.quickstart,
         None => return Err("this file is not in the list any more; choose another".into()),
     };
     let text = form.get("text").unwrap_or(before);
-    // The command that generates a trace set takes no built-in specification.
-    if text.trim() == before.trim() && (choice.is_some() || kind != "trace") {
-        return Ok(choice.map(|choice| choice.path.clone()));
+    // A browser sends the ends of lines as \r\n. The command that generates a trace set takes no built-in specification.
+    if is_same(text, before) && (choice.is_some() || kind != "trace") {
+        return Ok(choice.map(|choice| File { path: choice.path.clone(), edited: None }));
+    }
+    if has_password(text) {
+        return Err(
+            "contains a password; set an environment variable before `encore deck`, and write ${VARIABLE} in its \
+                    place"
+                .into(),
+        );
     }
     let name = form.trimmed("name");
     let Some(name) = Name::new([name]).filter(|_| files::is_plain_name(name)) else {
-        return Err("the name of the run is needed for the file of the edited specification".into());
+        return Err("the name of the run is needed for the file of the edited text".into());
     };
     let path = deck.setup.folder.join(OWN).join(format!("{name}.toml"));
-    files::write_atomically(&path, text.as_bytes()).map_err(|e| e.to_string())?;
-    Ok(Some(path.display().to_string()))
+    Ok(Some(File { path: path.display().to_string(), edited: Some(text.replace("\r\n", "\n")) }))
 }
 
-/// Draws the form, with its errors or with the command that it asks for.
-fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<Result<Typed, Errors>>) -> Response {
+/// Whether two texts differ in nothing but the ends of their lines.
+fn is_same(a: &str, b: &str) -> bool {
+    a.trim().lines().eq(b.trim().lines())
+}
+
+/// The path of a form's specification or plan, which is written if it was edited.
+fn specification(deck: &Deck, kind: &str, form: &Form, choices: &[Choice]) -> Result<Option<String>, String> {
+    let Some(file) = file_of(deck, kind, form, choices)? else { return Ok(None) };
+    if let Some(mut text) = file.edited {
+        let own = deck.setup.folder.join(OWN);
+        std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
+        if kind == "compare" {
+            let home = Path::new(form.trimmed("spec")).parent().unwrap_or(Path::new(""));
+            text = plan::moved(&text, home, &own);
+        }
+        files::write_atomically(Path::new(&file.path), text.as_bytes()).map_err(|e| e.to_string())?;
+    }
+    Ok(Some(file.path))
+}
+
+/// The command that a form asks for, as far as it is filled.
+fn command_of(deck: &Deck, kind: &str, form: &Form, file: Option<&str>) -> Typed {
+    let (all, runs) = (fields(&deck.setup.commands, kind), &deck.setup.folder);
+    match Name::of_trace_set(form.trimmed("name")).filter(|_| kind == "trace") {
+        Some(name) => commands::of_trace(file, &all, form, &name.folder(runs).display().to_string()),
+        None => commands::of_form(kind, file, &all, form, &runs.display().to_string()),
+    }
+}
+
+/// Draws the form with the command that it asks for, and with what its check has found.
+fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<Result<(), Errors>>) -> Response {
     let title = KINDS.into_iter().find(|(own, _)| *own == kind).map_or("", |(_, title)| title);
     let none = Errors::new();
     let errors = came.as_ref().and_then(|came| came.as_ref().err()).unwrap_or(&none);
@@ -226,6 +260,9 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
             headings.push(&field.heading);
         }
     }
+    let file = file_of(deck, kind, form, choices).ok().flatten().map(|file| file.path);
+    let file = file.or_else(|| (kind == "compare").then(|| "PLAN".to_string()));
+    let typed = command_of(deck, kind, form, file.as_deref());
     let content = html! {
         h1 { (title) }
         form method="post" action="/new" data-at-change="" {
@@ -237,10 +274,7 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
             (chooser(kind, form, choices))
             @if let Some(why) = errors.get("") { p.why role="alert" { (why) } }
             @if !errors.is_empty() { p.fail role="alert" { "Not started: see the marked fields." } }
-            @match &came {
-                Some(Ok(typed)) => { p.conclusion.pass role="status" { "All is correct. Nothing has been started yet." } (command(typed)) }
-                _ => {}
-            }
+            @if let Some(Ok(())) = came { p.conclusion.pass role="status" { "All is correct. Nothing has been started yet." } }
             div.fields { @for field in first { (drawn(field, form, errors)) } (editor(kind, form, choices, errors)) }
             @for heading in headings {
                 @let own: Vec<&&Field> = rest.iter().filter(|field| field.heading == heading).collect();
@@ -249,9 +283,10 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
             }
             div.row {
                 button.main name="do" value="start" { "Start" }
-                button name="do" value="check" { "Check, and show the command" }
+                button name="do" value="check" { "Check, and update the command" }
             }
         }
+        (command(&typed))
         @if kind == "trace" { (traces::list(deck)) }
     };
     shell(title, &format!("/new?kind={kind}"), &content)
@@ -285,40 +320,30 @@ fn has_password(text: &str) -> bool {
     text.split(['"', '\'']).any(|part| !part.contains('\n') && has_secret(part))
 }
 
-/// The text of the specification, to edit; that of a plan, to read.
+/// The text of the specification or plan, to edit; what a trace set has, to read.
 fn editor(kind: &str, form: &Form, choices: &[Choice], errors: &Errors) -> Markup {
     let text = form.get("text").unwrap_or_default();
     let why = errors.get("spec");
-    let is_plan = kind == "compare";
-    if is_plan && !choices.iter().any(|choice| choice.path == form.trimmed("spec")) {
-        return html! { @if let Some(why) = why { div.field.whole.wrong { p.why { (why) } } } };
-    }
     let chosen = choices.iter().find(|choice| choice.path == form.trimmed("spec"));
-    if let Some(set) = chosen.filter(|choice| choice.is_trace_set) {
-        let shown = Manifest::read_alone(Path::new(&set.path)).map(|manifest| traces::overview(&manifest));
-        return html! {
-            div.field.whole.wrong[why.is_some()] {
-                @if let Some(why) = why { p.why id="why-spec" { (why) } }
-                details { summary { "The trace set" } pre { (shown.unwrap_or_else(|why| why.to_string())) } }
-            }
-        };
-    }
-    let plan = chosen.filter(|_| is_plan);
+    let what = if kind == "compare" { "plan" } else { "specification" };
+    let set = chosen.filter(|choice| choice.is_trace_set);
     html! {
         div.field.whole.wrong[why.is_some()] {
             @if let Some(why) = why { p.why id="why-spec" { (why) } }
-            @match plan {
-                Some(plan) if has_password(&plan.text) => {
-                    p { "The plan has a password, so its text is not shown. Write ${VARIABLE} in its place." }
-                }
-                Some(plan) => details { summary { "The plan" } pre { (plan.text) } },
-                None => {
-                    details open[why.is_some()] {
-                        summary { "Edit the specification" }
-                        label for="text" { "Specification"
-                            span.soft { "TOML. An edited one is stored beside the runs, and the command names it." } }
-                        textarea #text name="text" rows="24" spellcheck="false" aria-describedby=[why.map(|_| "why-spec")] { (text) }
-                    }
+            @if let Some(set) = set {
+                @let shown = Manifest::read_alone(Path::new(&set.path)).map(|manifest| traces::overview(&manifest));
+                details { summary { "The trace set" } pre { (shown.unwrap_or_else(|why| why.to_string())) } }
+            } @else if chosen.is_some_and(|choice| has_password(&choice.text)) {
+                p { "The " (what) " has a password, so its text is not shown. Write ${VARIABLE} in its place." }
+            } @else if kind != "compare" || chosen.is_some() {
+                details open[why.is_some()] {
+                    summary { "Edit the " (what) }
+                    label for="text" { "Text of the " (what)
+                        span.soft {
+                            "TOML. An edited one is stored beside the runs, and the command names it."
+                            @if kind == "compare" { " Specifications in it are relative to the folder of the chosen plan." }
+                        } }
+                    textarea #text name="text" rows="24" spellcheck="false" aria-describedby=[why.map(|_| "why-spec")] { (text) }
                 }
             }
         }

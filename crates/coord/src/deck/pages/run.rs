@@ -11,7 +11,8 @@ use schemas::comparison::{ComparisonDocument, Outcome};
 use schemas::program::{quoted, to_type};
 use schemas::run::{RunDocument, RunFolder};
 use schemas::sla::short_time;
-use schemas::verdict::Verdict;
+use schemas::verdict::{ConditionFigures, Verdict};
+use schemas::words::plural;
 
 use super::home::{state, time};
 use super::{command, error, no_run, shell};
@@ -66,6 +67,7 @@ fn whole(deck: &Deck, name: &Name, run: &RunFolder, document: &RunDocument) -> R
         h1 { (name) }
         p.soft { (state(&standing)) " · " (document.spec.name) " · " (document.store) " · " (time(document.started_unix_s)) }
         @if let Some(rating) = &rating { pre.result { (analyzer::ratings(rating).trim_end()) } }
+        @if let (None, Some(last)) = (&rating, verdicts.last()) { (answer(last)) }
         @if let State::Failed(why) = &standing { p.fail { "The run failed: " (why) } }
         p { "SLA: " (spaced(&html! { (sla_in_words(&document.sla())) })) "." }
         div.row {
@@ -121,14 +123,40 @@ fn can_resume(state: &State, is_rating: bool) -> bool {
     is_rating && matches!(state, State::Interrupted | State::Killed | State::Failed(_))
 }
 
+/// Where the table of a run has an experiment.
+pub(super) fn experiment_id(experiment: u32) -> String {
+    format!("experiment-{experiment}")
+}
+
+/// The answer of a run that is no rating, from its last experiment.
+fn answer(verdict: &Verdict) -> Markup {
+    let (figures, ruling) = (&verdict.figures, verdict.ruling.name());
+    let throughput = thousands(figures.throughput_per_s.round() as u64);
+    let (within, beta) = (figures.within_beta_percent, short_time(verdict.sla.beta_ns));
+    let sentence = format!(
+        "{throughput} operations/s with {}, {within:.2}% of them within {beta}, {:.3}% of the reads unpredictable.",
+        plural(verdict.threads.into(), "thread"),
+        figures.unpredictable_percent
+    );
+    html! {
+        div.answer {
+            span class=(format!("badge {ruling}")) { (ruling) }
+            p.conclusion { (spaced(&html! { (sentence) @for reason in &verdict.reasons { br; (reason) } })) }
+        }
+        @if figures.breaks_conditions() {
+            @for lines in figures.conditions.iter().flat_map(ConditionFigures::lines_with_rows) { pre.fail { (lines) } }
+        }
+    }
+}
+
 fn experiments(verdicts: &[Verdict]) -> Markup {
     let numbers = ["experiment", "T", "sessions due/s", "operations/s", "p95", "p99", "% within", "% unpredictable"];
     let columns: Vec<Column> = numbers.into_iter().map(Column::Number).chain([Column::Words("verdict")]).collect();
     let row = |verdict: &Verdict| {
         let (figures, ruling) = (&verdict.figures, verdict.ruling.name());
+        let number = html! { span id=(experiment_id(verdict.experiment)) { (verdict.experiment) } };
         let rate = verdict.rate_per_s.map_or("-".to_string(), |rate| thousands(rate.round() as u64));
         let texts = [
-            verdict.experiment.to_string(),
             verdict.threads.to_string(),
             rate,
             thousands(figures.throughput_per_s.round() as u64),
@@ -139,7 +167,8 @@ fn experiments(verdicts: &[Verdict]) -> Markup {
         ];
         let verdict =
             spaced(&html! { span class=(ruling) { (ruling) } @for reason in &verdict.reasons { br; (reason) } });
-        texts.into_iter().map(|text| html! { (text) }).chain([verdict]).collect::<Vec<Markup>>()
+        let texts = texts.into_iter().map(|text| html! { (text) });
+        std::iter::once(number).chain(texts).chain([verdict]).collect::<Vec<Markup>>()
     };
     table(&columns, &verdicts.iter().map(row).collect::<Vec<_>>())
 }

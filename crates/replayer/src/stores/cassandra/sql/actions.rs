@@ -126,10 +126,7 @@ fn refused(why: String) -> Refusal {
 
 /// The consistency level that a trace set gives a statement, as its only custom parameter. None if it gives none. The error
 /// says why it cannot be used.
-pub(super) fn own_level<'a>(
-    mut custom: impl Iterator<Item = &'a str>,
-    plan: &Plan,
-) -> Result<Option<Level>, String> {
+pub(super) fn own_level<'a>(mut custom: impl Iterator<Item = &'a str>, plan: &Plan) -> Result<Option<Level>, String> {
     let Some(name) = custom.next() else { return Ok(None) };
     if custom.next().is_some() {
         return Err("has several custom parameters, and Cassandra takes one, a consistency level".into());

@@ -21,8 +21,8 @@ use schemas::workload::sql::rows::rows_in_files;
 use schemas::workload::sql::{SqlStatistics, SqlWorkload};
 use scylla::client::session::Session;
 
-use super::rows::{self, Whole};
 use super::level::Level;
+use super::rows::{self, Whole};
 use super::{Cassandra, LAYOUT, schema};
 use crate::source::Source;
 use crate::stores::custom::custom_parameters;
@@ -86,7 +86,8 @@ impl Cassandra {
             let custom = one.parameters.iter().map(String::as_str);
             let level = own_level(custom, plan).map_err(|why| {
                 let uses = plural(one.uses, "operation");
-                let message = format!("{of} {why} ({uses}); correct the custom parameters, and import the trace set again");
+                let message =
+                    format!("{of} {why} ({uses}); correct the custom parameters, and import the trace set again");
                 StoreError::usage(&self.url, message)
             })?;
             levels.extend(level.map(|level| (format!("a custom parameter of {of}"), level)));
