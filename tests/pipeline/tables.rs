@@ -66,6 +66,9 @@ fn processes_start_at_the_times_of_the_table() {
     assert_eq!((json["folder"].as_str(), json["sessions"].as_u64()), (Some("open.trace"), Some(500)), "{json}");
     let shown = place.run(&["trace", "show", "open.trace"]).succeeds();
     assert!(shown.contains("mine") && shown.contains("500 sessions a second"), "{shown}");
+    // The example is short enough to be read.
+    let example = include_str!("../../traces/examples/shop.py");
+    assert!(example.lines().count() <= 30);
 }
 
 #[test]

@@ -53,22 +53,32 @@ function show(html) {
 }
 
 if (live) {
-  const source = new EventSource(live.dataset.events);
   const note = document.querySelector("[data-connection]");
-  source.addEventListener("frame", (event) => {
-    show(JSON.parse(event.data));
-    note.textContent = "";
-  });
-  source.addEventListener("last", () => {
-    source.close();
-    location.replace(live.dataset.then);
-  });
-  source.addEventListener("error", () => {
-    // A deck that was started again has another key, and the browser gives up.
-    note.textContent = source.readyState === EventSource.CLOSED
-      ? "The deck does not know this browser any more: open the URL that it has printed."
-      : "The connection is lost; trying again …";
-  });
+  let source = null;
+  const connect = () => {
+    source = new EventSource(live.dataset.events);
+    source.addEventListener("frame", (event) => {
+      show(JSON.parse(event.data));
+      note.textContent = "";
+    });
+    source.addEventListener("last", () => {
+      source.close();
+      location.replace(live.dataset.then);
+    });
+    source.addEventListener("error", () => {
+      // A deck that was started again has another key, and the browser gives up.
+      note.textContent = source.readyState === EventSource.CLOSED
+        ? "The deck does not know this browser any more: open the URL that it has printed."
+        : "The connection is lost; trying again …";
+    });
+  };
+  // A browser has six connections to a deck, and each live page takes one. A page that nobody sees needs none.
+  const follow = () => {
+    source?.close();
+    if (!document.hidden) connect();
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 }
 // A comparison that runs; nothing is lost, as long as nothing on the page is in use.
 if (document.querySelector("[data-again]")) {

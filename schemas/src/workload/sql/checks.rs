@@ -106,7 +106,8 @@ pub fn read_checks(folder: &Path, files: &[FileEntry], dialect: Dialect) -> Resu
     checks.map_err(|message| at(&path)(Error::new(ErrorKind::InvalidData, message)))
 }
 
-fn parse_checks(text: &str, dialect: Dialect) -> Result<Vec<Check>, String> {
+/// The conditions of a file's text.
+pub fn parse_checks(text: &str, dialect: Dialect) -> Result<Vec<Check>, String> {
     let document: Document = toml::from_str(text).map_err(|e| e.to_string())?;
     validate_checks(&document.check, dialect)?;
     Ok(document.check)

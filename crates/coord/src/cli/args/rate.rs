@@ -68,8 +68,9 @@ response time then counts from the time at which the session was due. Without
 [arrivals] in the spec, sessions arrive evenly spaced; with it, the rate follows
 its course over time, scaled as a whole.
 
-Exit code 1 when no load keeps the SLA or the rating misses --fail-below, 3 when
-nothing could be measured because every experiment was void.
+Exit code 1 when no load keeps the SLA, a confirmed rating leaves data that
+violate a condition, or the rating misses --fail-below; 3 when nothing could be
+measured because every experiment was void.
 
 With several values of --search-s, the search runs with each, shortest first. A
 note reports if the two longest give different ratings.")]

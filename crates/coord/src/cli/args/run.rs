@@ -21,8 +21,8 @@ Examples:
   encore run traces/transactions.toml --store postgres://me@h/x --threads 16 --tries 5
   encore run traces/ycsb-a.toml --threads 16 --store mysql://me@h/ycsb --keep-data    loaded by YCSB
 
-Exit code 1 when the SLA is missed, 3 when the experiment is void: it says
-nothing about the store.")]
+Exit code 1 when the SLA is missed or the data violate a condition, 3 when the
+experiment is void: it says nothing about the store.")]
 pub struct RunArgs {
     /// Workload specification [default: the built-in traces/quickstart.toml]
     #[arg(value_name = "SPEC.toml")]

@@ -6,6 +6,7 @@ use schemas::files::at;
 use schemas::manifest::Manifest;
 use schemas::vocabulary::sql::Parameter;
 use schemas::vocabulary::sql::text::definitions;
+use schemas::workload::sql::checks::{CHECKS, Check, parse_checks};
 
 use super::arguments::Argument;
 use super::lists::Lists;
@@ -38,13 +39,17 @@ pub(super) fn convert(folder: &Path, place: &Path, options: &ImportOptions) -> R
         kinds: kinds.clone(),
         fragments: options.fragments,
         log_results: options.log_results,
-        checks: Vec::new(),
+        checks: read_own_checks(folder, options)?,
     };
     let mut writer = SetWriter::create(place, header)?;
     preload.map_or(Ok(()), |path| write_preload(&path, &lists, &mut writer))?;
     let mut processes = Processes::open(&operations, &lists, &kinds, options.closed_loop)?;
     while let Some(process) = processes.next_process()? {
-        writer.process(&process.borrowed()).map_err(|error| match error {
+        let written = match process.is_warmup {
+            true => writer.warmup(&process.borrowed()),
+            false => writer.process(&process.borrowed()),
+        };
+        written.map_err(|error| match error {
             GenerateError::Infeasible(message) => process.wrong(message),
             other => ImportError::Write(other),
         })?;
@@ -71,6 +76,16 @@ fn read_schema(folder: &Path, options: &ImportOptions) -> Result<String, ImportE
     let schema = std::fs::read_to_string(&path).map_err(at(&path))?;
     definitions(&schema, options.dialect, options.dialect).map_err(|why| ImportError::whole(&path, why))?;
     Ok(schema)
+}
+
+/// The conditions that the data keep; none if the folder has none.
+fn read_own_checks(folder: &Path, options: &ImportOptions) -> Result<Vec<Check>, ImportError> {
+    let path = folder.join(CHECKS);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(&path).map_err(at(&path))?;
+    parse_checks(&text, options.dialect).map_err(|why| ImportError::whole(&path, why))
 }
 
 fn learn_from_preload(path: &Path, lists: &mut Lists) -> Result<(), ImportError> {

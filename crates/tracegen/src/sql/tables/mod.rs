@@ -3,10 +3,10 @@
 //! | file | a row is | columns |
 //! |---|---|---|
 //! | `statements` | a statement | `statement`, `text`, `parameters` (optional) |
-//! | `operations` | a step of a process, in order | `process`, `statement`; optional: `parameters`, `client`, `kind`, `due_us`, `think_us`, `custom` |
+//! | `operations` | a step of a process, in order | `process`, `statement`; optional: `parameters`, `client`, `kind`, `due_us`, `think_us`, `custom`, `warmup` |
 //! | `preload` (optional) | a statement that fills the tables | `statement`, `parameters` (optional) |
 //!
-//! `schema.sql` defines the tables. The operations are read twice: first for the kinds of processes and the types of
+//! `schema.sql` defines the tables, and `checks.toml` may have the conditions that their rows keep. The operations are read twice: first for the kinds of processes and the types of
 //! parameters that no one has declared, then to write them. Memory holds one process at a time.
 
 mod adjacent;

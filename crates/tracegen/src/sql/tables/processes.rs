@@ -42,6 +42,8 @@ pub(super) struct Process {
     kind: usize,
     client: u64,
     due_us: Option<u64>,
+    /// Whether it is one of the warm-up.
+    pub(super) is_warmup: bool,
     steps: Vec<Step>,
     /// The row that began a transaction which is open.
     open: Option<Place>,
@@ -100,6 +102,8 @@ pub(super) struct Processes<'a> {
     count: u64,
     /// The due time of the process before; None before the first one.
     due_us: Option<Option<u64>>,
+    /// Whether the process before is measured.
+    is_measured: bool,
     /// Whether the current row belongs to the next process.
     is_ahead: bool,
 }
@@ -113,7 +117,18 @@ impl<'a> Processes<'a> {
     ) -> Result<Processes<'a>, ImportError> {
         let steps = Steps::open(path)?;
         let seen = Seen::new();
-        Ok(Processes { path, lists, kinds, closed_loop, steps, seen, count: 0, due_us: None, is_ahead: false })
+        Ok(Processes {
+            path,
+            lists,
+            kinds,
+            closed_loop,
+            steps,
+            seen,
+            count: 0,
+            due_us: None,
+            is_measured: false,
+            is_ahead: false,
+        })
     }
 
     /// The next process; None after the last one.
@@ -169,10 +184,17 @@ impl<'a> Processes<'a> {
         let kind = kind.ok_or_else(|| self.steps.0.wrong("the file has changed during the import; import it again"))?;
         let due_us = self.steps.due_us()?;
         self.check_due(due_us)?;
+        let is_warmup = self.steps.warmup()?.unwrap_or_default();
+        if is_warmup && self.is_measured {
+            return Err(self.steps.0.wrong(format!(
+                "process {name} is one of the warm-up, and the process in front of it is not; put the warm-up first"
+            )));
+        }
+        self.is_measured = !is_warmup;
         let client = self.steps.client()?.unwrap_or(self.count);
         self.count += 1;
         let due_us = due_us.filter(|_| !self.closed_loop);
-        Ok(Process { name, place, kind, client, due_us, steps: Vec::new(), open: None })
+        Ok(Process { name, place, kind, client, due_us, is_warmup, steps: Vec::new(), open: None })
     }
 
     /// Processes are in the order of their due times, and all of them have one or none has.
@@ -202,6 +224,9 @@ impl<'a> Processes<'a> {
         }
         if self.steps.client()?.is_some_and(|client| client != process.client) {
             return differs("client");
+        }
+        if self.steps.warmup()?.is_some_and(|is_warmup| is_warmup != process.is_warmup) {
+            return differs("warmup");
         }
         let due_us = self.steps.due_us()?;
         if due_us.is_some() && Some(due_us) != self.due_us {

@@ -7,7 +7,7 @@ use schemas::vocabulary::Control;
 use super::ImportError;
 use super::rows::{Column, Rows, needed, optional};
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     needed("process"),
     needed("statement"),
     optional("parameters"),
@@ -16,6 +16,7 @@ const COLUMNS: [Column; 8] = [
     optional("due_us"),
     optional("think_us"),
     optional("custom"),
+    optional("warmup"),
 ];
 const PROCESS: usize = 0;
 const STATEMENT: usize = 1;
@@ -25,6 +26,7 @@ const KIND: usize = 4;
 const DUE: usize = 5;
 const THINK: usize = 6;
 const CUSTOM: usize = 7;
+const WARMUP: usize = 8;
 
 /// The greatest client, so that what is kept by client has room.
 const CLIENT_MAX: u64 = 100_000_000 - 1;
@@ -78,6 +80,19 @@ impl Steps {
 
     pub(super) fn think_us(&self) -> Result<u32, ImportError> {
         Ok(self.0.number(THINK, "think_us", THINK_MAX)?.unwrap_or(0) as u32)
+    }
+
+    /// Whether the process is one of the warm-up. None if the row does not say.
+    pub(super) fn warmup(&self) -> Result<Option<bool>, ImportError> {
+        match self.0.get(WARMUP).map(str::trim) {
+            None => Ok(None),
+            Some("1") => Ok(Some(true)),
+            Some("0") => Ok(Some(false)),
+            Some(text) => text.to_ascii_lowercase().parse().map(Some).map_err(|_| {
+                self.0
+                    .wrong(format!("warmup is {text:?}; write true or 1 for a process of the warm-up, else false or 0"))
+            }),
+        }
     }
 
     /// What only a store's adapter interprets: a JSON array of texts.

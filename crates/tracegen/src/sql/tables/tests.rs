@@ -17,6 +17,8 @@ const STATEMENTS: &str = "statement,text,parameters\n\
     get,SELECT name FROM item WHERE id = ?,integer\n\
     all,SELECT id FROM item ORDER BY id,\n";
 const PRELOAD: &str = "statement,parameters\n1,\"[1, \"\"a\"\", 5]\"\n1,\"[2, null, 0.50]\"\n";
+const CHECKS: &str = "[[check]]\nname = \"names\"\ntitle = \"Every item has a price\"\n\
+    query = \"SELECT id FROM item WHERE price IS NULL\"\n";
 const OPERATIONS: &str = "process,client,kind,due_us,think_us,statement,parameters\n\
     a,3,look,0,,get,[1]\n\
     b,0,add,10,,begin,\n\
@@ -35,6 +37,7 @@ fn imported(file: &str, content: &str) -> (tempfile::TempDir, Result<Manifest, I
         ("statements.csv", STATEMENTS),
         ("preload.csv", PRELOAD),
         ("operations.csv", OPERATIONS),
+        ("checks.toml", CHECKS),
     ];
     for (name, usual) in files {
         let content = if name == file { content } else { usual };
@@ -48,6 +51,29 @@ fn imported(file: &str, content: &str) -> (tempfile::TempDir, Result<Manifest, I
 
 fn options() -> ImportOptions {
     ImportOptions { name: "t".into(), dialect: Dialect::Logical, fragments: 1, closed_loop: false, log_results: false }
+}
+
+#[test]
+fn the_warm_up_comes_first_and_conditions_come_along() {
+    let operations =
+        "process,statement,parameters,warmup\na,get,[1],true\nb,get,[1],1\nb,all,,\nc,get,[1],\nd,get,[2],false\n";
+    let (_folder, done) = imported("operations.csv", operations);
+    let data = done.unwrap().spec.workload::<SqlWorkload>().unwrap().data;
+    assert_eq!((data.warmup_sessions, data.checks), (2, 1));
+    let wrong = |file: &str, text: &str, words: &[&str]| {
+        let (folder, done) = imported(file, text);
+        let error = done.unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+        assert!(!folder.path().join("t.trace").exists());
+    };
+    let late = operations.replace("[2],false", "[2],true");
+    wrong("operations.csv", &late, &["operations.csv:6", "put the warm-up first"]);
+    let other = operations.replace("b,all,,", "b,all,,0");
+    wrong("operations.csv", &other, &["operations.csv:4", "another warmup"]);
+    let unknown = operations.replace("[1],1", "[1],yes");
+    wrong("operations.csv", &unknown, &["operations.csv:3", "warmup is \"yes\"", "write true"]);
+    wrong("checks.toml", &CHECKS.replace("SELECT", "DELETE"), &["checks.toml", "names"]);
+    wrong("checks.toml", &CHECKS.replace("query", "qeury"), &["checks.toml", "qeury"]);
 }
 
 #[test]
