@@ -61,6 +61,13 @@ pub fn import(files: &[PathBuf], databases: &[String], window: Window, folder: &
         order.push((first(path)?, path));
     }
     order.sort();
+    if let Some([(_, one), (_, other)]) = order.array_windows().find(|[(one, _), (other, _)]| one == other) {
+        return Err(ImportError::Logs(format!(
+            "{} and {} begin with the same entry; give each log once",
+            one.display(),
+            other.display()
+        )));
+    }
     let spool = Spool::new(folder, MEMORY);
     let mut importer = Importer {
         databases,
@@ -88,15 +95,15 @@ pub fn import(files: &[PathBuf], databases: &[String], window: Window, folder: &
     Ok(imported)
 }
 
-/// The time of the first entry of a file that has one.
-fn first(path: &Path) -> Result<Time, ImportError> {
+/// The first entry of a file that has a time: its time and its line.
+fn first(path: &Path) -> Result<(Time, String), ImportError> {
     let (mut lines, mut stamps) = (Lines::open(path)?, Stamps::default());
     let mut start = None;
     while lines.number() < 1_000 && lines.advance()? {
         let line = String::from_utf8_lossy(lines.line()).into_owned();
         start.get_or_insert_with(|| beginning(line.as_bytes()));
         if let Some(Line { time: Some(time), .. }) = stamps.read(&line) {
-            return Ok(time);
+            return Ok((time, line));
         }
     }
     Err(ImportError::line(

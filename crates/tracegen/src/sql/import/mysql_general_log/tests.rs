@@ -42,6 +42,18 @@ fn a_log_of_mysql_becomes_transactions() {
 }
 
 #[test]
+fn a_log_that_is_given_twice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["general.log", "copy.log"].map(|name| folder.path().join(name));
+    paths.iter().for_each(|path| std::fs::write(path, MYSQL).unwrap());
+    for twice in [[0, 0], [0, 1]] {
+        let files = twice.map(|number| paths[number].clone());
+        let error = import(&files, &[], Window::default(), folder.path()).err().unwrap().to_string();
+        assert!(error.contains("general.log") && error.contains("give each log once"), "{error}");
+    }
+}
+
+#[test]
 fn the_database_of_a_connection_is_followed() {
     assert_eq!(read(MYSQL, &["shop"]).unwrap().report.statements, 2);
     assert!(read(MYSQL, &["other"]).is_err_and(|e| e.contains("no statement that can be taken")));
