@@ -312,6 +312,42 @@ pub fn redact(url: &str) -> String {
     out
 }
 
+/// Whether a URL has a secret in it. `${VARIABLE}` in its place is none; its default (`${VARIABLE:-DEFAULT}`) may be one.
+///
+/// ```
+/// use schemas::plan::has_secret;
+/// assert!(has_secret("postgres://me:hush@db/x") && has_secret("${PG:-postgres://me:hush@db/x}"));
+/// assert!(!has_secret("postgres://me:${PG}@db/x") && !has_secret("sqlite:a.db"));
+/// ```
+pub fn has_secret(url: &str) -> bool {
+    let mut plain = String::new();
+    let mut rest = url;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (variable, after) = after.split_once('}').unwrap_or((after, ""));
+        match variable.split_once(":-") {
+            Some((_, default)) => plain.extend([before, default]),
+            None => plain.push_str(match before.strip_suffix(':').filter(|_| after.starts_with('@')) {
+                Some(before) => before,
+                None => before.strip_suffix('=').unwrap_or(before),
+            }),
+        }
+        rest = after;
+    }
+    plain.push_str(rest);
+    redact(&plain) != plain
+}
+
+/// A text that a user typed, without secrets: variables stay, so that it can be typed again.
+///
+/// ```
+/// use schemas::plan::redact_typed;
+/// assert_eq!(redact_typed("--store=postgres://me:${PG}@db/x"), "--store=postgres://me:${PG}@db/x");
+/// assert_eq!(redact_typed("--store=postgres://me:hush@db/x"), "--store=postgres://me:***@db/x");
+/// ```
+pub fn redact_typed(text: &str) -> String {
+    if has_secret(text) { redact(text) } else { text.to_string() }
+}
+
 /// The authority of a URL: what follows its `//`, up to the path or the parameters.
 fn authority(rest: &str) -> &str {
     &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())]

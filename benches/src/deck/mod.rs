@@ -326,7 +326,11 @@ fn write(wanted: &Measured, costs: &Costs, paints: &[Line]) -> anyhow::Result<()
             Some((low, _)) if low > COST_PERCENT_MAX => "missed",
             _ => "the rounds differ by more than that, so the throughput does not tell; the deck's time does",
         };
-        writeln!(text, "\nGoal: a viewer costs at most {COST_PERCENT_MAX}%: {word}; the median is {:.2}%.", cost.median())?;
+        writeln!(
+            text,
+            "\nGoal: a viewer costs at most {COST_PERCENT_MAX}%: {word}; the median is {:.2}%.",
+            cost.median()
+        )?;
     }
     if let [none, reader, ..] = &costs.deck_ms_per_s[..] {
         let more = (reader.median() - none.median()) / 10.0 / machine.cores as f64;

@@ -48,9 +48,9 @@ struct OfStatement {
 }
 
 impl Comparison {
-    /// Whether each execution ended as in the log. A replay of nothing is no answer.
+    /// Whether each statement of the log was executed, and ended as it did there.
     pub(crate) fn is_equal(&self) -> bool {
-        self.other_outcome == 0 && self.statements > 0
+        self.other_outcome == 0 && self.not_executed == 0 && self.statements > 0
     }
 
     /// Compares a run with the log.

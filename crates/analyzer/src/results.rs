@@ -70,9 +70,10 @@ struct Difference {
 }
 
 impl Results {
-    /// Whether both runs returned the same. Nothing compared is no answer.
+    /// Whether both runs returned the same. A statement that one of them alone ran is a difference, and nothing compared
+    /// is no answer.
     pub(crate) fn are_equal(&self) -> bool {
-        self.equal == self.compared && self.compared > 0
+        self.equal == self.compared && self.only_one == 0 && self.compared > 0
     }
 
     /// Compares two runs.

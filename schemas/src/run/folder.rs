@@ -1,5 +1,6 @@
 //! The run folder: its paths, and which experiments have begun.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::document::{RunDocument, RunState};
@@ -54,6 +55,11 @@ impl RunFolder {
     /// `lock`: held by the coordinator that works on the run.
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
+    }
+
+    /// Whether a coordinator works on the run now. A file system without locks does not say.
+    pub fn is_locked(&self) -> bool {
+        File::open(self.lock()).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// `live.jsonl`.

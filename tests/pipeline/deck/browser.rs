@@ -82,11 +82,37 @@ fn a_newcomer_rates_sqlite() {
     page.go(&format!("http://{}/", deck.address));
     page.until("document.querySelectorAll('input[name=run]').length === 2");
     is_good(&page, "home");
+    // Times sort as times.
+    let began = "[...document.querySelectorAll('table tr')].map(row => row.cells[COLUMN]?.innerText ?? '')";
+    let column = "[...document.querySelectorAll('thead th')].findIndex(head => head.innerText.includes('began'))";
+    page.evaluate::<u8>(&format!(
+        "(window.column = {column}, document.querySelectorAll('tbody tr').forEach((row, at) => {{ \
+         row.cells[window.column].innerText = `2026-0${{at + 2}}-01 10:00 UTC`; }}), 1)"
+    ));
+    let began = began.replace("COLUMN", "window.column");
+    for _ in 0..2 {
+        page.evaluate::<u8>("(document.querySelectorAll('thead th')[window.column].querySelector('button').click(), 1)");
+    }
+    let descends = page.evaluate::<Vec<String>>(&began);
+    let rows: Vec<&String> = descends.iter().filter(|text| text.starts_with("2026")).collect();
+    let ascending = page.evaluate::<String>("document.querySelectorAll('thead th')[window.column].getAttribute('aria-sort')");
+    let is_sorted = if ascending == "ascending" { rows.is_sorted() } else { rows.is_sorted_by(|a, b| a >= b) };
+    assert!(rows.len() == 2 && is_sorted, "{ascending}: {rows:?}");
+    page.reload();
+    page.until("document.querySelectorAll('input[name=run]').length === 2");
     page.click("input[value=first]");
     page.click("input[value=second]");
     page.click("form[action='/compare'] button.main");
     page.until("location.pathname === '/compare' && document.querySelector('a.button.main')");
     is_good(&page, "compare");
+    for kind in ["run", "compare", "trace"] {
+        let selected = page.evaluate::<String>("location.href");
+        page.go(&format!("http://{}/new?kind={kind}", deck.address));
+        page.until("document.querySelector('form button.main')");
+        is_good(&page, &format!("form-{kind}"));
+        page.go(&selected);
+        page.until("document.querySelector('a.button.main')");
+    }
     page.click("a.button.main");
     page.until("document.title.startsWith('Comparison of') && document.querySelector('svg')");
     page.is_quiet(&format!("http://{}/", deck.address));
@@ -171,6 +197,10 @@ fn a_rating_is_stopped_and_resumed_by_hand() {
     // The experiments that have ended are links to their rows, in the table and in the chart.
     page.until("document.querySelector('a[href=\"/runs/r#experiment-1\"]')");
     page.until("document.querySelector('#live-search-title, [data-events] .chart .u-over')");
+    // A link that has the focus keeps it while pictures come.
+    page.focus("a[href='/runs/r#experiment-1']");
+    page.evaluate::<u8>("(document.activeElement.kept = true, 1)");
+    page.until("document.activeElement.getAttribute('href') === '/runs/r#experiment-1' && !document.activeElement.kept");
     drop(deck);
     page.until("document.querySelector('[data-connection]').innerText.includes('trying again')");
     // A deck that was started again has another key.

@@ -48,6 +48,12 @@ fn all_viewers_of_a_run_see_the_same() {
     let deck = Deck::start(&place);
     let mut child = place.command(&LONG).stdout(Stdio::null()).spawn().expect("the run starts");
     deck.until("/runs/long?show=live", "wanted operations/s");
+    // An experiment under way is not analyzed: its log is not whole.
+    let asked = place.run(&["analyze", "sql", "runs/long", "SELECT count(*) AS n FROM experiments", "--format", "csv"]);
+    assert_eq!(asked.succeeds(), "n\n0\n");
+    assert!(asked.stderr().contains("experiment 1 is under way"), "{}", asked.stderr());
+    let experiment = place.experiment("runs/long", 1).expect("an experiment");
+    assert!(!experiment.join("verdict.json").exists() && !place.path("runs/long/operations").exists());
     let viewers: Vec<_> = (0..10).map(|_| watch(&deck, "")).collect();
     let seen: Vec<Vec<(u64, String)>> = std::thread::scope(|scope| {
         let look = |(number, mut viewer): (usize, BufReader<TcpStream>)| {
@@ -91,6 +97,8 @@ fn all_viewers_of_a_run_see_the_same() {
         seen[0].iter().any(|(_, data)| data.contains("Counters of the store so far")),
         "no viewer saw the counters"
     );
+    // A picture has all that is known of the run, also for who came before it began.
+    assert!(seen[0].iter().all(|(_, data)| data.contains("SLA: ") && data.contains("The command that started this run")));
     assert!(matches!(lines.last().map(|line| &line.event), Some(LiveEvent::Ended(_))));
 }
 
@@ -152,4 +160,48 @@ fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
     let page = read(request("/runs/long"));
     assert!(page.contains(">complete<") && page.contains("Open the report"), "{page}");
     child.wait().expect("it ends");
+}
+
+/// Who watches a run of the terminal sees its end, also if it is stopped; and a page can stop it.
+#[test]
+fn a_run_of_the_terminal_is_stopped_from_its_page() {
+    let place = Workplace::new();
+    let mut command = place.command(&[&LONG[..], &["--deck"]].concat());
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the run starts");
+    let mut said = BufReader::new(child.stderr.take().expect("its errors"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    let url = line.trim().strip_prefix("deck   http://").expect("the URL of the deck").to_string();
+    let (address, key) = url.split_once('/').and_then(|(a, path)| Some((a, path.split("key=").nth(1)?))).expect("a key");
+    let cookie = format!("Cookie: encore-deck-{}={key}", address.rsplit(':').next().expect("a port"));
+    let request = |head: &str, body: &str| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let origin = format!("Origin: http://{address}\r\nContent-Type: application/x-www-form-urlencoded");
+        let text = format!(
+            "{head} HTTP/1.1\r\nHost: {address}\r\n{cookie}\r\n{origin}\r\nContent-Length: {}\r\nConnection: \
+             close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(text.as_bytes()).expect("a request");
+        stream
+    };
+    let read = |mut stream: TcpStream| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    let mut page = String::new();
+    while !page.contains("wanted operations/s") {
+        assert!(child.try_wait().expect("a child").is_none(), "the run ended before it was stopped");
+        page = read(request("GET /runs/long?show=live", ""));
+    }
+    let token = page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a token");
+    let viewer = request("GET /events?run=long", "");
+    let stopped = read(request("POST /runs/long", &format!("act=stop&token={token}")));
+    assert!(stopped.starts_with("HTTP/1.1 303"), "{stopped}");
+    let seen = read(viewer);
+    assert!(seen.contains("event: last"), "the viewer has not seen the end: {seen}");
+    let code = child.wait().expect("the run ends").code();
+    assert_eq!(code, Some(130));
 }

@@ -31,6 +31,10 @@ fn errors_stand_beside_their_fields() {
     assert!(wrong.contains("rate --store=memory: --sla=fast --max-threads=0 --name=a"), "{wrong}");
     let blank = deck.get("/new?kind=rate").body;
     assert!(blank.contains("The same in a terminal") && blank.contains("rate --name=quickstart-"), "{blank}");
+    assert!(deck.get("/new").head.contains("/new?kind=rate"), "a form without its kind is that of a rating");
+    let link = wrong.split("href=\"/new?kind=rate&amp;").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
+    let again = deck.get(&format!("/new?kind=rate&{}", link.replace("&amp;", "&"))).body;
+    assert!(again.contains("value=\"fast\"") && again.contains("--max-threads=0"), "{again}");
     assert!(deck.get("/new?kind=trace").body.contains("trace gen --output=runs/"));
     assert!(deck.get("/new?kind=compare").body.contains("compare PLAN --name="));
     assert!(!place.path("runs/a").exists());
@@ -80,6 +84,31 @@ fn a_run_is_started_watched_and_asked() {
     assert!(compared.contains("analyze compare runs/first runs/second"), "{compared}");
     let page = deck.get("/compare?run=first&run=second&page=1");
     assert!(page.status == 200 && page.body.contains("Comparison of first and second"), "{}", page.body);
+}
+
+/// Two clicks on the button start one command, and both lead to its run. A run may be a link to another disk.
+#[test]
+fn two_clicks_start_one_run() {
+    let place = Workplace::new();
+    let deck = Deck::start(&place);
+    let fields = [("kind", "run"), ("threads", "2"), ("duration", "2s"), ("name", "first"), ("spec", "busy.toml")];
+    let fields = [&fields[..], &[("store", "memory:"), ("do", "start")]].concat();
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let clicks: Vec<_> = (0..2).map(|_| scope.spawn(|| deck.post("/new", &fields))).collect();
+        clicks.into_iter().map(|click| click.join().expect("an answer")).collect()
+    });
+    for answer in answers {
+        assert!(answer.status == 303 && answer.head.contains("/runs/first?show=live"), "{} {}", answer.head, answer.body);
+    }
+    let page = deck.until("/runs/first", ">complete<");
+    let said = std::fs::read_to_string(place.path("runs/.deck/first.log")).expect("what it printed");
+    assert_eq!((said.matches("$ ").count(), said.matches("[ended with exit code").count()), (1, 1), "{said}");
+    assert!(page.contains("with 2\u{202f}threads") || page.contains("with 2 threads"), "the page has no answer: {page}");
+    std::os::unix::fs::symlink(place.path("runs/first"), place.path("runs/linked")).expect("a link");
+    assert_eq!(deck.get("/files/linked/report.html").status, 200);
+    std::fs::remove_file(place.path("runs/first/report.html")).expect("a report");
+    std::os::unix::fs::symlink(place.path("busy.toml"), place.path("runs/first/report.html")).expect("a link");
+    assert_eq!(deck.get("/files/first/report.html").status, 404, "a link out of the run is no result");
 }
 
 /// A run is stopped as by Ctrl-C, and goes on where it stood, also under a deck that was started later.
@@ -214,7 +243,7 @@ fn a_comparison_is_started_and_ends() {
     let unknown = check(&plan.replace("search_s", "serch_s"));
     assert!(unknown.contains("id=\"why-spec\"") && unknown.contains("serch_s"), "{unknown}");
     let secret = check(&plan.replace("\"memory:\"", "\"postgres://me:hush-hush@127.0.0.1/x\""));
-    assert!(secret.contains("write ${VARIABLE} in its place"), "{secret}");
+    assert!(secret.contains("write ${VARIABLE} in its place") && !secret.contains("hush-hush"), "{secret}");
     let edited = plan.replace("Two speeds", "Two edited speeds").replace('\n', "\r\n");
     let fields = [&fields[..], &[("text", edited.as_str())]].concat();
     let checked = deck.post("/new", &[&fields[..], &[("do", "check")]].concat()).body;

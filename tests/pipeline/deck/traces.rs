@@ -30,6 +30,13 @@ fn a_trace_set_is_generated_and_taken_up() {
     // The forms of ratings and runs have it.
     let form = deck.get("/new?kind=rate&spec=runs/traces/small.trace").body;
     assert!(form.contains("<option value=\"runs/traces/small.trace\" selected"), "{form}");
+    assert!(form.contains("rate --trace=runs/traces/small.trace"), "{form}");
+    // Another choice takes it away again.
+    let taken = [("kind", "rate"), ("trace", "runs/traces/small.trace"), ("taken", "runs/traces/small.trace")];
+    let other = deck.post("/new", &[&taken[..], &[("spec", ""), ("do", "choose")]].concat()).body;
+    assert!(!other.contains("--trace="), "{other}");
+    let typed = deck.post("/new", &[&taken[..2], &[("spec", ""), ("do", "choose")]].concat()).body;
+    assert!(typed.contains("--trace=runs/traces/small.trace"), "{typed}");
     let fields = [("kind", "run"), ("name", "one"), ("spec", "runs/traces/small.trace"), ("threads", "2")];
     let run = deck.post("/new", &[&fields[..], &[("store", "memory:"), ("do", "start")]].concat());
     assert_eq!(run.status, 303, "{}", run.body);

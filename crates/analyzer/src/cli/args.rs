@@ -287,7 +287,7 @@ Examples:
   encore analyze compare --recorded runs/shop           a replay of an imported log, beside the log
 
 Exit code 1 if --fail-if-slower finds a slower run, --results a difference, or --recorded a
-statement that failed in the log or in the replay alone.")]
+statement that failed in the log or in the replay alone, or that was not executed.")]
 pub(super) struct Compare {
     /// The runs, folders or URLs (s3://, gs://); differences are relative to the first one.
     #[arg(required = true, num_args = 1..)]
@@ -303,7 +303,7 @@ pub(super) struct Compare {
     #[arg(long, value_name = "FILE", requires = "fail_if_slower")]
     pub(super) junit: Option<PathBuf>,
     /// Compare what the statements of two runs returned instead, one by one (family sql): outcomes, numbers of
-    /// rows, and hashes of the rows.
+    /// rows, and hashes of the rows. A statement that ran in one of the runs only is a difference.
     #[arg(long, conflicts_with_all = ["html", "fail_if_slower", "junit"])]
     pub(super) results: bool,
     /// Compare one run with what the log recorded that its trace set was imported from: by statement, how long it took,

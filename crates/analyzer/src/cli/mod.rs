@@ -83,7 +83,7 @@ fn summary(arguments: &Summary) -> Result<(String, u8), AnalyzeError> {
     let run = RunFolder::new(&arguments.run);
     let document = run.read_document()?;
     let mut verdicts = Vec::new();
-    for (experiment, _) in run.experiments()? {
+    for experiment in verdicts::ended(&run)? {
         verdicts.push(verdict(&run, experiment, arguments.sla.as_ref())?);
     }
     verify(&run, &verdicts)?;

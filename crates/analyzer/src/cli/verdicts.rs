@@ -12,12 +12,27 @@ use schemas::verdict::{RatingDocument, Verdict};
 use crate::error::AnalyzeError;
 use crate::{Keep, analyze_with, html, stored_verdict, summarize};
 
-/// A run and the verdicts of all its experiments; analyzes experiments that are not analyzed yet.
+/// The numbers of a run's experiments, without one that its coordinator still works on: its log is not whole, and an analysis
+/// would take processor time from it. A note names it.
+pub(super) fn ended(run: &RunFolder) -> Result<Vec<u32>, AnalyzeError> {
+    let is_locked = run.is_locked();
+    let mut numbers = Vec::new();
+    for (experiment, _) in run.experiments()? {
+        if is_locked && stored_verdict(run, experiment)?.is_none() {
+            complain("note", format_args!("experiment {experiment} is under way, so it is left out"));
+        } else {
+            numbers.push(experiment);
+        }
+    }
+    Ok(numbers)
+}
+
+/// A run and the verdicts of all its experiments that have ended; analyzes those that are not analyzed yet.
 pub(super) fn whole(run: &Path) -> Result<(RunFolder, Vec<Verdict>), AnalyzeError> {
     let run = RunFolder::new(run);
     run.read_document()?;
     let mut verdicts = Vec::new();
-    for (experiment, _) in run.experiments()? {
+    for experiment in ended(&run)? {
         verdicts.push(verdict(&run, experiment, None)?);
     }
     note_left_behind(&run)?;

@@ -32,8 +32,8 @@ pub(super) fn rate_store(args: &RateArgs, invocation: &Invocation) -> Result<Exi
     };
     let deck = shown(&rating.setting, &args.workload)?;
     let document = match rate::rate(rating) {
-        Err(failure @ Failure::Interrupted { run: Some(_) }) => return Ok(to_be_resumed(&failure)),
-        rated => rated?,
+        Err(failure) => return failed(&failure, deck),
+        Ok(document) => document,
     };
     if args.workload.json {
         print_json(&document)?;
@@ -63,14 +63,29 @@ fn shown(setting: &Setting, args: &WorkloadArgs) -> Result<Option<Running>, Fail
     Ok(deck)
 }
 
+/// Reports why a run has ended early, and shows it to those who watch the run.
+fn failed(failure: &Failure, deck: Option<Running>) -> Result<ExitCode, Failure> {
+    let code = match failure {
+        Failure::Interrupted { run: Some(_) } => to_be_resumed(failure),
+        _ => {
+            complain("error", failure);
+            failure.exit_code()
+        }
+    };
+    deck.map_or(Ok(()), Running::end_with_failure)?;
+    Ok(code)
+}
+
 /// Reports an interrupted rating, and the command that resumes it.
 fn to_be_resumed(failure: &Failure) -> ExitCode {
     complain("error", failure);
     if let Failure::Interrupted { run: Some(run) } = failure {
-        // A URL with a password is not in the run folder, so the command needs it again.
-        let store = RunFolder::new(run).read_document().map(|document| document.store).unwrap_or_default();
+        // A typed password is not in the run folder, so the command needs it again; `${VARIABLE}` is.
+        let document = RunFolder::new(run).read_document().ok();
+        let is_secret = document.iter().flat_map(|document| &document.command).any(|word| word.contains("***"));
+        let store = document.map(|document| document.store).unwrap_or_default();
         let (variable, encore) = (STORE_VARIABLE, program::to_type());
-        let again = if store.contains("***") {
+        let again = if is_secret {
             eprintln!("export {variable}={}    # replace *** with the password", program::quoted(&store));
             format!(" --store '${{{variable}}}'")
         } else {
@@ -84,7 +99,10 @@ fn to_be_resumed(failure: &Failure) -> ExitCode {
 pub(super) fn run_once(args: &RunArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
     let single = resolve::single(args, invocation)?;
     let deck = shown(&single.setting, &args.workload)?;
-    let verdict = single::run(single)?;
+    let verdict = match single::run(single) {
+        Err(failure) => return failed(&failure, deck),
+        Ok(verdict) => verdict,
+    };
     if args.workload.json {
         print_json(&verdict)?;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::plan::redact;
+use schemas::plan::{has_secret, redact_typed};
 use schemas::program::{quoted, to_type};
 
 use super::Setup;
@@ -26,26 +26,9 @@ impl Typed {
     }
 }
 
-/// Whether a URL has a password in it. `${VARIABLE}` in its place is none.
-pub(super) fn has_secret(url: &str) -> bool {
-    let mut plain = String::new();
-    let mut rest = url;
-    while let Some((before, after)) = rest.split_once("${") {
-        let (end, after) = after.split_once('}').map_or((after, ""), |(_, after)| ("", after));
-        match before.strip_suffix(':').filter(|_| after.starts_with('@')) {
-            Some(before) => plain.push_str(before),
-            None => plain.push_str(before.strip_suffix('=').unwrap_or(before)),
-        }
-        rest = after;
-        plain.push_str(end);
-    }
-    plain.push_str(rest);
-    redact(&plain) != plain
-}
-
 /// A text as a page may show it: without a password.
 pub(super) fn shown(text: &str) -> String {
-    if has_secret(text) { redact(text) } else { text.to_string() }
+    redact_typed(text)
 }
 
 /// What is wrong with a form: by the names of its fields. What belongs to no field has the empty name.

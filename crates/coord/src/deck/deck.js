@@ -24,8 +24,17 @@ function sorted(table, { at, how, focus }) {
   button(focus)?.focus();
 }
 
+// An element of the new picture that is the one of the old picture: a link by its target, a summary by its words.
+function same(old) {
+  const alike = [...live.querySelectorAll(old.localName)];
+  return old.matches("a[href]") ? alike.find((link) => link.getAttribute("href") === old.getAttribute("href"))
+    : old.matches("summary") ? alike.find((summary) => summary.textContent === old.textContent) : undefined;
+}
+
 // Shows a new picture. A chart that both pictures have stays, with its zoom, and gets the new data.
 function show(html) {
+  // An open list of choices would close.
+  if (live.contains(document.activeElement) && document.activeElement.matches("select")) return;
   const focused = live.contains(document.activeElement) ? document.activeElement : null;
   const tables = new Map([...live.querySelectorAll("table")].map((table) => [title(table), sorting(table)]));
   const next = document.createElement("div");
@@ -48,7 +57,8 @@ function show(html) {
   encore.charts(live);
   encore.tables(live);
   // A chart that was moved to the new picture has lost the focus.
-  if (focused?.isConnected) focused.focus({ preventScroll: true });
+  const again = focused?.isConnected ? focused : focused && same(focused);
+  again?.focus({ preventScroll: true });
   live.querySelectorAll("table").forEach((table) => { if (tables.has(title(table))) sorted(table, tables.get(title(table))); });
 }
 

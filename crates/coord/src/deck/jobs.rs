@@ -4,6 +4,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,8 +26,44 @@ const BEGIN: Duration = Duration::from_secs(3);
 
 /// Starts a command that makes the run of this name. Returns when it works on the run, when it has ended, or
 /// after a moment.
+///
+/// A second click on the button finds the command of the first one, and starts none.
 pub(super) async fn start(runs: &Path, name: &Name, typed: &Typed) -> Result<(), Failure> {
+    let Some((child, path)) = spawned(runs, name, typed)? else { return Ok(()) };
+    let mut ended = tokio::spawn(reap(child, path));
+    let there = async {
+        // The folder of a run that is resumed is there already; its lock says that the command works on it.
+        while holder(runs, name).is_none() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        _ = &mut ended => {}
+        () = there => {}
+        () = tokio::time::sleep(BEGIN) => {}
+    }
+    Ok(())
+}
+
+/// Whether this command runs for the run of this name.
+pub(super) fn runs_already(runs: &Path, name: &Name, typed: &Typed) -> bool {
+    let text = std::fs::read_to_string(printed(runs, name)).unwrap_or_default();
+    process(runs, name).is_some() && text.lines().next() == Some(format!("$ {}", typed.text()).as_str())
+}
+
+/// One command is started after the other, so that two clicks do not see the same state.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// Starts a command. None if the same one runs already for the run of this name; another one is an error.
+fn spawned(runs: &Path, name: &Name, typed: &Typed) -> Result<Option<(Child, PathBuf)>, Failure> {
+    let _one = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = printed(runs, name);
+    if process(runs, name).is_some() {
+        return match runs_already(runs, name, typed) {
+            true => Ok(None),
+            false => Err(Failure::usage(format!("{name}: another command works on it; wait until that has ended"))),
+        };
+    }
     files::write_atomically(&path, format!("$ {}\n", typed.text()).as_bytes())?;
     let open = || File::options().append(true).open(&path).map_err(files::at(&path));
     let (out, err) = (open()?, open()?);
@@ -42,19 +79,7 @@ pub(super) async fn start(runs: &Path, name: &Name, typed: &Typed) -> Result<(),
     if let Some(pid) = child.id() {
         files::write_atomically(&pid_file(runs, name), pid.to_string().as_bytes())?;
     }
-    let mut ended = tokio::spawn(reap(child, path));
-    let there = async {
-        // The folder of a run that is resumed is there already; its lock says that the command works on it.
-        while holder(runs, name).is_none() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::select! {
-        _ = &mut ended => {}
-        () = there => {}
-        () = tokio::time::sleep(BEGIN) => {}
-    }
-    Ok(())
+    Ok(Some((child, path)))
 }
 
 /// Waits for the end of a job, and adds it to what the job has printed.
@@ -115,21 +140,22 @@ fn stop_file(runs: &Path, name: &Name) -> PathBuf {
     printed(runs, name).with_extension("stop")
 }
 
-/// The process that works on a run, also before the run has begun.
-fn worker(runs: &Path, name: &Name) -> Option<i32> {
-    holder(runs, name).or_else(|| process(runs, name))
+/// The process that works on a run, also before the run has begun: another one, or this one (`is_own`).
+fn worker(runs: &Path, name: &Name, is_own: bool) -> Option<i32> {
+    let own = is_own.then_some(std::process::id() as i32);
+    own.or_else(|| holder(runs, name)).or_else(|| process(runs, name))
 }
 
 /// Whether the process that works on a run was asked to stop.
-pub(super) fn is_stopping(runs: &Path, name: &Name) -> bool {
+pub(super) fn is_stopping(runs: &Path, name: &Name, is_own: bool) -> bool {
     let asked = std::fs::read_to_string(stop_file(runs, name)).ok().and_then(|text| text.trim().parse().ok());
-    asked.is_some() && asked == worker(runs, name)
+    asked.is_some() && asked == worker(runs, name, is_own)
 }
 
 /// Interrupts the process that works on a run, as Ctrl-C does; also one that has not begun. A second Ctrl-C would give up
 /// what is under way, so there is only one.
-pub(super) fn stop(runs: &Path, name: &Name) -> Result<(), Failure> {
-    let Some(pid) = worker(runs, name).filter(|_| !is_stopping(runs, name)) else { return Ok(()) };
+pub(super) fn stop(runs: &Path, name: &Name, is_own: bool) -> Result<(), Failure> {
+    let Some(pid) = worker(runs, name, is_own).filter(|_| !is_stopping(runs, name, is_own)) else { return Ok(()) };
     let Some(process) = Pid::from_raw(pid) else { return Ok(()) };
     let refused = |e| Failure::tool(format!("{name}: its process {pid} cannot be interrupted: {e}"));
     kill_process(process, Signal::INT).map_err(refused)?;

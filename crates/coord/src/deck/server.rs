@@ -69,14 +69,27 @@ impl Running {
             self.stop();
             return Ok(());
         };
-        beside.end();
         if !self.watches.has_been_used() {
             // No browser has opened a live page.
+            beside.end();
         } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            beside.end();
             say(&self.url_of(&format!("/runs/{}", beside.run)));
             let ended = crate::run::runtime::start()?.block_on(asked_to_end());
             ended.map_err(|e| Failure::tool(format!("cannot listen for Ctrl-C: {e}")))?;
         } else {
+            return self.end_with_failure();
+        }
+        self.stop();
+        Ok(())
+    }
+
+    /// Ends the deck beside a run that has ended early, after open live pages have received the end.
+    pub fn end_with_failure(self) -> Result<(), Failure> {
+        if let Some(beside) = &self.beside {
+            beside.end();
+        }
+        if self.watches.has_been_used() {
             let patience = Instant::now() + LAST_PICTURE;
             while self.watches.is_used() && Instant::now() < patience {
                 std::thread::sleep(Duration::from_millis(50));

@@ -115,6 +115,8 @@ pub(super) struct Live {
     pub(super) state: Option<State>,
     /// The end of what its command has printed, if the deck has started it.
     pub(super) output: Option<String>,
+    /// Whether its process was asked to stop since the page was opened, or before.
+    pub(super) is_stopping: bool,
     /// The bytes of a trace set that is generated, so far.
     pub(super) written_bytes: u64,
 }
@@ -133,6 +135,7 @@ impl Live {
             document: None,
             state: None,
             output: None,
+            is_stopping: false,
             written_bytes: 0,
         }
     }
@@ -146,6 +149,7 @@ impl Live {
         let is_own = setup.works_on(&self.name);
         let state = |document: &RunDocument| if is_own { State::Running } else { folder::run_state(&run, document) };
         self.state = self.document.as_ref().map(state);
+        self.is_stopping = jobs::is_stopping(&self.runs, &self.name, is_own);
         self.output = jobs::output(&self.runs, &self.name);
         // A feed that cannot be read shows nothing new.
         let _ = self.read(&run.live());

@@ -2,11 +2,13 @@
 //! Prometheus's own text.
 
 use std::fmt::{Display, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderMap, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
 use axum::routing::get;
 
 use super::board::{Board, Figures};
@@ -61,14 +63,28 @@ pub fn listen(address: SocketAddr, board: Arc<Board>) -> Result<SocketAddr, Fail
         runtime.block_on(async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             let metrics = move |headers: HeaderMap| async move {
+                if !is_asked_by_address(&headers) {
+                    let why = "ask for the address that --metrics-listen has printed, or for localhost\n";
+                    return (StatusCode::FORBIDDEN, why).into_response();
+                }
                 let format = Format::asked(&headers);
-                ([(header::CONTENT_TYPE, format.media_type())], text(&board, format))
+                ([(header::CONTENT_TYPE, format.media_type())], text(&board, format)).into_response()
             };
             // It ends with the process.
             let _ = axum::serve(listener, Router::new().route("/metrics", get(metrics))).await;
         })
     });
     Ok(bound)
+}
+
+/// Whether a request is for an address or for localhost. Under another name, a page of another site would read the metrics: its
+/// name can be made to point to this machine.
+fn is_asked_by_address(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    host.is_none_or(|host| {
+        let name = host.host().trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || name.parse::<IpAddr>().is_ok()
+    })
 }
 
 /// The board as text.

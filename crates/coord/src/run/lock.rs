@@ -46,12 +46,10 @@ pub fn claim(run: &RunFolder) -> Result<File, Failure> {
 
 /// The process that works on the run, if it runs on this machine and its lock is held.
 pub fn holder(run: &RunFolder) -> Option<i32> {
-    let path = run.lock();
-    let file = File::open(&path).ok()?;
-    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+    if !run.is_locked() {
         return None;
     }
-    std::fs::read_to_string(&path).ok()?.trim().parse().ok().filter(|pid| *pid > 1)
+    std::fs::read_to_string(run.lock()).ok()?.trim().parse().ok().filter(|pid| *pid > 1)
 }
 
 #[cfg(test)]

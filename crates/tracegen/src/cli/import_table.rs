@@ -12,13 +12,14 @@ use crate::sql::tables::{ImportError, ImportOptions, import};
 
 /// Imports tables that any tool can write: statements and operations as CSV or Parquet
 ///
-/// The folder holds statements.csv and operations.csv, and perhaps preload.csv and schema.sql. Each table may be a
-/// .parquet file instead.
+/// The folder holds statements.csv and operations.csv, and perhaps preload.csv, schema.sql and checks.toml (conditions
+/// that the data keep). Each table may be a .parquet file instead.
 #[derive(Args)]
 #[command(after_help = "\
 Columns (those in brackets may be missing):
   statements   statement, text [, parameters]
-  operations   process, statement [, parameters, client, kind, due_us, think_us, custom]
+  operations   process, statement [, parameters, client, kind, due_us, think_us, custom,
+               warmup]
   preload      statement [, parameters]
 
 Examples:

@@ -4,6 +4,9 @@
 
   // What a cell sorts by: its number in its smallest unit, or its words. An empty cell comes last.
   function value(cell) {
+    // Times such as 2026-03-01 10:00 sort as they are written.
+    const time = /^\d{4}-\d\d-\d\d/.exec(cell?.innerText.trim() ?? "");
+    if (time) return cell.innerText.trim();
     const text = (cell?.dataset.sort ?? cell?.innerText ?? "").replace(/[\s\u202f,]/g, "").replace(/−/g, "-");
     const found = /^[≥~(]*([-+]?[\d.]+(?:e[-+]?\d+)?)(ns|us|µs|ms|min|s|h)?/.exec(text);
     return found && found[1] !== "." ? Number(found[1]) * (FACTORS[found[2]] ?? 1) : text === "" || text === "-" ? null : text;

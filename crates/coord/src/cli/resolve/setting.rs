@@ -94,7 +94,7 @@ pub(super) fn setting(
         json: args.json,
         board: args.metrics_listen.map(|_| Arc::default()),
         started_unix_s,
-        command: invocation.command.iter().map(|argument| schemas::plan::redact(argument)).collect(),
+        command: invocation.command.iter().map(|argument| schemas::plan::redact_typed(argument)).collect(),
     })
 }
 

@@ -18,7 +18,7 @@ use schemas::sla::short_time;
 use schemas::verdict::Ruling;
 use tokio::sync::watch;
 
-use super::run::{actions, experiment_id};
+use super::run::{actions, experiment_id, stopping};
 use super::{command, shell};
 use crate::deck::command::Typed;
 use crate::deck::folder::{Name, State};
@@ -40,10 +40,6 @@ pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
     let state = live.state.clone().unwrap_or(State::Running);
     let content = html! {
         h1 { (name) }
-        @if let Some(document) = &live.document {
-            p.soft { (document.spec.name) " · " (document.store) }
-            p { "SLA: " (spaced(&html! { (analyzer::sla_in_words(&document.sla())) })) "." }
-        }
         div.row {
             (actions(deck, name, &state, false))
             @if !is_trace_set { a.button href=(name.url()) { "All of the run" } }
@@ -51,11 +47,6 @@ pub(in crate::deck) fn page(deck: &Deck, name: &Name) -> Response {
         noscript { meta http-equiv="refresh" content="2"; }
         p.fail data-connection="" role="status" {}
         div data-events=(events) data-then=(name.url()) { (maud::PreEscaped(&frame.html)) }
-        h2 { "Commands" }
-        @if let Some(document) = &live.document {
-            p.soft { "This run was started by:" }
-            pre { (analyzer::html::command_line(&document.command)) }
-        }
         (command(&Typed::of(["deck".to_string(), deck.setup.folder.display().to_string()])))
     };
     shell(&format!("{name} live"), "", &content)
@@ -99,6 +90,11 @@ fn last(frame: &Frame) -> String {
 /// The live part of the page.
 pub(in crate::deck) fn picture(live: &Live) -> Markup {
     html! {
+        @if let Some(document) = &live.document {
+            p.soft { (document.spec.name) " · " (document.store) }
+            p { "SLA: " (spaced(&html! { (analyzer::sla_in_words(&document.sla())) })) "." }
+        }
+        (stopping(live.is_stopping))
         @match (&live.last, &live.output) {
             (Some(line), _) => (spaced(&now(line))),
             (None, Some(output)) if live.name.is_trace_set() => (generating(live.written_bytes, output)),
@@ -115,6 +111,9 @@ pub(in crate::deck) fn picture(live: &Live) -> Markup {
         (search(&live.name, &live.ended))
         @if let Some(output) = live.output.as_ref().filter(|_| live.document.is_some()) {
             details { summary { "What the command has printed" } pre { (output) } }
+        }
+        @if let Some(document) = &live.document {
+            details { summary { "The command that started this run" } pre.command { (analyzer::html::command_line(&document.command)) } }
         }
     }
 }
@@ -176,8 +175,8 @@ fn running(figures: &LiveFigures, planned_s: Option<f64>) -> Markup {
             (tile("maximum", short_time(figures.max_ns)))
             @if let Some(service) = figures.service_p99_ns { (tile("service p99", short_time(service))) }
             @if let Some(within) = figures.within_percent { (tile("within the SLA", format!("{within:.2}%"))) }
-            (tile("errors", thousands(figures.errors)))
-            @if figures.aborted > 0 { (tile("rolled back", thousands(figures.aborted))) }
+            (tile("errors so far", thousands(figures.errors)))
+            @if figures.aborted > 0 { (tile("rolled back so far", thousands(figures.aborted))) }
         }
         (replayers(figures))
         (counters("Counters of the store so far", &figures.store_counters))
@@ -196,10 +195,10 @@ fn counters(title: &str, counters: &BTreeMap<String, u64>) -> Markup {
 
 fn replayers(figures: &LiveFigures) -> Markup {
     let columns = [
-        Column::Words("replayer"),
+        Column::Words("replayer, since the start"),
         Column::Number("operations/s"),
         Column::Number("p99"),
-        Column::Number("processors"),
+        Column::Number("processors now"),
         Column::Number("delay at most"),
     ];
     let rows: Vec<Vec<Markup>> = figures

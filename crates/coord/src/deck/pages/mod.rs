@@ -152,9 +152,10 @@ pub(super) fn file(runs: &Path, path: &str) -> Response {
     let (folder, file) = path.rsplit_once('/').unwrap_or_default();
     let found = super::folder::Name::of(folder).zip(FILES.iter().find(|(name, _)| *name == file));
     let Some((name, (_, kind))) = found else { return no_run() };
-    // A link out of the folder would show what is no result.
-    let path = name.folder(runs).join(file);
-    let is_inside = || Some(std::fs::canonicalize(&path).ok()?.starts_with(std::fs::canonicalize(runs).ok()?));
+    // A run may be a link to another disk. A link out of it would show what is no result.
+    let run = name.folder(runs);
+    let path = run.join(file);
+    let is_inside = || Some(std::fs::canonicalize(&path).ok()?.starts_with(std::fs::canonicalize(&run).ok()?));
     debug_assert!(path.components().all(|part| part != Component::ParentDir));
     match std::fs::read(&path) {
         Ok(bytes) if is_inside() == Some(true) => {

@@ -9,12 +9,13 @@ use axum::response::Response;
 use maud::{Markup, html};
 use schemas::files;
 use schemas::manifest::Manifest;
+use schemas::plan::has_secret;
 
 use super::{command, error, shell, traces};
-use crate::deck::command::{self as commands, Errors, Typed, has_secret, shown};
+use crate::deck::command::{self as commands, Errors, Typed, shown};
 use crate::deck::fields::{Field, Kind, fields};
 use crate::deck::folder::{Name, OWN, trace_sets};
-use crate::deck::form::Form;
+use crate::deck::form::{Form, encoded};
 use crate::deck::jobs;
 use crate::deck::plan;
 use crate::deck::server::{Deck, see};
@@ -77,11 +78,28 @@ fn choices(deck: &Deck, kind: &str) -> Vec<Choice> {
 
 /// The empty form.
 pub(in crate::deck) fn page(deck: &Deck, query: &Form) -> Response {
+    // After a check the address bar has no kind.
+    if query.get("kind").is_none() {
+        return see("/new?kind=rate");
+    }
     let Some((kind, _)) = kind_of(query) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
     let choices = choices(deck, kind);
     let mut form = query.clone();
     show_chosen(deck, kind, &mut form, &choices);
+    take_trace_set(&mut form, &choices);
     draw(deck, kind, &form, &choices, None)
+}
+
+/// Fills the flag --trace from the choice of a trace set. Another choice empties it again, unless the user typed it.
+fn take_trace_set(form: &mut Form, choices: &[Choice]) {
+    let chosen = choices.iter().find(|choice| choice.is_trace_set && choice.path == form.trimmed("spec"));
+    if let Some(choice) = chosen {
+        form.set("trace", choice.path.clone());
+        form.set("taken", choice.path.clone());
+    } else if !form.trimmed("taken").is_empty() && form.trimmed("trace") == form.trimmed("taken") {
+        form.set("trace", String::new());
+        form.set("taken", String::new());
+    }
 }
 
 /// Puts the text of the chosen specification into a form, and a name that fits it, unless the user has typed one.
@@ -123,15 +141,13 @@ fn free_trace_name(deck: &Deck, stem: &str) -> String {
 pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form) -> Response {
     let Some((kind, _)) = kind_of(&form) else { return error(StatusCode::NOT_FOUND, "the deck has no such form") };
     let choices = choices(deck, kind);
+    take_trace_set(&mut form, &choices);
     if form.get("do") == Some("choose") {
         show_chosen(deck, kind, &mut form, &choices);
         return draw(deck, kind, &form, &choices, None);
     }
     if form.trimmed("name").is_empty() {
         form.set("name", if kind == "trace" { free_trace_name(deck, "quickstart") } else { free_name(deck, kind) });
-    }
-    if let Some(choice) = choices.iter().find(|choice| choice.is_trace_set && choice.path == form.trimmed("spec")) {
-        form.set("trace", choice.path.clone());
     }
     let form = &form;
     let refused =
@@ -145,6 +161,11 @@ pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form)
         Err(why) => return refused("spec", why),
     };
     let (deck_fields, typed) = (fields(&deck.setup.commands, kind), command_of(deck, kind, form, file.as_deref()));
+    let started = || see(&if matches!(kind, "compare" | "trace") { name.url() } else { name.url_of("live") });
+    // The second click of two, which would find the run that the first one has started.
+    if form.get("do") == Some("start") && jobs::runs_already(&deck.setup.folder, &name, &typed) {
+        return started();
+    }
     let (own, checked, checked_file) = (deck.clone(), typed.clone(), file.clone());
     let (own_form, own_fields) = (form.clone(), deck_fields.clone());
     let errors = tokio::task::spawn_blocking(move || {
@@ -158,8 +179,7 @@ pub(in crate::deck) async fn submit(deck: &std::sync::Arc<Deck>, mut form: Form)
         return draw(deck, kind, form, &choices, Some(Ok(())));
     }
     match jobs::start(&deck.setup.folder, &name, &typed).await {
-        Ok(()) if matches!(kind, "compare" | "trace") => see(&name.url()),
-        Ok(()) => see(&name.url_of("live")),
+        Ok(()) => started(),
         Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
     }
 }
@@ -269,6 +289,7 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
             input type="hidden" name="token" value=(deck.guard.token());
             input type="hidden" name="kind" value=(kind);
             input type="hidden" name="suggested" value=(form.trimmed("suggested"));
+            input type="hidden" name="taken" value=(form.trimmed("taken"));
             // Enter in a field presses the first button of a form.
             button.unseen name="do" value="check" tabindex="-1" aria-hidden="true" {}
             (chooser(kind, form, choices))
@@ -287,9 +308,18 @@ fn draw(deck: &Deck, kind: &str, form: &Form, choices: &[Choice], came: Option<R
             }
         }
         (command(&typed))
+        p.soft { a href=(link_to(kind, form, &all)) { "A link to this form as it is filled" } }
         @if kind == "trace" { (traces::list(deck)) }
     };
     shell(title, &format!("/new?kind={kind}"), &content)
+}
+
+/// The URL of a form with what is typed, without an edited text.
+fn link_to(kind: &str, form: &Form, fields: &[Field]) -> String {
+    let names = ["spec", "taken"].into_iter().chain(fields.iter().map(|field| field.name.as_str()));
+    let filled = names.filter_map(|name| Some((name, form.get(name)?))).filter(|(_, value)| !value.trim().is_empty());
+    let parts: Vec<String> = filled.map(|(name, value)| format!("&{name}={}", encoded(&shown(value)))).collect();
+    format!("/new?kind={kind}{}", parts.concat())
 }
 
 fn is_filled(field: &Field, form: &Form) -> bool {
@@ -315,9 +345,25 @@ fn chooser(kind: &str, form: &Form, choices: &[Choice]) -> Markup {
     }
 }
 
+/// The parts of a text of TOML that may be URLs: what stands between quotes on a line, and words with `://`.
+fn urls(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split(['"', '\'', '\n']).map(str::trim);
+    let quoted = quoted.filter(|part| !part.starts_with('#'));
+    quoted.chain(text.split_whitespace().filter(|word| word.contains("://")))
+}
+
 /// Whether a text of TOML has a URL with a password.
 fn has_password(text: &str) -> bool {
-    text.split(['"', '\'']).any(|part| !part.contains('\n') && has_secret(part))
+    urls(text).any(has_secret)
+}
+
+/// The text without its passwords.
+fn without_passwords(text: &str) -> String {
+    let mut out = text.to_string();
+    for url in urls(text).filter(|url| has_secret(url)) {
+        out = out.replace(url, &shown(url));
+    }
+    out
 }
 
 /// The text of the specification or plan, to edit; what a trace set has, to read.
@@ -343,7 +389,7 @@ fn editor(kind: &str, form: &Form, choices: &[Choice], errors: &Errors) -> Marku
                             "TOML. An edited one is stored beside the runs, and the command names it."
                             @if kind == "compare" { " Specifications in it are relative to the folder of the chosen plan." }
                         } }
-                    textarea #text name="text" rows="24" spellcheck="false" aria-describedby=[why.map(|_| "why-spec")] { (text) }
+                    textarea #text name="text" rows="24" spellcheck="false" aria-describedby=[why.map(|_| "why-spec")] { (without_passwords(text)) }
                 }
             }
         }
@@ -402,5 +448,10 @@ mod tests {
         assert!(has_password("url = \"postgres://me:hush@db/x\""));
         assert!(!has_password("url = \"postgres://me:${PASSWORD}@db/x\""));
         assert!(!has_password("url = \"sqlite:a.db\"\nsla = \"95% < 100ms\""));
+        assert!(!has_password("# mail me: joe@example.com\nname = \"a\"\n"));
+        let text = "# was postgres://me:hush@db/x\nurl = \"${PG:-mysql://me:hush@db/x}\"\n[[stores]]\n";
+        assert!(has_password(text));
+        let shown = without_passwords(text);
+        assert!(!shown.contains("hush") && shown.contains("[[stores]]") && shown.contains("me:***@db/x"), "{shown}");
     }
 }

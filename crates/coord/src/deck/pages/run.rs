@@ -76,6 +76,7 @@ fn whole(deck: &Deck, name: &Name, run: &RunFolder, document: &RunDocument) -> R
             a.button href=(name.url_of("sql")) { "Ask SQL" }
             (actions(deck, name, &standing, is_rating))
         }
+        (stopping(is_stopping(deck, name, &standing)))
         @if !verdicts.is_empty() { h2 { "Experiments" } (experiments(&verdicts)) }
         h2 { "Download" }
         (downloads(name, run))
@@ -99,6 +100,15 @@ pub(super) fn files_of(name: &Name) -> String {
     name.url().trim_start_matches("/runs").to_string()
 }
 
+fn is_stopping(deck: &Deck, name: &Name, state: &State) -> bool {
+    *state == State::Running && jobs::is_stopping(&deck.setup.folder, name, deck.setup.works_on(name))
+}
+
+/// That a run was asked to stop.
+pub(super) fn stopping(is_asked: bool) -> Markup {
+    html! { @if is_asked { p.soft role="status" { "Stopping: what is under way is finished first." } } }
+}
+
 /// The buttons that change something.
 pub(super) fn actions(deck: &Deck, name: &Name, state: &State, is_rating: bool) -> Markup {
     let button = |act: &str, text: &str| {
@@ -109,10 +119,8 @@ pub(super) fn actions(deck: &Deck, name: &Name, state: &State, is_rating: bool) 
             }
         }
     };
-    let is_stopping = *state == State::Running && jobs::is_stopping(&deck.setup.folder, name);
     html! {
-        @if is_stopping { p.soft role="status" { "Stopping: what is under way is finished first." } }
-        @if *state == State::Running && !is_stopping { (button("stop", "Stop it safely")) }
+        @if *state == State::Running && !is_stopping(deck, name, state) { (button("stop", "Stop it safely")) }
         @if can_resume(state, is_rating) {
             (button("resume", "Resume it"))
         }
@@ -265,6 +273,7 @@ fn comparison(deck: &Deck, name: &Name, document: &ComparisonDocument) -> Respon
             a.button href=(name.url_of("sql")) { "Ask SQL" }
             (actions(deck, name, &standing, true))
         }
+        (stopping(is_stopping(deck, name, &standing)))
         @if standing == State::Running { p.soft data-again="" { "The page is loaded again every few seconds." } }
         h2 { "Cells" }
         (table(&columns, &document.cells.iter().map(row).collect::<Vec<_>>()))
@@ -289,7 +298,7 @@ fn comparison(deck: &Deck, name: &Name, document: &ComparisonDocument) -> Respon
 pub(in crate::deck) async fn act(deck: &Deck, name: &Name, form: &Form) -> Response {
     let runs = &deck.setup.folder;
     match form.get("act") {
-        Some("stop") => match jobs::stop(runs, name) {
+        Some("stop") => match jobs::stop(runs, name, deck.setup.works_on(name)) {
             Ok(_) => see(&watched(deck, name)),
             Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
         },

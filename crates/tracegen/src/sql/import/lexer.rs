@@ -132,7 +132,7 @@ impl Lexer<'_> {
                 self.at += 1;
                 self.blank();
             }
-            b'-' if self.peek(1) == b'-' => self.line_comment(),
+            b'-' if self.is_line_comment() => self.line_comment(),
             b'#' if self.is_mysql() => self.line_comment(),
             b'/' if self.peek(1) == b'*' => self.comment()?,
             b'\'' => self.quoted(self.at, b'\'', self.is_mysql())?,
@@ -157,6 +157,12 @@ impl Lexer<'_> {
             }
         }
         Some(())
+    }
+
+    /// Whether a comment begins with `--`. MySQL wants a blank after it: `a--5` is a subtraction there.
+    fn is_line_comment(&self) -> bool {
+        let next = self.peek(2);
+        self.peek(1) == b'-' && (!self.is_mysql() || next <= b' ')
     }
 
     /// Adds a blank to the shape, unless there is one.

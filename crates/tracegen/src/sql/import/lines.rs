@@ -24,6 +24,8 @@ pub struct Lines {
     /// The line was read, and is wanted once more.
     is_back: bool,
     is_whole: bool,
+    /// Whether lines end with `\r\n`, as the first one does. Otherwise a `\r` belongs to its line.
+    has_returns: bool,
 }
 
 impl Lines {
@@ -48,7 +50,15 @@ impl Lines {
 
     /// The lines of a reader. `path` is for errors.
     pub fn new(path: &Path, reader: Box<dyn BufRead>) -> Lines {
-        Lines { path: path.to_path_buf(), reader, number: 0, buffer: Vec::new(), is_back: false, is_whole: false }
+        Lines {
+            path: path.to_path_buf(),
+            reader,
+            number: 0,
+            buffer: Vec::new(),
+            is_back: false,
+            is_whole: false,
+            has_returns: false,
+        }
     }
 
     /// The file.
@@ -79,7 +89,9 @@ impl Lines {
         }
         if self.is_whole {
             self.buffer.pop();
-            if self.buffer.last() == Some(&b'\r') {
+            let has_return = self.buffer.last() == Some(&b'\r');
+            self.has_returns |= has_return && self.number == 1;
+            if has_return && self.has_returns {
                 self.buffer.pop();
             }
         }

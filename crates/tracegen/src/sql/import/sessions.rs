@@ -234,6 +234,10 @@ impl Sessions {
             let text = executed.text.get(before..end).unwrap_or_default().trim();
             self.control(session, class, text, &executed, start_us, tally)?;
         }
+        // With its duration it is over, so a failure that comes is that of another one.
+        if executed.took_us.is_some() {
+            session.last = Last::Nothing;
+        }
         if is_empty {
             tally.add(EMPTY, executed.place, executed.text.as_bytes());
         }
@@ -265,6 +269,12 @@ impl Sessions {
     ) -> Result<(), ImportError> {
         if let Some(open) = session.open.as_mut() {
             open.has_failed |= executed.failed;
+        }
+        if self.dialect == Dialect::Mysql && ends_transaction(class, text, session.is_autocommit) {
+            match session.open.as_ref().map(|open| open.transaction.steps.is_empty()) {
+                Some(false) => self.close(session, true, text, executed, start_us, tally)?,
+                _ => session.open = None,
+            }
         }
         match class {
             Class::Begin
@@ -483,6 +493,15 @@ impl Open {
                 self.has_failed = had_failed;
             }
         }
+    }
+}
+
+/// Whether MySQL commits the open transaction before such a statement.
+fn ends_transaction(class: Class, text: &str, is_autocommit: bool) -> bool {
+    match class {
+        Class::Begin | Class::Definition | Class::Skipped(class::LOCK) => true,
+        Class::Autocommit => !is_autocommit && class::autocommit(text),
+        _ => false,
     }
 }
 

@@ -252,7 +252,10 @@ fn texts(batch: &RecordBatch, path: &Path) -> Result<Vec<StringArray>, ImportErr
 fn is_plain(kind: &DataType) -> bool {
     kind.is_integer()
         || kind.is_floating()
-        || matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null)
+        || matches!(
+            kind,
+            DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null
+        )
 }
 
 /// The error of a CSV file that its reader does not accept.

@@ -152,3 +152,17 @@ fn a_query_without_its_locks_is_the_same_query() {
     check("SELECT SUBSTRING(a FOR 3) FROM t", None);
     check("UPDATE t SET a = 'FOR UPDATE'", None);
 }
+
+/// The tokenizer takes the escapes out of a literal, so each dialect writes it with its own.
+#[test]
+fn literals_keep_their_values() {
+    let check = |text: &str, from, to, expect: &str| {
+        assert_eq!(translate(&statement(text, &[]), from, to, &Keys::default(), &[]).unwrap(), expect);
+    };
+    use Dialect::{Mysql, Postgres, Sqlite};
+    let (quote, slash) = (r"SELECT DISTINCT replace(a, E'\'', '') FROM t", r"SELECT a FROM t WHERE b = E'x\\n'");
+    check(quote, Postgres, Postgres, "SELECT DISTINCT replace(a, '''', '') FROM t");
+    check(slash, Postgres, Postgres, r"SELECT a FROM t WHERE b = 'x\n'");
+    check(slash, Postgres, Mysql, r"SELECT a FROM t WHERE b = 'x\\n'");
+    check("SELECT a FROM t WHERE b = $q$it's$q$", Postgres, Sqlite, "SELECT a FROM t WHERE b = 'it''s'");
+}

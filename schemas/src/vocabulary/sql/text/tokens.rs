@@ -62,7 +62,12 @@ pub fn write(
                 let folds = to == Dialect::Postgres && !follows_collate;
                 text += &quoted(&if folds { word.value.to_lowercase() } else { word.value.clone() }, to);
             }
-            Token::SingleQuotedString(content) => text += &string(content, to),
+            // The tokenizer has taken the escapes out.
+            Token::SingleQuotedString(content)
+            | Token::EscapedStringLiteral(content)
+            | Token::UnicodeStringLiteral(content)
+            | Token::NationalStringLiteral(content) => text += &string(content, to),
+            Token::DollarQuotedString(content) => text += &string(&content.value, to),
             Token::DoubleQuotedString(content) if from.is_like_mysql() => text += &string(content, to),
             other => text += &other.to_string(),
         }

@@ -52,7 +52,12 @@ struct Importer<'a> {
     current: IndexMap<u32, (String, u64)>,
     begun: u64,
     entries: u64,
+    /// The latest time of an entry.
+    latest: Option<Time>,
 }
+
+/// Files of one log may overlap by so much: several threads write, and older versions write whole seconds.
+const OVERLAP_US: i64 = 2_000_000;
 
 /// Imports logs. The files may be in any order. Temporary files go to `folder`.
 pub fn import(files: &[PathBuf], databases: &[String], window: Window, folder: &Path) -> Result<Imported, ImportError> {
@@ -76,9 +81,19 @@ pub fn import(files: &[PathBuf], databases: &[String], window: Window, folder: &
         current: IndexMap::new(),
         begun: 0,
         entries: 0,
+        latest: None,
     };
     let mut stamps = Stamps::default();
-    for (_, path) in &order {
+    for (at, ((first, _), path)) in order.iter().enumerate() {
+        if let Some(before) = importer.latest.filter(|latest| first.utc < latest.utc - OVERLAP_US) {
+            return Err(ImportError::Logs(format!(
+                "{}: begins {:.0} s before the end of {}; the files of one import must be parts of one log, one after the \
+                 other; leave out copies, and import each server by itself",
+                path.display(),
+                (before.utc - first.utc) as f64 / 1e6,
+                order[at - 1].1.display()
+            )));
+        }
         importer.read(path, &mut stamps)?;
     }
     let mut imported = Imported::of(importer.sessions, importer.tally, importer.entries)?;
@@ -167,6 +182,7 @@ impl Importer<'_> {
     /// Hands an entry to its session, or counts it.
     fn take(&mut self, entry: Entry) -> Result<(), ImportError> {
         self.entries += 1;
+        self.latest = self.latest.max(Some(entry.time));
         let (text, id) = (entry.argument.as_str(), entry.connection);
         match entry.command.as_str() {
             "Connect" | "Change user" => {

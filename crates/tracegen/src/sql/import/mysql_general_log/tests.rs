@@ -81,3 +81,73 @@ fn another_file_is_refused_with_its_name() {
     let error = read("2026-11-24 06:33:30 UTC [7] LOG:  statement: SELECT 1\n", &[]).err().unwrap();
     assert!(error.contains("general.log:1: is no general log"), "{error}");
 }
+
+/// The transactions of a log: how each ended, and its statements.
+fn transactions(log: &str) -> Vec<(End, Vec<String>)> {
+    let mut imported = read(log, &[]).unwrap();
+    let texts: Vec<String> = imported.statements.iter().map(|statement| statement.text.clone()).collect();
+    let mut all = Vec::new();
+    while let Some(transaction) = imported.transactions.next_transaction().unwrap() {
+        let steps = transaction.steps.iter().map(|step| texts[step.statement as usize].clone());
+        all.push((transaction.end, steps.collect()));
+    }
+    all
+}
+
+fn log(statements: &[&str]) -> String {
+    let line =
+        |(number, text): (usize, &&str)| format!("2026-11-24T06:33:{:02}.000000Z\t    8 Query\t{text}\n", number + 1);
+    let lines: String = statements.iter().enumerate().map(line).collect();
+    format!(
+        "2026-11-24T06:33:00.000000Z\t    8 Connect\ta@h on shop using Socket\n{lines}2026-11-24T06:34:00.000000Z\t    8 Quit\t\n"
+    )
+}
+
+#[test]
+fn what_mysql_commits_by_itself_is_a_transaction_of_its_own() {
+    let check = |statements: &[&str], expect: &[(End, &[&str])]| {
+        let expect: Vec<(End, Vec<String>)> =
+            expect.iter().map(|(end, texts)| (*end, texts.iter().map(|text| text.to_string()).collect())).collect();
+        assert_eq!(transactions(&log(statements)), expect, "{statements:?}");
+    };
+    let insert = "INSERT INTO t VALUES (?)";
+    // As a pool of connections does it: autocommit off for a while.
+    check(
+        &[
+            "SET autocommit=0",
+            "INSERT INTO t VALUES (1)",
+            "COMMIT",
+            "SET autocommit=1",
+            "INSERT INTO t VALUES (2)",
+            "INSERT INTO t VALUES (3)",
+        ],
+        &[(End::Commit, &[insert]), (End::Autocommit, &[insert]), (End::Autocommit, &[insert])],
+    );
+    // Turned on with statements under way, MySQL commits them.
+    check(
+        &["SET autocommit=0", "INSERT INTO t VALUES (1)", "SET autocommit=1", "DELETE FROM t"],
+        &[(End::Commit, &[insert]), (End::Autocommit, &["DELETE FROM t"])],
+    );
+    check(
+        &["BEGIN", "INSERT INTO t VALUES (1)", "START TRANSACTION", "DELETE FROM t", "ROLLBACK"],
+        &[(End::Commit, &[insert]), (End::Abort, &["DELETE FROM t"])],
+    );
+}
+
+#[test]
+fn two_minus_signs_are_a_comment_only_before_a_blank() {
+    let texts = transactions(&log(&["UPDATE t SET a = a--5 WHERE b = 7", "DELETE FROM t -- 5"]));
+    assert_eq!(texts[0].1, ["UPDATE t SET a = a-? WHERE b = ?"]);
+    assert_eq!(texts[1].1, ["DELETE FROM t"]);
+}
+
+#[test]
+fn logs_that_overlap_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.log", "b.log"].map(|name| folder.path().join(name));
+    std::fs::write(&paths[0], log(&["DELETE FROM t"])).unwrap();
+    std::fs::write(&paths[1], log(&["DELETE FROM t"]).replace("06:33:00", "06:33:30").replace("33:01", "33:31"))
+        .unwrap();
+    let error = import(&paths, &[], Window::default(), folder.path()).err().unwrap().to_string();
+    assert!(error.contains("b.log: begins 30 s before the end of") && error.contains("each server"), "{error}");
+}

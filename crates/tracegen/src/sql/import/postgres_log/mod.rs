@@ -10,8 +10,11 @@ mod stderr;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use schemas::words::{plural, thousands};
 
 use super::error::ImportError;
 use super::lexer::Dialect;
@@ -20,6 +23,7 @@ use super::sessions::{Executed, Sessions, Window};
 use super::spool::{MEMORY, Spool};
 use super::tally::{Tally, beginning};
 use super::time::{Clock, Time};
+use super::values::Bound;
 use super::{Imported, Report};
 pub use entry::{Entry, Severity};
 use message::Message;
@@ -158,7 +162,7 @@ pub fn import(files: &[PathBuf], options: &Options, folder: &Path) -> Result<Imp
     let mut tally = Tally::default();
     let mut sessions = Sessions::new(Dialect::Postgres, options.window, Spool::new(folder, MEMORY));
     let (mut entries, mut entry, mut latest) = (0, Entry::default(), None::<Time>);
-    let mut unknown = Vec::new();
+    let (mut unknown, mut noticed) = (Vec::new(), Noticed::default());
     for (at, log) in logs.iter().enumerate() {
         if let Some(before) = latest.filter(|latest| log.first.utc < latest.utc - OVERLAP_US || is_same(&logs, at)) {
             return Err(overlap(&logs, at, before));
@@ -167,12 +171,14 @@ pub fn import(files: &[PathBuf], options: &Options, folder: &Path) -> Result<Imp
         while reader.next(&mut entry, &mut tally)? {
             entries += 1;
             latest = latest.max(Some(entry.time));
-            take(&entry, options, &mut sessions, &mut tally)?;
+            noticed.look(&entry, options);
+            take(&entry, options, &mut sessions, &mut tally, &mut noticed)?;
         }
         unknown.extend(reader.clock().unknown().map(str::to_string));
     }
     let mut imported = Imported::of(sessions, tally, entries)?;
     note(&mut imported.report, &logs, unknown);
+    imported.report.notes.extend(noticed.notes());
     if imported.report.statements == 0 {
         return Err(nothing(&imported.report));
     }
@@ -280,7 +286,13 @@ fn overlap(logs: &[Log], at: usize, before: Time) -> ImportError {
 }
 
 /// Hands an entry to its session, or counts it.
-fn take(entry: &Entry, options: &Options, sessions: &mut Sessions, tally: &mut Tally) -> Result<(), ImportError> {
+fn take(
+    entry: &Entry,
+    options: &Options,
+    sessions: &mut Sessions,
+    tally: &mut Tally,
+    noticed: &mut Noticed,
+) -> Result<(), ImportError> {
     let mut skip = |reason| {
         tally.add(reason, entry.place, entry.message.as_bytes());
         Ok(())
@@ -309,6 +321,7 @@ fn take(entry: &Entry, options: &Options, sessions: &mut Sessions, tally: &mut T
             Message::Execute { is_fetch: true, .. } => skip(FETCH),
             Message::Execute { text, took_us, .. } => {
                 let bounds = parameters::of_detail(&entry.detail);
+                noticed.cut += u64::from(bounds.as_deref().is_some_and(has_cut));
                 let executed = Executed { bounds: bounds.as_deref(), ..execute(text, took_us, false) };
                 sessions.execute(process, name, executed, tally)
             }
@@ -325,6 +338,56 @@ fn take(entry: &Entry, options: &Options, sessions: &mut Sessions, tally: &mut T
             Message::Other => skip(MESSAGES),
         },
     }
+}
+
+/// What entries show that the user should know.
+#[derive(Default)]
+struct Noticed {
+    /// Entries by database.
+    databases: BTreeMap<String, u64>,
+    /// Statements with a parameter that was perhaps cut.
+    cut: u64,
+}
+
+impl Noticed {
+    fn look(&mut self, entry: &Entry, options: &Options) {
+        if entry.severity != Severity::Log || entry.database.is_empty() || !options.holds(entry) {
+            return;
+        }
+        match self.databases.get_mut(&entry.database) {
+            Some(count) => *count += 1,
+            None => _ = self.databases.insert(entry.database.clone(), 1),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.databases.len() > 1 {
+            let names: Vec<String> =
+                self.databases.iter().map(|(name, count)| format!("{name} ({})", plural(*count, "entry"))).collect();
+            notes.push(format!(
+                "the logs have statements of several databases, and all of them are in this trace set: {}; choose with \
+                 --database",
+                names.join(", ")
+            ));
+        }
+        if self.cut > 0 {
+            notes.push(format!(
+                "{} a parameter that ends with \"...\", as the server writes those that log_parameter_max_length has cut; \
+                 record with log_parameter_max_length = -1",
+                match self.cut {
+                    1 => "1 statement has".to_string(),
+                    cut => format!("{} statements have", thousands(cut)),
+                }
+            ));
+        }
+        notes
+    }
+}
+
+/// Whether the server has perhaps cut one of these parameters.
+fn has_cut(bounds: &[Bound]) -> bool {
+    bounds.iter().flatten().any(|text| text.ends_with("..."))
 }
 
 /// Adds what the user should know.

@@ -127,6 +127,53 @@ fn statements_that_fail_are_taken_once_and_end_their_transaction() {
     assert_eq!(count(&imported, "parameters of the statement"), 1);
 }
 
+/// With `log_min_duration_statement` alone, a line is written when a statement is over. A failure after it is another one's.
+#[test]
+fn a_failure_is_not_that_of_the_execution_before() {
+    let log = "\
+2026-11-24 06:33:30.125 UTC [77] app@shop LOG:  duration: 0.200 ms  execute <unnamed>: INSERT INTO t VALUES ($1)
+2026-11-24 06:33:30.125 UTC [77] app@shop DETAIL:  parameters: $1 = '1'
+2026-11-24 06:33:30.127 UTC [77] app@shop ERROR:  duplicate key
+2026-11-24 06:33:30.127 UTC [77] app@shop STATEMENT:  INSERT INTO t VALUES ($1)
+2026-11-24 06:33:30.130 UTC [77] app@shop LOG:  duration: 0.200 ms  statement: SELECT 1
+";
+    let mut imported = read(log);
+    let failed = |transaction: &Transaction| transaction.steps.iter().map(|step| step.failed).collect::<Vec<_>>();
+    let found: Vec<Vec<bool>> = all(&mut imported).iter().map(failed).collect();
+    // The log has no parameters of the one that failed, so it is counted and not taken.
+    assert_eq!(found, [[false], [false]], "{}", imported.report);
+    assert_eq!(count(&imported, "parameters of the statement"), 1, "{}", imported.report);
+}
+
+#[test]
+fn a_log_of_several_databases_and_cut_parameters_are_noted() {
+    let log = "\
+2026-11-24 06:33:30.125 UTC [77] app@shop LOG:  duration: 0.200 ms  execute <unnamed>: INSERT INTO t VALUES ($1)
+2026-11-24 06:33:30.125 UTC [77] app@shop DETAIL:  parameters: $1 = 'abc...'
+2026-11-24 06:33:30.130 UTC [78] app@bank LOG:  duration: 0.200 ms  statement: SELECT 1
+";
+    let notes = read(log).report.notes.join("\n");
+    assert!(notes.contains("several databases") && notes.contains("bank (1 entry), shop (1 entry)"), "{notes}");
+    assert!(notes.contains("1 statement has a parameter that ends with \"...\""), "{notes}");
+    let one = Options { databases: vec!["bank".into()], ..Options::default() };
+    assert!(read_with(log, &one).unwrap().report.notes.is_empty());
+}
+
+/// A value may have a carriage return; the lines of a server on Windows end with one.
+#[test]
+fn carriage_returns_of_values_stay() {
+    let log = "2026-11-24 06:33:30.124 UTC [77] app@shop LOG:  duration: 0.200 ms  statement: SELECT 'x'\n\
+               2026-11-24 06:33:30.125 UTC [77] app@shop LOG:  duration: 0.200 ms  statement: SELECT 'a\r\n\tb'\n";
+    let last = |log: &str| {
+        let mut imported = read(log);
+        let transactions = all(&mut imported);
+        format!("{:?}", transactions[1].parameters(0).next())
+    };
+    assert_eq!(last(log), "Some(Unknown(\"a\\r\\nb\"))");
+    let windows = log.replace("a\r\n\tb", "ab").replace('\n', "\r\n");
+    assert_eq!(last(&windows), "Some(Unknown(\"ab\"))");
+}
+
 #[test]
 fn what_a_savepoint_undoes_is_not_in_the_trace() {
     let log = "\
