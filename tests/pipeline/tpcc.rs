@@ -121,11 +121,36 @@ fn threads_keep_the_conditions() {
     let serializable = plain.iter().map(|store| with(store, "isolation=serializable"));
     for (number, store) in plain.iter().cloned().chain(serializable).enumerate() {
         let run = format!("run-{number}");
-        replay(&place, &store, &run, "4");
+        replay(&place, &store, &run, "16");
         let sql = "SELECT count(*) FILTER (outcome NOT IN ('ok', 'aborted')), count(DISTINCT (fragment, session)) \
                    FROM operations";
         assert_eq!(ask(&place, &run, sql), "0,600", "{store}");
         place.run(&["analyze", "validate", &run]).succeeds();
+    }
+}
+
+/// Without its locks, a transaction delivers what another one has delivered: a level below serializable lets that happen, and the
+/// conditions show it.
+#[test]
+fn a_weak_level_without_locks_breaks_conditions() {
+    let place = with_trace();
+    let busy = ["sessions=2500", "fragments=1", "data.warehouses=1", "data.terminals=16", "mix.delivery=60"];
+    let settings = busy.iter().flat_map(|setting| ["--set", setting]);
+    let words: Vec<&str> = ["trace", "gen", "orders.toml", "-o", "busy.trace"].into_iter().chain(settings).collect();
+    place.run(&words).succeeds();
+    let weak = "isolation=read-committed&locking=none";
+    let servers = [servers::postgres(), servers::mysql()].into_iter().flatten();
+    for (number, store) in servers.map(|server| with(&server.url(&database()), weak)).enumerate() {
+        let run = format!("weak-{number}");
+        let replay =
+            ["replay", "run", "--trace", "busy.trace", "--store", &store, "-o", &run, "--load", "--threads", "16"];
+        place.run(&replay).succeeds();
+        let said = place.run(&["analyze", "validate", &run]).exits(1);
+        assert!(said.contains("condition 3.3.2.1") && said.contains(" is violated by "), "{store}: {said}");
+        // What the sessions have drawn is in the summary, beside the limits.
+        let summary = place.run(&["analyze", "summary", &run]).exits(1);
+        assert!(summary.contains("9.2.2.5") && summary.contains("new orders rolled back"), "{summary}");
+        assert!(!summary.contains("remote lines"), "one warehouse has no remote ones: {summary}");
     }
 }
 

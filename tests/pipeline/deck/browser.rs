@@ -91,11 +91,14 @@ fn a_newcomer_rates_sqlite() {
     ));
     let began = began.replace("COLUMN", "window.column");
     for _ in 0..2 {
-        page.evaluate::<u8>("(document.querySelectorAll('thead th')[window.column].querySelector('button').click(), 1)");
+        page.evaluate::<u8>(
+            "(document.querySelectorAll('thead th')[window.column].querySelector('button').click(), 1)",
+        );
     }
     let descends = page.evaluate::<Vec<String>>(&began);
     let rows: Vec<&String> = descends.iter().filter(|text| text.starts_with("2026")).collect();
-    let ascending = page.evaluate::<String>("document.querySelectorAll('thead th')[window.column].getAttribute('aria-sort')");
+    let ascending =
+        page.evaluate::<String>("document.querySelectorAll('thead th')[window.column].getAttribute('aria-sort')");
     let is_sorted = if ascending == "ascending" { rows.is_sorted() } else { rows.is_sorted_by(|a, b| a >= b) };
     assert!(rows.len() == 2 && is_sorted, "{ascending}: {rows:?}");
     page.reload();
@@ -200,7 +203,9 @@ fn a_rating_is_stopped_and_resumed_by_hand() {
     // A link that has the focus keeps it while pictures come.
     page.focus("a[href='/runs/r#experiment-1']");
     page.evaluate::<u8>("(document.activeElement.kept = true, 1)");
-    page.until("document.activeElement.getAttribute('href') === '/runs/r#experiment-1' && !document.activeElement.kept");
+    page.until(
+        "document.activeElement.getAttribute('href') === '/runs/r#experiment-1' && !document.activeElement.kept",
+    );
     drop(deck);
     page.until("document.querySelector('[data-connection]').innerText.includes('trying again')");
     // A deck that was started again has another key.

@@ -98,7 +98,9 @@ fn all_viewers_of_a_run_see_the_same() {
         "no viewer saw the counters"
     );
     // A picture has all that is known of the run, also for who came before it began.
-    assert!(seen[0].iter().all(|(_, data)| data.contains("SLA: ") && data.contains("The command that started this run")));
+    assert!(
+        seen[0].iter().all(|(_, data)| data.contains("SLA: ") && data.contains("The command that started this run"))
+    );
     assert!(matches!(lines.last().map(|line| &line.event), Some(LiveEvent::Ended(_))));
 }
 
@@ -173,7 +175,8 @@ fn a_run_of_the_terminal_is_stopped_from_its_page() {
     let mut line = String::new();
     said.read_line(&mut line).expect("a line");
     let url = line.trim().strip_prefix("deck   http://").expect("the URL of the deck").to_string();
-    let (address, key) = url.split_once('/').and_then(|(a, path)| Some((a, path.split("key=").nth(1)?))).expect("a key");
+    let (address, key) =
+        url.split_once('/').and_then(|(a, path)| Some((a, path.split("key=").nth(1)?))).expect("a key");
     let cookie = format!("Cookie: encore-deck-{}={key}", address.rsplit(':').next().expect("a port"));
     let request = |head: &str, body: &str| {
         let mut stream = TcpStream::connect(address).expect("a connection");

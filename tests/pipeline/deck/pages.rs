@@ -32,7 +32,8 @@ fn errors_stand_beside_their_fields() {
     let blank = deck.get("/new?kind=rate").body;
     assert!(blank.contains("The same in a terminal") && blank.contains("rate --name=quickstart-"), "{blank}");
     assert!(deck.get("/new").head.contains("/new?kind=rate"), "a form without its kind is that of a rating");
-    let link = wrong.split("href=\"/new?kind=rate&amp;").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
+    let link =
+        wrong.split("href=\"/new?kind=rate&amp;").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
     let again = deck.get(&format!("/new?kind=rate&{}", link.replace("&amp;", "&"))).body;
     assert!(again.contains("value=\"fast\"") && again.contains("--max-threads=0"), "{again}");
     assert!(deck.get("/new?kind=trace").body.contains("trace gen --output=runs/"));
@@ -98,12 +99,20 @@ fn two_clicks_start_one_run() {
         clicks.into_iter().map(|click| click.join().expect("an answer")).collect()
     });
     for answer in answers {
-        assert!(answer.status == 303 && answer.head.contains("/runs/first?show=live"), "{} {}", answer.head, answer.body);
+        assert!(
+            answer.status == 303 && answer.head.contains("/runs/first?show=live"),
+            "{} {}",
+            answer.head,
+            answer.body
+        );
     }
     let page = deck.until("/runs/first", ">complete<");
     let said = std::fs::read_to_string(place.path("runs/.deck/first.log")).expect("what it printed");
     assert_eq!((said.matches("$ ").count(), said.matches("[ended with exit code").count()), (1, 1), "{said}");
-    assert!(page.contains("with 2\u{202f}threads") || page.contains("with 2 threads"), "the page has no answer: {page}");
+    assert!(
+        page.contains("with 2\u{202f}threads") || page.contains("with 2 threads"),
+        "the page has no answer: {page}"
+    );
     std::os::unix::fs::symlink(place.path("runs/first"), place.path("runs/linked")).expect("a link");
     assert_eq!(deck.get("/files/linked/report.html").status, 200);
     std::fs::remove_file(place.path("runs/first/report.html")).expect("a report");

@@ -70,7 +70,7 @@ fn the_ready_plans_are_whole() {
         ("figure-6-stores", (3, 5)),
         ("figure-8", (4, 5)),
         ("figure-11", (4, 5)),
-        ("tpcc-isolation", (3, 11)),
+        ("tpcc-isolation", (3, 14)),
         ("transaction-cost", (5, 6)),
         ("ycsb-d-2016-consistency", (8, 3)),
     ];
