@@ -279,18 +279,23 @@ fn a_custom_parameter_is_the_consistency_level_of_its_statement_on_cassandra() {
         .run(&copies)
         .fails(2, &["THREE needs 3 copies of each row, and the keyspace has 1", "a custom parameter of statement 0"]);
 
-    // A manifest lists 1,000 of them. Others are refused when their operations come, here all.
-    let manifest = place.path("levels.trace/manifest.json");
-    let mut text: serde_json::Value = serde_json::from_slice(&std::fs::read(&manifest).expect("a file")).expect("JSON");
-    let listed = text["statistics"].as_object_mut().expect("an object").remove("custom");
-    assert_eq!(listed.and_then(|list| list.as_array().map(Vec::len)), Some(6));
-    std::fs::write(&manifest, text.to_string()).expect("a file");
-    run(&url, "run").ends();
-    let errors = "SELECT CASE WHEN error IS NULL THEN 'none' WHEN error LIKE '%level of writes%' THEN 'no level of reads' \
-                  WHEN error LIKE '%is not one of ONE%' THEN 'no level' WHEN error LIKE '%Cannot achieve consistency level THREE%' THEN 'too few replicas' \
-                  ELSE error END FROM operations WHERE step = 0 ORDER BY session";
-    let expect = "none;none;too few replicas;none;too few replicas;no level of reads;no level";
-    assert_eq!(ask(&place, "run", errors), expect);
+    // A manifest lists 1,000 of them. Another one is refused when its operation comes.
+    let name = |number: u32| -> String {
+        let letter = |(place, letter): (usize, char)| {
+            if number >> place & 1 == 1 { letter.to_ascii_uppercase() } else { letter }
+        };
+        "local_quorum".chars().filter(|letter| *letter != '_').enumerate().map(letter).collect()
+    };
+    let name = |number: u32| format!("{}_{}", &name(number)[..5], &name(number)[5..]);
+    let levels = (0..1_000).map(name).chain(["replica 2".to_string()]);
+    let rows = levels.enumerate().map(|(process, level)| format!("{process},get,[1],\"[\"\"{level}\"\"]\"\n"));
+    let many = format!("process,statement,parameters,custom\n{}", rows.collect::<String>());
+    std::fs::write(folder.join("operations.csv"), many).expect("a file");
+    place.run(&["trace", "import", "table", "levels", "-o", "many.trace"]).succeeds();
+    let replay = ["replay", "run", "--trace", "many.trace", "--store", &url, "--threads", "1", "--load", "-o", "run"];
+    place.run(&replay).ends();
+    let errors = "SELECT count(*), count(error), max(error) LIKE '%is not one of ONE%' FROM operations";
+    assert_eq!(ask(&place, "run", errors), "1001,1,true");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn errors_stand_beside_their_fields() {
     let right = check(&[("kind", "rate"), ("name", "a"), ("spec", "busy.toml"), ("store", "memory:")]);
     assert!(right.contains("All is correct") && right.contains("rate busy.toml --store=memory: --name=a"), "{right}");
     // Each state of the form has its command: also one with errors, and the form that nobody has filled yet.
-    assert!(wrong.contains("rate --store=memory: --sla=fast --max-threads=0 --name=a"), "{wrong}");
+    assert!(wrong.contains("rate --max-threads=0 --store=memory: --sla=fast --name=a"), "{wrong}");
     let blank = deck.get("/new?kind=rate").body;
     assert!(blank.contains("The same in a terminal") && blank.contains("rate --name=quickstart-"), "{blank}");
     assert!(deck.get("/new").head.contains("/new?kind=rate"), "a form without its kind is that of a rating");
@@ -36,7 +36,7 @@ fn errors_stand_beside_their_fields() {
         wrong.split("href=\"/new?kind=rate&amp;").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
     let again = deck.get(&format!("/new?kind=rate&{}", link.replace("&amp;", "&"))).body;
     assert!(again.contains("value=\"fast\"") && again.contains("--max-threads=0"), "{again}");
-    assert!(deck.get("/new?kind=trace").body.contains("trace gen --output=runs/"));
+    assert!(deck.get("/new?kind=trace").body.contains("trace gen runs/.deck/quickstart.toml --output=runs/"));
     assert!(deck.get("/new?kind=compare").body.contains("compare PLAN --name="));
     assert!(!place.path("runs/a").exists());
 }
