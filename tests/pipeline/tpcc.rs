@@ -134,7 +134,7 @@ fn threads_keep_the_conditions() {
 #[test]
 fn a_weak_level_without_locks_breaks_conditions() {
     let place = with_trace();
-    let busy = ["sessions=2500", "fragments=1", "data.warehouses=1", "data.terminals=16", "mix.delivery=60"];
+    let busy = ["sessions=1000", "fragments=1", "data.warehouses=1", "data.terminals=16", "mix.delivery=60"];
     let settings = busy.iter().flat_map(|setting| ["--set", setting]);
     let words: Vec<&str> = ["trace", "gen", "orders.toml", "-o", "busy.trace"].into_iter().chain(settings).collect();
     place.run(&words).succeeds();

@@ -13,25 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use schemas::digest::StateDigest;
 use schemas::isolation::Isolation;
 use schemas::run::{FragmentPosition, ReplayReport};
-use schemas::social::Social;
 use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::Vocabulary;
-use schemas::vocabulary::kv::Kv;
-use schemas::vocabulary::sql::Sql;
 
 use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
+#[cfg(not(test))]
+use crate::kinds::KINDS;
 use crate::run;
 use crate::source::Source;
-use crate::stores::casql::Casql;
-use crate::stores::cassandra::Cassandra;
-use crate::stores::memcached::{self, Memcached};
-use crate::stores::memory::Memory;
-use crate::stores::mongodb::MongoDb;
-use crate::stores::mysql::{MySql, MySqlServer};
-use crate::stores::null::Null;
-use crate::stores::postgres::{Postgres, PostgresServer};
-use crate::stores::redis::Redis;
-use crate::stores::sqlite::{Sqlite, SqliteFile};
 use crate::stores::url::StoreUrl;
 use crate::stores::{Blame, LoadProgress, Serves, Store, StoreError, block_on, check_workload, this_process};
 
@@ -46,69 +35,10 @@ pub struct Kind {
     pub open: fn(StoreUrl) -> Result<Box<dyn AnyStore>, StoreError>,
 }
 
-/// Every kind of store.
-const KINDS: [Kind; 12] = [
-    Kind {
-        schemes: &["sqlite"],
-        example: "sqlite:PATH",
-        open: |url| Ok(Opened::new(Sqlite::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
-    },
-    Kind {
-        schemes: &["postgres", "postgresql"],
-        example: "postgres://HOST/DATABASE",
-        open: |url| Ok(Opened::new(Postgres::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
-    },
-    Kind {
-        schemes: &["mysql", "mariadb"],
-        example: "mysql://HOST/DATABASE",
-        open: |url| Ok(Opened::new(MySql::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
-    },
-    Kind {
-        schemes: &["mongodb", "mongodb+srv"],
-        example: "mongodb://HOST/DATABASE",
-        open: |url| Ok(Opened::new(MongoDb::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
-    },
-    Kind {
-        schemes: &["redis", "rediss"],
-        example: "redis://HOST:6379/0",
-        open: |url| Ok(Opened::new(Redis::open(url)?).serving::<Kv>().boxed()),
-    },
-    Kind {
-        schemes: &[memcached::SCHEME],
-        example: "memcached://HOST:11211",
-        open: |url| Ok(Opened::new(Memcached::open(url)?).serving::<Kv>().boxed()),
-    },
-    Kind {
-        schemes: &["cassandra"],
-        example: "cassandra://HOST/KEYSPACE",
-        open: |url| Ok(Opened::new(Cassandra::open(url)?).serving::<Kv>().serving::<Sql>().boxed()),
-    },
-    Kind {
-        schemes: &["casql+sqlite"],
-        example: "casql+sqlite:PATH?memcached=HOST:11211",
-        open: |url| Ok(Opened::new(Casql::<SqliteFile>::open(url)?).serving::<Social>().boxed()),
-    },
-    Kind {
-        schemes: &["casql+postgres", "casql+postgresql"],
-        example: "casql+postgres://HOST/DATABASE?memcached=HOST:11211",
-        open: |url| Ok(Opened::new(Casql::<PostgresServer>::open(url)?).serving::<Social>().boxed()),
-    },
-    Kind {
-        schemes: &["casql+mysql", "casql+mariadb"],
-        example: "casql+mysql://HOST/DATABASE?memcached=HOST:11211",
-        open: |url| Ok(Opened::new(Casql::<MySqlServer>::open(url)?).serving::<Social>().boxed()),
-    },
-    Kind {
-        schemes: &["memory"],
-        example: "memory:",
-        open: |url| Ok(Opened::new(Memory::open(url)?).serving::<Social>().serving::<Kv>().boxed()),
-    },
-    Kind {
-        schemes: &["null"],
-        example: "null:",
-        open: |url| Ok(Opened::new(Null::open(url)?).serving::<Social>().serving::<Kv>().serving::<Sql>().boxed()),
-    },
-];
+/// Unit tests have no table of stores: with it, all of them would be compiled a second time, which takes minutes. Tests that open
+/// a store by its URL are in `tests/`.
+#[cfg(test)]
+const KINDS: [Kind; 0] = [];
 
 /// The kinds of stores that a program has added.
 static ADDED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
@@ -118,7 +48,8 @@ pub fn add(kind: Kind) {
     ADDED.write().unwrap_or_else(PoisonError::into_inner).push(kind);
 }
 
-fn kinds() -> Vec<Kind> {
+/// Every kind of store, with those that the program has added.
+pub fn kinds() -> Vec<Kind> {
     let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
     KINDS.iter().chain(added.iter()).copied().collect()
 }
@@ -472,32 +403,5 @@ impl<V: Vocabulary, S: Serves<V>> Serving for With<V, S> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, ExperimentError> {
         run::closing_read(&*self.store, experiment, positions, stop, progress)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_of_store_opens_by_its_example() {
-        let (social, records) = (that_serve(Social::NAME), that_serve(Kv::NAME));
-        for kind in &KINDS {
-            assert!(social.contains(&kind.example) || records.contains(&kind.example), "{}", kind.example);
-        }
-        assert!(!social.contains(&"redis://HOST:6379/0") && records.contains(&"mongodb://HOST/DATABASE"));
-        assert!(!records.iter().any(|example| example.starts_with("casql+")), "{records:?}");
-        assert_eq!(that_serve("nothing"), [""; 0]);
-    }
-
-    #[test]
-    fn an_unknown_store_is_refused_with_the_known_ones() {
-        let error = open("oracle:x").err().unwrap();
-        assert_eq!(error.blame, Blame::Usage);
-        let text = error.to_string();
-        assert!(
-            text.contains("unknown store \"oracle\"; use one of sqlite:PATH, postgres://HOST/DATABASE, "),
-            "{text}"
-        );
     }
 }

@@ -32,6 +32,8 @@ pub mod clock;
 pub mod dispatch;
 pub mod experiment;
 pub mod feed;
+#[cfg(not(test))]
+mod kinds;
 pub mod log;
 pub mod recording;
 mod run;

@@ -93,7 +93,7 @@ fn two_clicks_start_one_run() {
     let place = Workplace::new();
     let deck = Deck::start(&place);
     let fields = [("kind", "run"), ("threads", "2"), ("duration", "2s"), ("name", "first"), ("spec", "busy.toml")];
-    let fields = [&fields[..], &[("store", "memory:"), ("do", "start")]].concat();
+    let fields = [&fields[..], &[("store", "memory:?latency_us=500"), ("do", "start")]].concat();
     let answers: Vec<_> = std::thread::scope(|scope| {
         let clicks: Vec<_> = (0..2).map(|_| scope.spawn(|| deck.post("/new", &fields))).collect();
         clicks.into_iter().map(|click| click.join().expect("an answer")).collect()

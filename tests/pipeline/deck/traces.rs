@@ -38,7 +38,7 @@ fn a_trace_set_is_generated_and_taken_up() {
     let typed = deck.post("/new", &[&taken[..2], &[("spec", ""), ("do", "choose")]].concat()).body;
     assert!(typed.contains("--trace=runs/traces/small.trace"), "{typed}");
     let fields = [("kind", "run"), ("name", "one"), ("spec", "runs/traces/small.trace"), ("threads", "2")];
-    let run = deck.post("/new", &[&fields[..], &[("store", "memory:"), ("do", "start")]].concat());
+    let run = deck.post("/new", &[&fields[..], &[("store", "memory:?latency_us=2000"), ("do", "start")]].concat());
     assert_eq!(run.status, 303, "{}", run.body);
     let page = deck.until("/runs/one", ">complete<");
     assert!(page.contains("--trace=runs/traces/small.trace"), "{page}");
