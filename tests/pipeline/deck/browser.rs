@@ -5,6 +5,7 @@ use std::process::Stdio;
 use browser::{Browser, Colours, Page};
 
 use super::Deck;
+use super::pages::write_plan;
 use crate::charts::{CUT, DRAWN};
 use crate::support::Workplace;
 
@@ -116,6 +117,19 @@ fn a_newcomer_rates_sqlite() {
         page.go(&selected);
         page.until("document.querySelector('a.button.main')");
     }
+    let selected = page.evaluate::<String>("location.href");
+    write_plan(&place, "0.3");
+    place.run(&["compare", "pair.toml", "--name=both"]).ends();
+    page.go(&format!("http://{}/runs/both", deck.address));
+    page.until("document.querySelector('main h1')");
+    is_good(&page, "comparison");
+    // A browser complains of the status of a page that is not there, so it has a tab of its own.
+    let other = browser.open(&deck.url());
+    other.go(&format!("http://{}/runs/nowhere", deck.address));
+    other.until("document.querySelector('main')");
+    is_good(&other, "error");
+    page.go(&selected);
+    page.until("document.querySelector('a.button.main')");
     page.click("a.button.main");
     page.until("document.title.startsWith('Comparison of') && document.querySelector('svg')");
     page.is_quiet(&format!("http://{}/", deck.address));

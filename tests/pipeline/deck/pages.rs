@@ -189,7 +189,7 @@ fn questions_have_limits() {
 }
 
 /// A plan of two stores, with experiments of this length.
-fn write_plan(place: &Workplace, seconds: &str) {
+pub fn write_plan(place: &Workplace, seconds: &str) {
     let plan = format!(
         "name = \"pair\"\ntitle = \"Two speeds\"\nspec = \"busy.toml\"\nsla = \"50% < 10s, {seconds}s\"\n\
          search_s = 0.2\nmax_threads = 1\n[axis]\nlabel = \"size\"\npoints = [{{ label = \"small\" }}]\n\
