@@ -5,6 +5,9 @@
 //! that runs below is compiled for one store and one vocabulary. A program can add a store of its own
 //! with [`add`].
 
+#[cfg(not(test))]
+mod kinds;
+
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -17,12 +20,12 @@ use schemas::spec::{Spec, SpecError};
 use schemas::vocabulary::Vocabulary;
 
 use crate::experiment::{Control, Experiment, ExperimentError, Snapshot};
-#[cfg(not(test))]
-use crate::kinds::KINDS;
 use crate::run;
 use crate::source::Source;
 use crate::stores::url::StoreUrl;
 use crate::stores::{Blame, LoadProgress, Serves, Store, StoreError, block_on, check_workload, this_process};
+#[cfg(not(test))]
+use kinds::KINDS;
 
 /// A kind of store.
 #[derive(Clone, Copy)]

@@ -32,8 +32,6 @@ pub mod clock;
 pub mod dispatch;
 pub mod experiment;
 pub mod feed;
-#[cfg(not(test))]
-mod kinds;
 pub mod log;
 pub mod recording;
 mod run;

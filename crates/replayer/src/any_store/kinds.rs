@@ -4,7 +4,7 @@ use schemas::social::Social;
 use schemas::vocabulary::kv::Kv;
 use schemas::vocabulary::sql::Sql;
 
-use crate::any_store::{Kind, Opened};
+use super::{Kind, Opened};
 use crate::stores::casql::Casql;
 use crate::stores::cassandra::Cassandra;
 use crate::stores::memcached::{self, Memcached};
@@ -17,7 +17,7 @@ use crate::stores::redis::Redis;
 use crate::stores::sqlite::{Sqlite, SqliteFile};
 
 /// Every kind of store.
-pub(crate) const KINDS: [Kind; 12] = [
+pub(super) const KINDS: [Kind; 12] = [
     Kind {
         schemes: &["sqlite"],
         example: "sqlite:PATH",
