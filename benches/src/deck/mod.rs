@@ -238,23 +238,19 @@ fn paints(wanted: &Measured, place: &Place) -> anyhow::Result<Vec<Line>> {
         ("a run that is live".to_string(), "/runs/live?show=live"),
     ];
     let mut live = place.endless("live").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let measured = painted(wanted, &deck, &page, &pages, &place.folder.join("runs/live/live.jsonl"));
+    let feed = place.folder.join("runs/live/live.jsonl");
+    while fs::metadata(&feed).map_or(0, |feed| feed.len()) < FEED_BYTES {
+        anyhow::ensure!(live.try_wait()?.is_none(), "the live run ended before it had figures");
+        std::thread::sleep(AGAIN);
+    }
+    let measured = painted(wanted, &deck, &page, &pages);
     live.kill()?;
     live.wait()?;
     measured
 }
 
-/// The same of these pages. The last one is live: its run has begun when there is a feed.
-fn painted(
-    wanted: &Measured,
-    deck: &Deck,
-    page: &Page<'_>,
-    pages: &[(String, &str)],
-    feed: &Path,
-) -> anyhow::Result<Vec<Line>> {
-    while fs::metadata(feed).map_or(0, |feed| feed.len()) < FEED_BYTES {
-        std::thread::sleep(AGAIN);
-    }
+/// The same of these pages.
+fn painted(wanted: &Measured, deck: &Deck, page: &Page<'_>, pages: &[(String, &str)]) -> anyhow::Result<Vec<Line>> {
     let mut lines = Vec::new();
     for (what, path) in pages {
         let mut each = Vec::new();
@@ -299,7 +295,8 @@ fn write(wanted: &Measured, costs: &Costs, paints: &[Line]) -> anyhow::Result<()
     let mut text = format!(
         "# The deck\n\n`benches/run deck --rounds {rounds} --operations {operations} --runs {runs} --large {large}`, on \
          {machine}\n\n## What viewers cost a run\n\n`null:`, T = {THREADS}, {} updates of YCSB's records, every operation \
-         logged. The cases take turns. The cost is the median over the rounds, and the interval has the median of all such rounds with 95% confidence. The deck's time is that of its process, in \
+         logged. The cases take turns. The cost is the median over the rounds, and the interval has the \
+         median of all such rounds with 95% confidence. The deck's time is that of its process, in \
          milliseconds of a processor for each second of the run.\n\n\
          | viewers | operations/s | in each round | cost | 95% | in each round | the deck's time, ms/s |\n\
          |---|---:|---|---:|---|---|---:|\n",

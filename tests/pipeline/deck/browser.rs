@@ -165,7 +165,7 @@ fn a_live_page_goes_on() {
     };
     let first = goes_on();
     is_good(&page, "live");
-    // A part that somebody has zoomed into stays, while the figures go on.
+    // New figures keep the zoom of a chart.
     let [left, top, width, height] = page.place_of(".plot .u-over");
     page.drag((left + width * 0.1, top + height / 2.0), (left + width * 0.9, top + height / 2.0));
     page.until("document.querySelector('.live.is-zoomed')");

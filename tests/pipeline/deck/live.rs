@@ -30,6 +30,13 @@ fn next(reader: &mut impl BufRead) -> Option<(String, String)> {
     }
 }
 
+/// All that the deck answers.
+fn read(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    text
+}
+
 fn watch(deck: &Deck, seen: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&deck.address).expect("a connection");
     let seen = if seen.is_empty() { String::new() } else { format!("Last-Event-ID: {seen}\r\n") };
@@ -142,11 +149,6 @@ fn prometheus_and_a_browser_see_a_run_of_the_terminal() {
         stream.write_all(request.as_bytes()).expect("a request");
         stream
     };
-    let read = |mut stream: TcpStream| {
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        text
-    };
     let page = read(request("/runs/long?show=live"));
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");
     let viewer = request("/events?run=long");
@@ -188,11 +190,6 @@ fn a_run_of_the_terminal_is_stopped_from_its_page() {
         );
         stream.write_all(text.as_bytes()).expect("a request");
         stream
-    };
-    let read = |mut stream: TcpStream| {
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        text
     };
     let mut page = String::new();
     while !page.contains("wanted operations/s") {

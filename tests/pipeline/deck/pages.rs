@@ -27,7 +27,7 @@ fn errors_stand_beside_their_fields() {
     assert!(spec.contains("id=\"why-spec\""), "{spec}");
     let right = check(&[("kind", "rate"), ("name", "a"), ("spec", "busy.toml"), ("store", "memory:")]);
     assert!(right.contains("All is correct") && right.contains("rate busy.toml --store=memory: --name=a"), "{right}");
-    // Each state of the form has its command: also one with errors, and the form that nobody has filled yet.
+    // A form with errors and an empty form show their commands too.
     assert!(wrong.contains("rate --max-threads=0 --store=memory: --sla=fast --name=a"), "{wrong}");
     let blank = deck.get("/new?kind=rate").body;
     assert!(blank.contains("The same in a terminal") && blank.contains("rate --name=quickstart-"), "{blank}");

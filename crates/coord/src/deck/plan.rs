@@ -24,8 +24,8 @@ struct Point {
     spec: Option<Spanned<String>>,
 }
 
-/// The text of a plan for another folder: its specifications, which are relative to its own folder, stay the same files. Both
-/// folders exist. A text that is no plan is returned as it is: whoever reads it as one refuses it.
+/// Rewrites the text of a plan for another folder: it still names the same specifications, whose paths are relative to the
+/// plan. Both folders exist. A text that is no plan stays unchanged; the check of the plan refuses it.
 pub(super) fn moved(text: &str, from: &Path, to: &Path) -> String {
     let (Ok(specs), Ok(from), Ok(to)) = (toml::from_str::<Specs>(text), absolute(from), absolute(to)) else {
         return text.to_string();
